@@ -1,0 +1,59 @@
+"""reconpriv: publish a table with one sensitive column so that no group can be reconstructed.
+
+Nothing heavy is imported until it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reconpriv._version import __version__
+
+if TYPE_CHECKING:
+    from reconpriv.audit import AuditReport as AuditReport
+    from reconpriv.column import Frequencies as Frequencies
+    from reconpriv.column import perturb as perturb
+    from reconpriv.column import reconstruct as reconstruct
+    from reconpriv.datasets import dataset_path as dataset_path
+    from reconpriv.errors import ReconprivError as ReconprivError
+    from reconpriv.errors import ReconprivWarning as ReconprivWarning
+    from reconpriv.policy import Policy as Policy
+    from reconpriv.randomness import Key as Key
+    from reconpriv.release import Release as Release
+    from reconpriv.table import Table as Table
+    from reconpriv.table import read as read
+    from reconpriv.theory.bounds import Bound as Bound
+    from reconpriv.theory.bounds import Tails as Tails
+    from reconpriv.theory.counts import ObservedCount as ObservedCount
+
+_HOMES = {
+    "AuditReport": "audit",
+    "Bound": "theory.bounds",
+    "Frequencies": "column",
+    "Key": "randomness",
+    "ObservedCount": "theory.counts",
+    "Policy": "policy",
+    "ReconprivError": "errors",
+    "ReconprivWarning": "errors",
+    "Release": "release",
+    "Table": "table",
+    "Tails": "theory.bounds",
+    "dataset_path": "datasets",
+    "perturb": "column",
+    "read": "table",
+    "reconstruct": "column",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"reconpriv.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'reconpriv' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

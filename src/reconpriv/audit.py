@@ -1,0 +1,249 @@
+"""Audit: every micro group against a policy, before anything is published."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reconpriv.cells import CellBatch
+from reconpriv.policy import Policy
+from reconpriv.publish import largest_frequency
+from reconpriv.schema import Schema, Value, json_value
+from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.privacy import private_group_sizes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class GroupVerdict:
+    """One micro group: for the publisher's eyes only."""
+
+    public: dict[str, Value]
+    size: int
+    largest_frequency: float
+    largest_private_size: float
+    private: bool
+    upper_tail: float
+    lower_tail: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "public": {name: json_value(value) for name, value in self.public.items()},
+            "size": self.size,
+            "largest_frequency": self.largest_frequency,
+            "largest_private_size": _finite(self.largest_private_size),
+            "private": self.private,
+            "exact_tails": {"above": self.upper_tail, "below": self.lower_tail},
+        }
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What plain randomisation of this table would let an adversary reconstruct.
+
+    ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
+    """
+
+    policy: Policy
+    sensitive: str
+    public: tuple[str, ...]
+    records: int
+    groups: int
+    domain_size: int
+    violating_groups: int
+    violating_records: int
+    size_distribution: tuple[tuple[int, int, int, int], ...]
+    worst: tuple[GroupVerdict, ...]
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def private(self) -> bool:
+        """Whether every group is (ε, δ)-reconstruction-private under perturbation alone."""
+        return self.violating_groups == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "records": self.records,
+            "groups": self.groups,
+            "domain_size": self.domain_size,
+            "violating_groups": self.violating_groups,
+            "violating_records": self.violating_records,
+            "private": self.private,
+            "policy": self.policy.as_dict(),
+            "sensitive": self.sensitive,
+            "public": list(self.public),
+            "size_distribution": [
+                {"from": low, "to": high, "groups": groups, "records": records}
+                for low, high, groups, records in self.size_distribution
+            ],
+            "worst": [verdict.as_dict() for verdict in self.worst],
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        """The report as text."""
+        from reconpriv.render import audit_text  # noqa: PLC0415 - rich only where it is shown
+
+        return audit_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from reconpriv.render import audit_html  # noqa: PLC0415
+
+        return audit_html(self)
+
+
+def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """s_g of every group and whether it is private: |g| <= s_g (Theorems 4 and 5)."""
+    limits = private_group_sizes(
+        batch.count,
+        batch.starts,
+        retention=policy.retention,
+        domain_size=domain_size,
+        epsilon=policy.epsilon,
+        delta=policy.delta,
+        bound=policy.tail_bound,
+    )
+    return limits, batch.sizes <= limits
+
+
+def audit_groups(
+    batches: Iterable[CellBatch],
+    schema: Schema,
+    policy: Policy,
+    *,
+    worst: int = 10,
+    warnings: tuple[str, ...] = (),
+) -> AuditReport:
+    """Test every group and keep the worst ones, those furthest above their s_g."""
+    records = groups = violating_groups = violating_records = 0
+    distribution = np.zeros((64, 2), dtype=np.int64)
+    # Ties are broken by canonical order: the earlier group counts as worse.
+    heap: list[tuple[float, int, GroupVerdict]] = []
+    for batch in batches:
+        limits, private = judge(batch, policy, schema.domain_size)
+        sizes = batch.sizes
+        octave = np.frexp(sizes.astype(np.float64))[1] - 1
+        distribution[:, 0] += np.bincount(octave, minlength=64)
+        distribution[:, 1] += np.bincount(octave, weights=sizes, minlength=64).astype(np.int64)
+        with np.errstate(divide="ignore"):
+            excess = sizes / limits
+        for group in _furthest(excess, worst):
+            entry = (float(excess[group]), -(groups + int(group)))
+            if len(heap) < worst or entry > heap[0][:2]:
+                verdict = _verdict(batch, int(group), limits, private, schema, policy)
+                (heapq.heappush if len(heap) < worst else heapq.heappushpop)(heap, (*entry, verdict))
+        records += int(sizes.sum())
+        groups += batch.groups
+        violating_groups += int((~private).sum())
+        violating_records += int(sizes[~private].sum())
+    return AuditReport(
+        policy=policy,
+        sensitive=schema.sensitive.name,
+        public=tuple(column.name for column in schema.public),
+        records=records,
+        groups=groups,
+        domain_size=schema.domain_size,
+        violating_groups=violating_groups,
+        violating_records=violating_records,
+        size_distribution=tuple(
+            (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
+            for i, row in enumerate(distribution)
+            if row[0]
+        ),
+        worst=tuple(verdict for _, _, verdict in sorted(heap, key=lambda e: e[:2], reverse=True)),
+        warnings=warnings,
+    )
+
+
+def group_table(
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, exact: bool = False
+) -> Iterator[pa.Table]:
+    """Every group with its verdict, batch by batch; the exact tails where asked for."""
+    for batch in batches:
+        limits, private = judge(batch, policy, schema.domain_size)
+        columns: dict[str, Any] = {
+            column.name: encoded.values.take(pa.array(encoded.codes))
+            for column, encoded in zip(schema.public, batch.public, strict=True)
+        }
+        facts: dict[str, Any] = {
+            "size": batch.sizes,
+            "largest_frequency": largest_frequency(batch),
+            "largest_private_size": limits,
+            "private": private,
+        }
+        if exact:
+            facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(
+                batch, policy, schema.domain_size
+            )
+        for name, values in facts.items():
+            columns[name if name not in columns else f"reconpriv_{name}"] = values
+        yield pa.table(columns)
+
+
+def smallest_exact_tails(
+    batch: CellBatch, policy: Policy, domain_size: int
+) -> tuple[Floats, Floats]:
+    """The exact tails of each group's most exposed value: where the smaller tail is smallest."""
+    sizes = batch.sizes[batch.group_of_cell]
+    # Many cells share (|g|, count); the tails of each pair are computed once.
+    pairs, where = np.unique(np.stack([sizes, batch.count]), axis=1, return_inverse=True)
+    count = ObservedCount(
+        pairs[0].astype(np.float64),
+        pairs[1] / pairs[0],
+        policy.retention,
+        domain_size,
+        policy.epsilon,
+    )
+    upper, lower = (tail[where.reshape(-1)] for tail in exact_tails(count))
+    order = np.lexsort((np.minimum(upper, lower), batch.group_of_cell))
+    exposed = order[batch.starts]
+    return upper[exposed], lower[exposed]
+
+
+def _furthest(excess: Floats, how_many: int) -> Ints:
+    if excess.size <= how_many:
+        return np.arange(excess.size)
+    threshold = np.partition(excess, -how_many)[-how_many]
+    above = np.flatnonzero(excess > threshold)
+    level = np.flatnonzero(excess == threshold)[: how_many - above.size]
+    return np.sort(np.concatenate([above, level]))
+
+
+def _verdict(
+    batch: CellBatch,
+    group: int,
+    limits: Floats,
+    private: NDArray[np.bool_],
+    schema: Schema,
+    policy: Policy,
+) -> GroupVerdict:
+    alone = batch.slice(group, group + 1)
+    upper, lower = smallest_exact_tails(alone, policy, schema.domain_size)
+    return GroupVerdict(
+        public=dict(
+            zip((c.name for c in schema.public), batch.public_values(group), strict=True)
+        ),
+        size=int(alone.sizes[0]),
+        largest_frequency=float(largest_frequency(alone)[0]),
+        largest_private_size=float(limits[group]),
+        private=bool(private[group]),
+        upper_tail=float(upper[0]),
+        lower_tail=float(lower[0]),
+    )
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None

@@ -1,0 +1,125 @@
+"""Cells: a table reduced to its distinct records and their counts, group by group.
+
+All records of a micro group with one sensitive value are identical, so the counts say all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from reconpriv.schema import Schema, Value
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A column as codes into its distinct values."""
+
+    codes: NDArray[np.int32]
+    values: pa.Array
+
+    def take(self, positions: Ints) -> Encoded:
+        """The same values at other rows."""
+        return Encoded(self.codes[positions], self.values)
+
+
+@dataclass(frozen=True)
+class CellBatch:
+    """Whole micro groups in canonical order: sorted by public values, then by sensitive value.
+
+    ``public`` has a row a group; ``value`` (an index into the domain) and ``count`` a row a cell.
+    """
+
+    public: tuple[Encoded, ...]
+    starts: Ints
+    value: Ints
+    count: Ints
+
+    @property
+    def groups(self) -> int:
+        """How many micro groups there are."""
+        return self.starts.size
+
+    @property
+    def cells_per_group(self) -> Ints:
+        """How many sensitive values occur in each group."""
+        return np.diff(np.append(self.starts, self.count.size))
+
+    @property
+    def sizes(self) -> Ints:
+        """|g| of each group."""
+        return np.add.reduceat(self.count, self.starts)
+
+    @property
+    def group_of_cell(self) -> Ints:
+        """The group each cell belongs to."""
+        return np.repeat(np.arange(self.groups), self.cells_per_group)
+
+    def slice(self, first: int, last: int) -> CellBatch:
+        """The groups first..last-1 as a batch of their own."""
+        low = int(self.starts[first])
+        high = int(self.starts[last]) if last < self.groups else self.count.size
+        return CellBatch(
+            tuple(Encoded(column.codes[first:last], column.values) for column in self.public),
+            self.starts[first:last] - low,
+            self.value[low:high],
+            self.count[low:high],
+        )
+
+    def public_values(self, group: int) -> tuple[Value, ...]:
+        """The public values of one group, as Python objects."""
+        return tuple(column.values[int(column.codes[group])].as_py() for column in self.public)
+
+
+def whole_groups(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[CellBatch]:
+    """Turn sorted cells (public…, sensitive, count) into batches that never split a group.
+
+    The last group of a batch may go on in the next one, so it is carried over.
+    """
+    carried: pa.Table | None = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        table = pa.Table.from_batches([batch])
+        if carried is not None and carried.num_rows:
+            table = pa.concat_tables([carried, table])
+        whole = _from_sorted(table, schema)
+        cut = int(whole.starts[-1])
+        carried = table.slice(cut)
+        if whole.groups > 1:
+            yield whole.slice(0, whole.groups - 1)
+    if carried is not None and carried.num_rows:
+        yield _from_sorted(carried, schema)
+
+
+def _from_sorted(table: pa.Table, schema: Schema) -> CellBatch:
+    """Group boundaries by comparing neighbours; sensitive values as indices into the domain."""
+    columns = [_encode(column) for column in table.columns[:-1]]
+    changes = np.zeros(table.num_rows, dtype=bool)
+    changes[0] = True
+    for column in columns[:-1]:
+        changes[1:] |= column.codes[1:] != column.codes[:-1]
+    starts = np.flatnonzero(changes)
+    position = {value: i for i, value in enumerate(schema.domain)}
+    sensitive = columns[-1]
+    to_domain = np.array([position[v] for v in sensitive.values.to_pylist()], dtype=np.int64)
+    return CellBatch(
+        tuple(column.take(starts) for column in columns[:-1]),
+        starts,
+        to_domain[sensitive.codes],
+        table.columns[-1].combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64),
+    )
+
+
+def _encode(column: pa.ChunkedArray) -> Encoded:
+    array = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return Encoded(array.indices.to_numpy(zero_copy_only=False), array.dictionary)

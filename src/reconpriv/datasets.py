@@ -1,0 +1,20 @@
+"""The two real tables that come with the package; see data/README.md for their origin."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from reconpriv.errors import InputError
+
+NAMES = ("adult", "census_workers")
+
+
+def dataset_path(name: str) -> Path:
+    """Where a bundled table lies: ``adult`` or ``census_workers``."""
+    if name not in NAMES:
+        raise InputError(
+            f"There is no bundled table {name!r}.", hint=f"There are: {', '.join(NAMES)}."
+        )
+    with as_file(files("reconpriv") / "data" / f"{name}.parquet") as path:
+        return path

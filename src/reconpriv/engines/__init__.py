@@ -1,0 +1,1 @@
+"""Engines count and write; they hold no formula of the paper."""

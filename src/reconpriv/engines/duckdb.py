@@ -1,0 +1,289 @@
+"""DuckDB: counts cells on one machine, spilling to disk where memory is short."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from reconpriv.cells import CellBatch, whole_groups
+from reconpriv.engines.base import Progress, PublishFunction, Written, no_progress
+from reconpriv.engines.sources import VIEW, literal, open_source, quote
+from reconpriv.engines.writer import write_release_files
+from reconpriv.errors import InputError, ReconprivError
+from reconpriv.schema import Column, Kind, Schema, Value
+
+_TABLE = "reconpriv_table"
+_BATCH = 1 << 17  # cells fetched at a time
+_KEEP = 1 << 20  # cells kept in memory, so that an audit before a publication counts once
+
+_KINDS = {
+    "FLOAT": (Kind.NUMBER, "({} + 0.0)::DOUBLE"),  # + 0.0 makes -0.0 and 0.0 one value
+    "DOUBLE": (Kind.NUMBER, "({} + 0.0)"),
+    "VARCHAR": (Kind.STRING, "{}"),
+    "UUID": (Kind.STRING, "{}::VARCHAR"),
+    '"NULL"': (Kind.STRING, "{}::VARCHAR"),
+    "BOOLEAN": (Kind.BOOLEAN, "{}"),
+    "DATE": (Kind.DATE, "{}"),
+    "TIME": (Kind.TIME, "{}"),
+    "TIMESTAMP": (Kind.DATETIME, "{}"),
+    "TIMESTAMP_S": (Kind.DATETIME, "{}::TIMESTAMP"),
+    "TIMESTAMP_MS": (Kind.DATETIME, "{}::TIMESTAMP"),
+    "TIMESTAMP_NS": (Kind.DATETIME, "{}::TIMESTAMP"),
+    "TIMESTAMP WITH TIME ZONE": (Kind.DATETIME, "{}"),
+    "BIGINT": (Kind.INTEGER, "{}"),
+    **{
+        name: (Kind.INTEGER, "{}::BIGINT")
+        for name in ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER")
+    },
+}
+_WIDE = ("HUGEINT", "UHUGEINT", "UBIGINT")
+
+
+class DuckDBEngine:
+    """The engine of one table; see :class:`reconpriv.engines.base.Engine`."""
+
+    name = "duckdb"
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        sql: str | None = None,
+        threads: int | None = None,
+        memory: str | None = None,
+    ) -> None:
+        """Open the source; with ``sql``, the table is that query over ``input``."""
+        self._scratch: Path | None = None
+        self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
+        self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+        try:
+            self._configure(threads, memory)
+            with _clear_errors("input"):
+                open_source(self._connection, source, self._scratch_folder)
+            with _clear_errors("the --sql query" if sql else "input"):
+                query = _single_select(self._connection, sql) if sql else f"FROM {VIEW}"
+                self._connection.execute(f"CREATE TEMP VIEW {_TABLE} AS {query}")
+                self._expressions = self._describe()
+        except BaseException:
+            self.close()
+            raise
+
+    def _configure(self, threads: int | None, memory: str | None) -> None:
+        settings = {"TimeZone": "UTC", "temp_directory": str(self._scratch_folder())}
+        if threads is not None:
+            if threads < 1:
+                raise InputError(f"The number of threads must be at least 1; got {threads}.")
+            settings["threads"] = str(threads)
+        if memory is not None:
+            settings["memory_limit"] = memory
+        for name, value in settings.items():
+            try:
+                self._connection.execute(f"SET {name} = {literal(value)}")
+            except duckdb.Error:
+                raise InputError(
+                    f"{value!r} is not a valid {name.replace('_', ' ')}.",
+                    hint="Write memory as 2GB, 500MB, …",
+                ) from None
+        self._connection.execute("SET enable_progress_bar = true")
+        self._connection.execute("SET enable_progress_bar_print = false")
+
+    def _scratch_folder(self) -> Path:
+        if self._scratch is None:
+            self._scratch = Path(tempfile.mkdtemp(prefix="reconpriv-"))
+        return self._scratch
+
+    def _describe(self) -> dict[Column, str]:
+        """Each column with the expression that gives its canonical type."""
+        relation = self._connection.sql(f"FROM {_TABLE}")
+        expressions: dict[Column, str] = {}
+        for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
+            meaning, pattern = self._canonical(name, kind)
+            expressions[Column(name, meaning)] = pattern.format(quote(name).replace("{", "{{"))
+        return expressions
+
+    def _canonical(self, name: str, kind: str) -> tuple[Kind, str]:
+        if kind in _KINDS:
+            return _KINDS[kind]
+        if kind.startswith("ENUM"):
+            return Kind.STRING, "{}::VARCHAR"
+        if kind in _WIDE:
+            column = quote(name)
+            fits = self._connection.execute(
+                f"SELECT count(*) = count(TRY_CAST({column} AS BIGINT))"
+                f" FROM {_TABLE} WHERE {column} IS NOT NULL"
+            ).fetchall()
+            return (Kind.INTEGER, "{}::BIGINT") if fits[0][0] else (Kind.DECIMAL, "{}::DECIMAL(38, 0)")
+        if match := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
+            if match[2] == "0" and int(match[1]) <= 18:
+                return Kind.INTEGER, "{}::BIGINT"
+            return Kind.DECIMAL, "{}"
+        return Kind.OTHER, "{}"
+
+    def columns(self) -> list[Column]:
+        """The table's columns, in order."""
+        return list(self._expressions)
+
+    def value_counts(self, column: Column) -> dict[Value, int]:
+        """The distinct values of a column with their counts, None among them."""
+        query = f"SELECT {self._expressions[column]} AS v, count(*) FROM {_TABLE} GROUP BY ALL"
+        with _clear_errors("input"):
+            return dict(self._connection.execute(query).fetchall())
+
+    def distinct(self, columns: Sequence[Column], *, first: int | None = None) -> list[int]:
+        """How many distinct values each column has, in all records or in the first so many."""
+        counts = ", ".join(f"count(DISTINCT {self._expressions[column]})" for column in columns)
+        source = _TABLE if first is None else f"(FROM {_TABLE} LIMIT {first})"
+        with _clear_errors("input"):
+            rows = self._connection.execute(f"SELECT {counts} FROM {source}").fetchall()
+        return list(rows[0])
+
+    def groups(
+        self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
+    ) -> Iterator[CellBatch]:
+        """Every micro group, whole, in canonical order, in batches of bounded size."""
+        if self._kept is not None and self._kept[0] == (schema, drop_missing):
+            yield from self._kept[1]
+            return
+        kept: list[CellBatch] | None = []
+        cells = 0
+        for batch in self._count_groups(schema, drop_missing, progress):
+            cells += batch.count.size
+            if kept is not None:
+                kept = [*kept, batch] if cells <= _KEEP else None
+            yield batch
+        if kept is not None:
+            self._kept = ((schema, drop_missing), kept)
+
+    def _count_groups(
+        self, schema: Schema, drop_missing: bool, progress: Progress
+    ) -> Iterator[CellBatch]:
+        # Inside the query columns are c0, c1, …, so that no column name can be in the way.
+        columns = ", ".join(
+            f"{self._expressions[column]} AS c{i}" for i, column in enumerate(schema.columns)
+        )
+        where = (
+            f"WHERE {quote(schema.sensitive.name)} IS NOT NULL" if drop_missing else ""
+        )
+        order = ", ".join(f"c{i} NULLS LAST" for i in range(len(schema.columns)))
+        query = (
+            f"SELECT {columns}, count(*) AS n FROM {_TABLE} {where} GROUP BY ALL ORDER BY {order}"
+        )
+        with _clear_errors("input"):
+            with _watched(self._connection, "counting", progress):
+                reader = self._connection.sql(query).to_arrow_reader(_BATCH)
+            yield from whole_groups(reader, schema)
+
+    def write(
+        self,
+        schema: Schema,
+        publish: PublishFunction,
+        folder: Path,
+        *,
+        file_format: str,
+        with_trials: bool,
+        drop_missing: bool,
+        progress: Progress = no_progress,
+    ) -> Written:
+        """Publish every group and write data (and groups, where asked) into an existing folder."""
+        batches = self.groups(schema, drop_missing=drop_missing, progress=progress)
+        return write_release_files(
+            batches, schema, publish, folder, file_format, with_trials, progress
+        )
+
+    def close(self) -> None:
+        """Give back the connection and its temporary files."""
+        self._kept = None
+        self._connection.close()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+
+
+def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise InputError(
+            "--sql takes one SELECT over the table called input.",
+            hint="For example 'SELECT * EXCLUDE (id) FROM input WHERE age >= 18'.",
+        )
+    return str(statements[0].query).strip().rstrip(";")
+
+
+@contextmanager
+def _watched(
+    connection: duckdb.DuckDBPyConnection, stage: str, progress: Progress
+) -> Iterator[None]:
+    """Report the progress of a running query from a thread of its own."""
+    if progress is no_progress:
+        yield
+        return
+    done = threading.Event()
+
+    def poll() -> None:
+        while not done.wait(0.2):
+            percent = connection.query_progress()
+            if percent >= 0:
+                progress(stage, percent, 100.0)
+
+    watcher = threading.Thread(target=poll, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+@contextmanager
+def _clear_errors(what: str) -> Iterator[None]:
+    """Turn DuckDB's errors into one sentence that quotes no data and no path."""
+    try:
+        yield
+    except ReconprivError:
+        raise
+    except duckdb.Error as error:
+        raise _translated(str(error), what) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"The {what} cannot be read ({type(error).__name__}).",
+            hint="Check that the file is whole and may be read.",
+        ) from None
+
+
+def _translated(message: str, what: str) -> ReconprivError:
+    line = re.search(r"Line: (\d+)", message) or re.search(r"in line (\d+)", message)
+    columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if columns and line:
+        return InputError(
+            f"Line {line[1]} of the CSV has {columns[2]} fields where its header has {columns[1]}.",
+            hint="Mend the line; a field that holds the delimiter must be quoted.",
+        )
+    if "Parquet" in message or "magic bytes" in message or "Footer" in message:
+        return InputError(
+            "The Parquet file is truncated or is no Parquet file.", hint="Fetch or export it again."
+        )
+    if "No space left" in message or "max_temp_directory_size" in message:
+        return InputError(
+            "There is no space left on the disk for temporary files.",
+            hint="Free some, or point TMPDIR to another disk.",
+        )
+    if "Out of Memory" in message:
+        return InputError(
+            "The table needs more memory than allowed.", hint="Raise --memory or lower --threads."
+        )
+    if what.startswith("the --sql"):
+        first = message.splitlines()[0]
+        return InputError(f"The --sql query does not work: {first}")
+    where = f" (line {line[1]})" if line else ""
+    return InputError(
+        f"The {what} cannot be read{where}: {message.split(':', 1)[0]}.",
+        hint="Check that the file is whole and of the kind its name says.",
+    )

@@ -1,0 +1,48 @@
+"""What can go wrong, said in one sentence: what, what was got, and a hint.
+
+Every error is a :class:`ReconprivError` and also the builtin a Python user would expect.
+"""
+
+from __future__ import annotations
+
+
+class ReconprivError(Exception):
+    """Base of every error that reconpriv raises on purpose."""
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        """Join the sentence and its hint; both are kept apart for programs."""
+        self.what = what
+        self.hint = hint
+        super().__init__(f"{what} {hint}".strip())
+
+
+class InputError(ReconprivError, ValueError):
+    """The table, a column or a value cannot be used as it is."""
+
+
+class PolicyError(ReconprivError, ValueError):
+    """A parameter is out of range, or two of them do not go together."""
+
+
+class MissingFileError(ReconprivError, FileNotFoundError):
+    """There is no such file."""
+
+
+class OutputError(ReconprivError, OSError):
+    """The release could not be written; nothing half-written is left."""
+
+
+class KeyFileError(ReconprivError, ValueError):
+    """The secret key is missing, malformed or exposed. Never quotes the key."""
+
+
+class UnattainableError(ReconprivError, ValueError):
+    """Some groups cannot be made private by any number of trials."""
+
+
+class ReleaseError(ReconprivError, ValueError):
+    """The folder is not a release, or its files do not match its manifest."""
+
+
+class ReconprivWarning(UserWarning):
+    """Something a publisher should look at before a release goes out."""

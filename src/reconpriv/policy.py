@@ -1,0 +1,79 @@
+"""A policy: what a publication promises, as one frozen object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reconpriv.errors import PolicyError
+from reconpriv.theory.bounds import Bound, TailBound, resolve_bound
+from reconpriv.theory.perturbation import check_retention
+from reconpriv.theory.privacy import check_delta
+
+SAMPLE_SIZES = ("paper", "octave", "public", "none")
+UNATTAINABLE = ("refuse", "one-trial")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """(ε, δ)-reconstruction-privacy with retention probability p.
+
+    ``sample_size`` says how the number of trials in a large group may depend on its largest
+    frequency f: ``paper`` (Algorithm 1, which leaks f), ``octave`` (f rounded up to a power of
+    1/2), ``public`` (not at all) or ``none`` (no sampling: plain uniform perturbation).
+    ``unattainable`` says what happens to a group in which not even one trial is private.
+    """
+
+    retention: float
+    epsilon: float
+    delta: float
+    bound: str | Bound | TailBound = "chernoff"
+    sample_size: str = "octave"
+    unattainable: str = "refuse"
+
+    def __post_init__(self) -> None:
+        """Check every field, and that the bound and the sample size go together."""
+        check_retention(self.retention)
+        check_delta(self.delta)
+        if not self.epsilon > 0:
+            raise PolicyError(
+                f"The relative error ε must be above 0; got {self.epsilon:g}.",
+                hint="ε = 0.5 is the paper's default; larger is stricter.",
+            )
+        object.__setattr__(self, "bound", resolve_bound(self.bound))
+        _check_choice("sample size", self.sample_size, SAMPLE_SIZES)
+        _check_choice("treatment of unattainable groups", self.unattainable, UNATTAINABLE)
+
+    @property
+    def tail_bound(self) -> Bound:
+        """The bound as an object, whatever it was given as."""
+        return resolve_bound(self.bound)
+
+    def check_sampling(self) -> None:
+        """Refuse a sample size rounded in f with a bound whose worst f is not known."""
+        bound = self.tail_bound
+        if self.sample_size in ("octave", "public") and not bound.worst_at_largest_frequency:
+            raise PolicyError(
+                f"Sample size {self.sample_size!r} rounds the largest frequency up, which is safe"
+                f" only for a bound whose size falls as the frequency grows; {bound.name!r} is not"
+                " known to be one.",
+                hint="Choose sample size 'paper' or 'none', or another bound such as 'chernoff'.",
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The policy as plain values, for JSON."""
+        return {
+            "retention": self.retention,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "bound": self.tail_bound.name,
+            "sample_size": self.sample_size,
+            "unattainable": self.unattainable,
+        }
+
+
+def _check_choice(what: str, got: str, choices: tuple[str, ...]) -> None:
+    if got not in choices:
+        raise PolicyError(
+            f"There is no {what} called {got!r}.", hint=f"Choose one of: {', '.join(choices)}."
+        )

@@ -1,0 +1,180 @@
+"""Reports as text and as HTML for a notebook; the same rich tables on a terminal and piped."""
+
+from __future__ import annotations
+
+from html import escape
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from reconpriv.audit import AuditReport
+    from reconpriv.release import Release
+
+_PLAIN_WIDTH = 110
+
+
+def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
+    """A rich renderable as plain text, without colour."""
+    stream = StringIO()
+    Console(file=stream, width=width, color_system=None, highlight=False).print(renderable)
+    return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().splitlines())
+
+
+def audit_text(report: AuditReport) -> str:
+    """The audit as plain text."""
+    return as_text(audit_view(report))
+
+
+def release_text(release: Release) -> str:
+    """The publisher's summary of a release as plain text."""
+    return as_text(release_view(release))
+
+
+def audit_view(report: AuditReport) -> RenderableType:
+    """Verdict first, then the figures, the sizes and the worst groups."""
+    parts: list[RenderableType] = [_verdict(report), _audit_figures(report), _sizes(report)]
+    if report.worst:
+        parts += [_worst_groups(report)]
+    return Group(*parts)
+
+
+def _verdict(report: AuditReport) -> Text:
+    if report.private:
+        return Text(
+            "Every group is private: perturbing alone, without sampling, keeps this policy.\n",
+            style="bold green",
+        )
+    return Text(
+        f"Not private: {report.violating_groups:,} of {report.groups:,} groups, with"
+        f" {report.violating_records:,} of {report.records:,} records, could be reconstructed if"
+        " the table were only perturbed. `reconpriv publish` samples those groups.\n",
+        style="bold red",
+    )
+
+
+def _pairs(rows: list[tuple[str, str]]) -> RichTable:
+    table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column()
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _policy_line(policy: dict[str, Any]) -> str:
+    return (
+        f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
+        f" bound {policy['bound']}, sample size {policy['sample_size']}"
+    )
+
+
+def _audit_figures(report: AuditReport) -> RichTable:
+    return _pairs(
+        [
+            ("records", f"{report.records:,}"),
+            ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
+            ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
+            ("policy", _policy_line(report.policy.as_dict())),
+            ("violating groups", f"{report.violating_groups:,}"),
+            ("violating records", f"{report.violating_records:,}"),
+        ]
+    )
+
+
+def _sizes(report: AuditReport) -> RichTable:
+    table = RichTable(title="\nGroup sizes", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("records in group", "groups", "records"):
+        table.add_column(heading, justify="right")
+    for low, high, groups, records in report.size_distribution:
+        size = str(low) if low == high else f"{low:,} to {high:,}"
+        table.add_row(size, f"{groups:,}", f"{records:,}")
+    return table
+
+
+def _worst_groups(report: AuditReport) -> RichTable:
+    table = RichTable(
+        title="\nWorst groups (internal: not for release)",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        caption="size above s_g: not private. exact tails: the true probability that the estimate"
+        " of the most exposed value is more than ε too high / too low.",
+        caption_justify="left",
+    )
+    table.add_column("group", overflow="fold")
+    for heading in ("size", "largest f", "s_g", "private", "exact tail above", "below"):
+        table.add_column(heading, justify="right")
+    for verdict in report.worst:
+        table.add_row(
+            Text(", ".join("-" if v is None else str(v) for v in verdict.public.values())),
+            f"{verdict.size:,}",
+            f"{verdict.largest_frequency:.3f}",
+            f"{verdict.largest_private_size:,.1f}",
+            "yes" if verdict.private else "no",
+            f"{verdict.upper_tail:.2%}",
+            f"{verdict.lower_tail:.2%}",
+        )
+    return table
+
+
+def release_view(release: Release) -> RenderableType:
+    """What was published, in a few lines."""
+    summary = release.as_dict()
+    rows = [("records", f"{summary['records']:,}"), ("policy", _policy_line(summary["policy"]))]
+    if release.written is not None:
+        rows += [
+            ("groups", f"{summary['groups']:,}"),
+            ("sampled groups", f"{summary['sampled_groups']:,}"),
+            ("independent trials", f"{summary['trials']:,}"),
+        ]
+        if summary["unattainable_groups"]:
+            rows.append(
+                (
+                    "kept one trial",
+                    f"{summary['unattainable_groups']:,} groups in which not even one is private",
+                )
+            )
+    title = Text(f"Release {release.path}\n", style="bold")
+    return Group(title, _pairs(rows))
+
+
+def audit_html(report: AuditReport) -> str:
+    """The audit for a notebook."""
+    colour = "#1a7f37" if report.private else "#b42318"
+    return _html(
+        _verdict(report).plain.strip(), colour, [_audit_figures(report), _sizes(report)]
+    ) + (_html_table(_worst_groups(report)) if report.worst else "")
+
+
+def release_html(release: Release) -> str:
+    """The summary of a release for a notebook."""
+    view = release_view(release)
+    assert isinstance(view, Group)
+    tables = [part for part in view.renderables if isinstance(part, RichTable)]
+    return _html(f"Release {release.path}", "inherit", tables)
+
+
+def _html(headline: str, colour: str, tables: list[RichTable]) -> str:
+    head = f'<p style="font-weight:600;color:{colour}">{escape(headline)}</p>'
+    return head + "".join(_html_table(table) for table in tables)
+
+
+def _html_table(table: RichTable) -> str:
+    """A rich table as an HTML table."""
+    columns = [list(column.cells) for column in table.columns]
+    title = str(table.title or "").strip()
+    caption = f'<caption style="text-align:left">{escape(title)}</caption>' if title else ""
+    heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td>{escape(getattr(c, 'plain', None) or str(c))}</td>" for c in row)
+        + "</tr>"
+        for row in zip(*columns, strict=True)
+    )
+    head = f"<thead><tr>{heads}</tr></thead>" if table.show_header else ""
+    note = f"<p><small>{escape(str(table.caption))}</small></p>" if table.caption else ""
+    return f"<table>{caption}{head}<tbody>{body}</tbody></table>{note}"

@@ -1,0 +1,250 @@
+"""What a table is made of: public attributes, one sensitive attribute and its domain."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import difflib
+import functools
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from reconpriv.errors import InputError, MissingFileError
+
+Value = Any
+
+MAX_UNDECLARED_DOMAIN = 1000
+
+
+class Kind(Enum):
+    """The type of a column as far as a release is concerned; the value is its Table Schema name."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    DECIMAL = "decimal"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATETIME = "datetime"
+    TIME = "time"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's name and kind."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Public attributes, the sensitive attribute, and its full domain in sorted order."""
+
+    public: tuple[Column, ...]
+    sensitive: Column
+    domain: tuple[Value, ...]
+
+    @property
+    def domain_size(self) -> int:
+        """m, the number of sensitive values."""
+        return len(self.domain)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Public attributes first, the sensitive one last."""
+        return (*self.public, self.sensitive)
+
+
+def value_text(kind: Kind, value: Value) -> str:
+    """The canonical text of a value, equal for equal values of whatever input format."""
+    match kind:
+        case Kind.INTEGER:
+            return str(int(value))
+        case Kind.NUMBER:
+            return repr(float(value))
+        case Kind.BOOLEAN:
+            return "true" if value else "false"
+        case Kind.DATE | Kind.DATETIME | Kind.TIME:
+            return str(value.isoformat())
+        case _:
+            return str(value)
+
+
+def sort_domain(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Sort ascending, a missing value last."""
+    present = sorted(value for value in values if value is not None)
+    return (*present, *([None] if any(value is None for value in values) else []))
+
+
+def require_columns(available: Sequence[Column], names: Sequence[str], role: str) -> list[Column]:
+    """Find each named column, or say which is missing and what comes nearest."""
+    by_name = {column.name: column for column in available}
+    found = []
+    for name in names:
+        if name not in by_name:
+            near = difflib.get_close_matches(name, by_name, n=1, cutoff=0.6) or [
+                other for other in by_name if other.lower() == name.lower()
+            ]
+            hint = f"Did you mean {near[0]!r}?" if near else f"It has: {', '.join(by_name)}."
+            raise InputError(f"The table has no column {name!r} (asked for as {role}).", hint=hint)
+        found.append(by_name[name])
+    return found
+
+
+def choose_columns(
+    available: Sequence[Column],
+    sensitive: str,
+    public: Sequence[str] | None,
+    drop: Sequence[str] = (),
+) -> tuple[tuple[Column, ...], Column]:
+    """Settle the roles: by default every column that is neither sensitive nor dropped is public."""
+    chosen = require_columns(available, [sensitive], "sensitive")[0]
+    require_columns(available, drop, "dropped")
+    if sensitive in drop:
+        raise InputError(f"The sensitive column {sensitive!r} cannot also be dropped.")
+    if public is None:
+        kept = [c for c in available if c.name != sensitive and c.name not in drop]
+    else:
+        if sensitive in public:
+            raise InputError(
+                f"The sensitive column {sensitive!r} is also listed as public.",
+                hint="A column is either; take it out of the public ones.",
+            )
+        both = [name for name in public if name in drop]
+        if both:
+            raise InputError(f"Column {both[0]!r} is listed both as public and as dropped.")
+        repeated = [name for i, name in enumerate(public) if name in public[:i]]
+        if repeated:
+            raise InputError(f"Column {repeated[0]!r} is listed twice as public.")
+        kept = require_columns(available, public, "public")
+    for column in (*kept, chosen):
+        if column.kind is Kind.OTHER:
+            raise InputError(
+                f"Column {column.name!r} holds nested or binary values, which cannot be published.",
+                hint=f"Leave it out (--drop {column.name}) or turn it into text with --sql.",
+            )
+    return tuple(kept), chosen
+
+
+def settle_domain(
+    sensitive: Column,
+    occurring: dict[Value, int],
+    declared: Sequence[Value] | None,
+) -> tuple[Value, ...]:
+    """The domain of the sensitive attribute: declared, or the values that occur."""
+    if declared is not None:
+        domain = sort_domain(dict.fromkeys(parse_value(sensitive, value) for value in declared))
+        strangers = [value for value in occurring if value not in set(domain)]
+        if strangers:
+            raise InputError(
+                f"Column {sensitive.name!r} holds {len(strangers)} value(s) outside the declared"
+                f" domain, for example {_shown(strangers[0])}.",
+                hint="Add them to the domain, or leave those records out with --sql.",
+            )
+    else:
+        domain = sort_domain(occurring)
+        if len(domain) > MAX_UNDECLARED_DOMAIN:
+            raise InputError(
+                f"The sensitive column {sensitive.name!r} has {len(domain):,} distinct values;"
+                f" that is too many to randomise over (limit {MAX_UNDECLARED_DOMAIN:,}).",
+                hint="Bin it with --sql, or declare the domain if it really is that large.",
+            )
+    if len(domain) < 2:
+        raise InputError(
+            f"The sensitive column {sensitive.name!r} has a domain of one value; nothing can be"
+            " hidden among one.",
+            hint="Declare the full domain (--domain FILE) if the table shows only part of it.",
+        )
+    return domain
+
+
+def check_sensitive_kind(sensitive: Column) -> None:
+    """Refuse a sensitive column of floating-point numbers or times of day."""
+    if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
+        raise InputError(
+            f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
+            " have no natural finite domain.",
+            hint="Bin it on the way in, for example --sql"
+            f" 'SELECT * REPLACE (({sensitive.name} // 1000)::INT AS {sensitive.name}) FROM input'.",
+        )
+
+
+_PARSERS = {
+    Kind.INTEGER: int,
+    Kind.NUMBER: float,
+    Kind.DECIMAL: decimal.Decimal,
+    Kind.STRING: str,
+    Kind.DATE: dt.date.fromisoformat,
+    Kind.DATETIME: dt.datetime.fromisoformat,
+    Kind.TIME: dt.time.fromisoformat,
+}
+_BOOLEANS = {"true": True, "false": False}
+
+
+def parse_value(column: Column, value: Value) -> Value:
+    """A declared value as the column's type; text is parsed, anything else is taken as it is."""
+    if value is None:
+        return None
+    try:
+        if column.kind is Kind.BOOLEAN:
+            return value if isinstance(value, bool) else _BOOLEANS[str(value).lower()]
+        if isinstance(value, str) or column.kind in (Kind.INTEGER, Kind.STRING):
+            return _PARSERS[column.kind](value)
+    except (ValueError, KeyError, TypeError, decimal.InvalidOperation):
+        raise InputError(
+            f"The value {_shown(value)} does not fit column {column.name!r}, which holds"
+            f" {column.kind.value} values."
+        ) from None
+    return value
+
+
+def read_domain(path: Path) -> list[Value]:
+    """A domain file: one value a line, or a JSON array where the name ends in .json."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise MissingFileError(f"There is no domain file at {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"The domain file {path} cannot be read ({type(error).__name__}).",
+            hint="It holds one value a line, in UTF-8.",
+        ) from None
+    if path.suffix.lower() == ".json":
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"The domain file {path} is not valid JSON (line {error.lineno})."
+            ) from None
+        if not isinstance(values, list):
+            raise InputError(f"The domain file {path} must hold a JSON array.")
+    else:
+        values = [line for line in text.splitlines() if line.strip()]
+    if not values:
+        raise InputError(f"The domain file {path} is empty.", hint="Write one value a line.")
+    return values
+
+
+@functools.singledispatch
+def json_value(value: Value) -> Any:
+    """A value as JSON knows it; dates and decimals as text."""
+    return value if value is None else str(value)
+
+
+@json_value.register(str)
+@json_value.register(bool)
+@json_value.register(int)
+@json_value.register(float)
+def _(value: Any) -> Any:
+    return value
+
+
+def _shown(value: Value) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 40 else text[:37] + "…"

@@ -1,0 +1,248 @@
+"""A table with roles for its columns: what ``reconpriv.read`` returns."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from reconpriv.audit import AuditReport, audit_groups, group_table
+from reconpriv.cells import CellBatch
+from reconpriv.engines.base import FORMATS, Engine, Progress, no_progress
+from reconpriv.engines.writer import count_names
+from reconpriv.errors import InputError, PolicyError, ReconprivWarning, UnattainableError
+from reconpriv.policy import Policy
+from reconpriv.publish import Kernel
+from reconpriv.randomness import Key, as_key
+from reconpriv.release import Release, build_manifest, check_target, new_folder, write_manifest
+from reconpriv.schema import (
+    Schema,
+    Value,
+    check_sensitive_kind,
+    choose_columns,
+    read_domain,
+    settle_domain,
+)
+
+MISSING = ("refuse", "drop", "value")
+
+# A public column with at least this share of distinct values looks like an identifier.
+_IDENTIFIER_SHARE = 0.5
+_SUSPICION = 0.4
+_GLANCE = 10_000
+_IDENTIFIER_RECORDS = 20
+
+
+class Table:
+    """A table behind an engine, with its schema settled and its input checked."""
+
+    def __init__(
+        self, engine: Engine, schema: Schema, *, drop_missing: bool, notes: tuple[str, ...]
+    ) -> None:
+        """Use :func:`read`, which settles the schema."""
+        self.engine = engine
+        self.schema = schema
+        self.warnings = notes
+        self._drop_missing = drop_missing
+
+    def audit(
+        self, policy: Policy, *, worst: int = 10, progress: Progress = no_progress
+    ) -> AuditReport:
+        """Test every micro group against the policy (Corollary 2)."""
+        batches = self.groups(progress=progress)
+        return audit_groups(batches, self.schema, policy, worst=worst, warnings=self.warnings)
+
+    def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
+        """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
+        return group_table(self.groups(), self.schema, policy, exact=exact)
+
+    def groups(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
+        """The micro groups, whole, in canonical order."""
+        return self.engine.groups(
+            self.schema, drop_missing=self._drop_missing, progress=progress
+        )
+
+    def publish(
+        self,
+        policy: Policy,
+        out: str | os.PathLike[str],
+        *,
+        key: Key | bytes | str | os.PathLike[str] | None = None,
+        file_format: str = "parquet",
+        overwrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> Release:
+        """Write a release folder; see docs/threat-model.md for what it promises.
+
+        Without a key a fresh one is drawn and forgotten: a second publication would then be an
+        independent sample, which an adversary could average with the first.
+        """
+        if file_format not in FORMATS:
+            raise PolicyError(
+                f"There is no release format {file_format!r}.",
+                hint=f"Choose one of: {', '.join(FORMATS)}.",
+            )
+        secret = as_key(key)
+        target = Path(out)
+        policy.check_sampling()
+        check_target(target, overwrite=overwrite)
+        with new_folder(target, overwrite=overwrite) as folder:
+            written = self.engine.write(
+                self.schema,
+                Kernel(self.schema, policy, secret),
+                folder,
+                file_format=file_format,
+                with_trials=policy.sample_size in ("octave", "public"),
+                drop_missing=self._drop_missing,
+                progress=progress,
+            )
+            if written.unattainable_groups and policy.unattainable == "refuse":
+                raise _unattainable(written.unattainable_groups, written.unattainable_records)
+            manifest = build_manifest(
+                self.schema,
+                policy,
+                written,
+                file_format=file_format,
+                count_names=count_names(self.schema),
+                test_key=secret.is_test,
+            )
+            write_manifest(folder, manifest)
+        return Release(target, manifest, written, self.warnings + _key_notes(secret))
+
+    def close(self) -> None:
+        """Give back the engine's connection and temporary files."""
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        """Use the table in a with statement."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close on the way out."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """The roles of the columns; nothing of the data."""
+        public = ", ".join(column.name for column in self.schema.public)
+        return (
+            f"<reconpriv table: sensitive {self.schema.sensitive.name}"
+            f" ({self.schema.domain_size} values), public {public or 'none'}>"
+        )
+
+
+def read(
+    source: Any,
+    *,
+    sensitive: str,
+    public: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    domain: Sequence[Value] | str | os.PathLike[str] | None = None,
+    missing: str = "refuse",
+    sql: str | None = None,
+    threads: int | None = None,
+    memory: str | None = None,
+) -> Table:
+    """Open a table and give its columns their roles.
+
+    ``source`` is a path (Parquet, CSV, JSON lines, Arrow; a folder or glob of Parquet; ``-`` for
+    CSV on standard input) or a pandas, Polars, PyArrow or DuckDB table. By default every column
+    but the sensitive one is public. ``missing`` says what to do with records that lack the
+    sensitive value: refuse, drop them, or make missing a value of the domain.
+    """
+    if missing not in MISSING:
+        raise InputError(
+            f"There is no treatment of missing values called {missing!r}.",
+            hint=f"Choose one of: {', '.join(MISSING)}.",
+        )
+    from reconpriv.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - no engine until used
+
+    engine = DuckDBEngine(source, sql=sql, threads=threads, memory=memory)
+    try:
+        schema, records = _settle_schema(engine, sensitive, public, drop, domain, missing)
+        notes = tuple(_identifier_notes(engine, schema, records))
+    except BaseException:
+        engine.close()
+        raise
+    for note in notes:
+        warnings.warn(note, ReconprivWarning, stacklevel=2)
+    return Table(engine, schema, drop_missing=missing == "drop", notes=notes)
+
+
+def _settle_schema(
+    engine: Engine,
+    sensitive: str,
+    public: Sequence[str] | None,
+    drop: Sequence[str],
+    domain: Sequence[Value] | str | os.PathLike[str] | None,
+    missing: str,
+) -> tuple[Schema, int]:
+    """The schema and the number of records, missing sensitive values settled."""
+    publics, column = choose_columns(engine.columns(), sensitive, public, drop)
+    check_sensitive_kind(column)
+    occurring = engine.value_counts(column)
+    if not occurring:
+        raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
+    absent = occurring.get(None, 0)
+    if absent and missing == "refuse":
+        raise InputError(
+            f"The sensitive column {sensitive!r} is missing in some records.",
+            hint="Leave those records out with --missing drop, or make missing a value of the"
+            " domain with --missing value.",
+        )
+    if missing == "drop":
+        occurring.pop(None, None)
+        if not occurring:
+            raise InputError(f"The sensitive column {sensitive!r} is missing in every record.")
+    declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
+    if declared is not None and absent and missing == "value":
+        declared = [*declared, None]
+    schema = Schema(publics, column, settle_domain(column, occurring, declared))
+    return schema, sum(occurring.values())
+
+
+def _identifier_notes(engine: Engine, schema: Schema, records: int) -> Iterator[str]:
+    """Warn of nearly unique public columns; the whole column is counted only on suspicion."""
+    if records < _IDENTIFIER_RECORDS or not schema.public:
+        return
+    glance = min(records, _GLANCE)
+    for column, seen in zip(
+        schema.public, engine.distinct(schema.public, first=glance), strict=True
+    ):
+        if seen < _SUSPICION * glance:
+            continue
+        distinct = engine.distinct([column])[0]
+        if distinct >= _IDENTIFIER_SHARE * records:
+            yield (
+                f"Public column {column.name!r} is nearly unique ({distinct:,} values in"
+                f" {records:,} records): is it an identifier? It would be published as it is, and"
+                f" splits the table into tiny groups; leave it out with --drop {column.name}."
+            )
+
+
+def _unattainable(groups: int, records: int) -> UnattainableError:
+    return UnattainableError(
+        f"In {groups:,} group(s) with {records:,} record(s) not even one trial is private"
+        " (s_g < 1).",
+        hint="Lower p, ε or δ; or accept one trial in each of them with --unattainable one-trial.",
+    )
+
+
+def _key_notes(key: Key) -> tuple[str, ...]:
+    if key.is_test:
+        return ("Made with the test key, which everybody knows: not for release.",)
+    if key.ephemeral:
+        return (
+            "No key was given: a second publication would be an independent sample that can be"
+            " averaged with this one. Keep a key (reconpriv keygen) if you will publish again.",
+        )
+    return ()

@@ -1,0 +1,1 @@
+"""The paper's mathematics: numpy and scipy only, no input or output, no randomness."""

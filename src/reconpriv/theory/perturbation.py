@@ -1,0 +1,86 @@
+"""Uniform perturbation (Eq. 1) and what its retention probability p promises per record."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.errors import PolicyError
+
+Floats = NDArray[np.float64]
+
+
+def check_retention(retention: float) -> float:
+    """Return p where 0 < p < 1, as section 3.1 asks; refuse anything else."""
+    if not 0 < retention < 1:
+        raise PolicyError(
+            f"The retention probability p must lie strictly between 0 and 1; got {retention:g}.",
+            hint="p = 0.5 keeps half of the sensitive values.",
+        )
+    return float(retention)
+
+
+def check_domain_size(domain_size: int) -> int:
+    """Return m where m >= 2; with one value there is nothing to hide or to learn."""
+    if domain_size < 2:
+        raise PolicyError(
+            f"The sensitive domain needs at least two values; got {domain_size}.",
+            hint="Declare the full domain if the table shows only part of it.",
+        )
+    return int(domain_size)
+
+
+def replacement_probability(retention: float, domain_size: int) -> float:
+    """t = (1-p)/m: the probability of any one other value (Eq. 1, j != i)."""
+    return (1.0 - retention) / domain_size
+
+
+def keep_probability(retention: float, domain_size: int) -> float:
+    """r = p + (1-p)/m: retained, or replaced by itself (Eq. 1, j = i)."""
+    return retention + replacement_probability(retention, domain_size)
+
+
+def perturbation_matrix(retention: float, domain_size: int) -> Floats:
+    """The matrix P of Eq. 1; column i is the distribution of a perturbed x_i."""
+    check_retention(retention)
+    m = check_domain_size(domain_size)
+    return retention * np.eye(m) + replacement_probability(retention, m)
+
+
+def inverse_perturbation_matrix(retention: float, domain_size: int) -> Floats:
+    """P^-1 in closed form, (I - tJ)/p with J all ones, as Theorem 1 needs it."""
+    check_retention(retention)
+    m = check_domain_size(domain_size)
+    return (np.eye(m) - replacement_probability(retention, m)) / retention
+
+
+def amplification(rho1: float, rho2: float) -> float:
+    """γ = ρ2 (1-ρ1) / (ρ1 (1-ρ2)) of ρ1-ρ2 privacy (section 6.2)."""
+    if not 0 < rho1 < rho2 < 1:
+        raise PolicyError(
+            f"ρ1-ρ2 privacy needs 0 < ρ1 < ρ2 < 1; got ρ1 = {rho1:g}, ρ2 = {rho2:g}.",
+            hint="ρ1 is the belief before, ρ2 the largest belief allowed after.",
+        )
+    return rho2 * (1 - rho1) / (rho1 * (1 - rho2))
+
+
+def retention_for_privacy(rho1: float, rho2: float, domain_size: int) -> float:
+    """The largest p with ρ1-ρ2 privacy: (γ-1)/(m-1+γ) (section 6.2)."""
+    gamma = amplification(rho1, rho2)
+    return (gamma - 1) / (check_domain_size(domain_size) - 1 + gamma)
+
+
+def posterior_limit(retention: float, domain_size: int, rho1: float) -> float:
+    """The largest posterior ρ2 that p allows for a prior of at most ρ1 (inverse of the above)."""
+    if not 0 < rho1 < 1:
+        raise PolicyError(f"The prior ρ1 must lie strictly between 0 and 1; got {rho1:g}.")
+    odds = math.exp(local_privacy_level(retention, domain_size)) * rho1 / (1 - rho1)
+    return odds / (1 + odds)
+
+
+def local_privacy_level(retention: float, domain_size: int) -> float:
+    """The ε of local differential privacy that one perturbed value has: ln(r/t)."""
+    check_retention(retention)
+    return math.log1p(retention * check_domain_size(domain_size) / (1 - retention))

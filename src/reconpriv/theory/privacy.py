@@ -1,0 +1,175 @@
+"""The test of (ε, δ)-reconstruction-privacy and the largest private group size s_g.
+
+Groups come as cells: the counts of their occurring sensitive values, one group after the other,
+and the offset at which each group starts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reconpriv.errors import PolicyError
+from reconpriv.theory.bounds import Bound, TailBound, chernoff_full_size, resolve_bound
+from reconpriv.theory.counts import ObservedCount, observed_count
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Past this many trials a bound that never falls below δ is taken to hold for any size.
+_ENDLESS = 2.0**60
+
+
+def check_delta(delta: float) -> float:
+    """Return δ where 0 < δ < 1; at 0 nothing is promised and at 1 nothing is attainable."""
+    if not 0 < delta < 1:
+        raise PolicyError(
+            f"The tail probability δ must lie strictly between 0 and 1; got {delta:g}.",
+            hint="δ = 0.3 is the paper's default; larger is stricter.",
+        )
+    return float(delta)
+
+
+def is_private(
+    counts: ArrayLike,
+    *,
+    retention: float,
+    domain_size: int,
+    epsilon: float,
+    delta: float,
+    bound: str | Bound | TailBound = "chernoff",
+) -> bool:
+    """Corollary 2 for one group: δ <= min(U, L) for every occurring sensitive value (Eq. 8)."""
+    check_delta(delta)
+    values = np.asarray(counts, dtype=np.float64)
+    values = values[values > 0]
+    size = values.sum()
+    count = observed_count(
+        size, values / size, retention=retention, domain_size=domain_size, epsilon=epsilon
+    )
+    tails = resolve_bound(bound).tails(count)
+    return bool(np.all(delta <= np.minimum(tails.upper, tails.lower)))
+
+
+def largest_private_size(
+    frequency: ArrayLike,
+    *,
+    retention: float,
+    domain_size: int,
+    epsilon: float,
+    delta: float,
+    bound: str | Bound | TailBound = "chernoff",
+) -> Floats:
+    """s_g for a largest frequency f (Theorems 4 and 5), elementwise; a real number."""
+    check_delta(delta)
+    chosen = resolve_bound(bound)
+    if chosen.lattice:
+        raise PolicyError(
+            f"The bound {chosen.name!r} has no largest size as a function of f alone.",
+            hint="Its tails are a lattice; use private_group_sizes with the group's counts.",
+        )
+    count = observed_count(
+        1.0, frequency, retention=retention, domain_size=domain_size, epsilon=epsilon
+    )
+    return _sizes(chosen, count, delta)
+
+
+def private_group_sizes(
+    counts: Ints,
+    starts: Ints,
+    *,
+    retention: float,
+    domain_size: int,
+    epsilon: float,
+    delta: float,
+    bound: str | Bound | TailBound = "chernoff",
+) -> Floats:
+    """s_g of every group, tested over every sensitive value occurring in it.
+
+    For a lattice bound (``exact``) it is the largest n <= |g| at which all values pass.
+    """
+    check_delta(delta)
+    chosen = resolve_bound(bound)
+    sizes = np.add.reduceat(counts, starts)
+    cells_per_group = np.diff(np.append(starts, counts.size))
+    frequency = counts / np.repeat(sizes, cells_per_group)
+    count = observed_count(
+        np.repeat(sizes, cells_per_group).astype(np.float64),
+        frequency,
+        retention=retention,
+        domain_size=domain_size,
+        epsilon=epsilon,
+    )
+    if not chosen.lattice:
+        return np.asarray(np.minimum.reduceat(_sizes(chosen, count, delta), starts))
+    tails = chosen.tails(count)
+    passes = delta <= np.minimum(tails.upper, tails.lower)
+    private = np.logical_and.reduceat(passes, starts)
+    result = sizes.astype(np.float64)
+    known: dict[bytes, float] = {}
+    for group in np.flatnonzero(~private):
+        histogram = np.sort(counts[starts[group] : starts[group] + cells_per_group[group]])
+        key = histogram.tobytes()
+        if key not in known:
+            known[key] = _largest_passing(chosen, histogram, count, delta)
+        result[group] = known[key]
+    return result
+
+
+def _sizes(bound: Bound, count: ObservedCount, delta: float) -> Floats:
+    if bound.size is not None:
+        return np.asarray(bound.size(count, delta), dtype=np.float64)
+    return _size_by_bisection(bound, count, delta)
+
+
+def _size_by_bisection(bound: Bound, count: ObservedCount, delta: float) -> Floats:
+    """The largest n with δ <= min(U, L) for a bound that falls as n grows (a user's function)."""
+
+    def holds(n: Floats) -> NDArray[np.bool_]:
+        tails = bound.tails(
+            ObservedCount(n, count.frequency, count.retention, count.domain_size, count.epsilon)
+        )
+        return np.asarray(delta <= np.minimum(tails.upper, tails.lower))
+
+    low = np.zeros_like(count.frequency)
+    high = np.ones_like(count.frequency)
+    growing = holds(high)
+    while growing.any() and high.max() < _ENDLESS:
+        low = np.where(growing, high, low)
+        high = np.where(growing, high * 2, high)
+        growing = growing & holds(high)
+    endless = growing
+    for _ in range(100):
+        middle = (low + high) / 2
+        inside = holds(middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.where(endless, np.inf, low)
+
+
+def _largest_passing(bound: Bound, histogram: Ints, count: ObservedCount, delta: float) -> float:
+    """The largest n below |g| at which every value passes; 0 where none does.
+
+    No n above Chernoff's s_g can pass, because the exact tails lie below that bound.
+    """
+    size = int(histogram.sum())
+    frequency = np.unique(histogram) / size
+    shape = ObservedCount(
+        np.ones_like(frequency), frequency, count.retention, count.domain_size, count.epsilon
+    )
+    highest = int(min(size - 1, np.floor(chernoff_full_size(shape, delta).min() + 1e-9)))
+    step = 64
+    for top in range(highest, 0, -step):
+        candidates = np.arange(top, max(top - step, 0), -1, dtype=np.float64)
+        grid = ObservedCount(
+            np.repeat(candidates, frequency.size),
+            np.tile(frequency, candidates.size),
+            count.retention,
+            count.domain_size,
+            count.epsilon,
+        )
+        tails = bound.tails(grid)
+        passes = (delta <= np.minimum(tails.upper, tails.lower)).reshape(-1, frequency.size)
+        found = np.flatnonzero(passes.all(axis=1))
+        if found.size:
+            return float(candidates[found[0]])
+    return 0.0
