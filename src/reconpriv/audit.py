@@ -22,6 +22,8 @@ from reconpriv.theory.privacy import private_group_sizes
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_SMALL_GROUP = 256
+
 
 @dataclass(frozen=True)
 class GroupVerdict:
@@ -144,7 +146,9 @@ def audit_groups(
             entry = (float(excess[group]), -(groups + int(group)))
             if len(heap) < worst or entry > heap[0][:2]:
                 verdict = _verdict(batch, int(group), limits, private, schema, policy)
-                (heapq.heappush if len(heap) < worst else heapq.heappushpop)(heap, (*entry, verdict))
+                (heapq.heappush if len(heap) < worst else heapq.heappushpop)(
+                    heap, (*entry, verdict)
+                )
         records += int(sizes.sum())
         groups += batch.groups
         violating_groups += int((~private).sum())
@@ -197,20 +201,37 @@ def smallest_exact_tails(
     batch: CellBatch, policy: Policy, domain_size: int
 ) -> tuple[Floats, Floats]:
     """The exact tails of each group's most exposed value: where the smaller tail is smallest."""
-    sizes = batch.sizes[batch.group_of_cell]
+    candidates = _most_exposed(batch, policy, domain_size)
+    group = batch.group_of_cell[candidates]
     # Many cells share (|g|, count); the tails of each pair are computed once.
-    pairs, where = np.unique(np.stack([sizes, batch.count]), axis=1, return_inverse=True)
-    count = ObservedCount(
-        pairs[0].astype(np.float64),
-        pairs[1] / pairs[0],
-        policy.retention,
-        domain_size,
-        policy.epsilon,
+    pairs, where = np.unique(
+        np.stack([batch.sizes[group], batch.count[candidates]]), axis=1, return_inverse=True
     )
+    count = _count(pairs[0], pairs[1], policy, domain_size)
     upper, lower = (tail[where.reshape(-1)] for tail in exact_tails(count))
-    order = np.lexsort((np.minimum(upper, lower), batch.group_of_cell))
-    exposed = order[batch.starts]
+    order = np.lexsort((np.minimum(upper, lower), group))
+    first = np.searchsorted(group, np.arange(batch.groups))
+    exposed = order[first]
     return upper[exposed], lower[exposed]
+
+
+def _most_exposed(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
+    """The cells that may be their group's most exposed: all of them in a small group.
+
+    In a large one a tail falls off exponentially with the distance of ε in standard deviations,
+    so a value two of them nearer to its mean than another has the larger tail.
+    """
+    sizes = batch.sizes[batch.group_of_cell]
+    count = _count(sizes, batch.count, policy, domain_size)
+    distance = count.trials * count.shift / np.sqrt(count.trials * count.trial_variance)
+    furthest = np.maximum.reduceat(distance, batch.starts)[batch.group_of_cell]
+    return np.flatnonzero((sizes <= _SMALL_GROUP) | (distance >= furthest - 2.0))
+
+
+def _count(sizes: Ints, counts: Ints, policy: Policy, domain_size: int) -> ObservedCount:
+    return ObservedCount(
+        sizes.astype(np.float64), counts / sizes, policy.retention, domain_size, policy.epsilon
+    )
 
 
 def _furthest(excess: Floats, how_many: int) -> Ints:
@@ -233,9 +254,7 @@ def _verdict(
     alone = batch.slice(group, group + 1)
     upper, lower = smallest_exact_tails(alone, policy, schema.domain_size)
     return GroupVerdict(
-        public=dict(
-            zip((c.name for c in schema.public), batch.public_values(group), strict=True)
-        ),
+        public=dict(zip((c.name for c in schema.public), batch.public_values(group), strict=True)),
         size=int(alone.sizes[0]),
         largest_frequency=float(largest_frequency(alone)[0]),
         largest_private_size=float(limits[group]),

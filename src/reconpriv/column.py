@@ -82,7 +82,9 @@ def reconstruct(perturbed: Any, domain: Sequence[Value], *, retention: float) ->
     return Frequencies(tuple(dict.fromkeys(domain)), frequency[order], error[order], codes.size)
 
 
-def _codes(values: Any, domain: Sequence[Value]) -> tuple[NDArray[np.int64], tuple[Value, ...], Column]:
+def _codes(
+    values: Any, domain: Sequence[Value]
+) -> tuple[NDArray[np.int64], tuple[Value, ...], Column]:
     """Values as indices into the sorted domain; refuses strangers and missing values."""
     array = _arrow(values)
     encoded = pc.dictionary_encode(array)

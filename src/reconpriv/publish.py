@@ -78,7 +78,7 @@ class Kernel:
 
 
 def sample_limits(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
-    """s of every group: a group larger than this is sampled. A real number in `paper`."""
+    """S of every group: a group larger than this is sampled. A real number in `paper`."""
     if policy.sample_size == "none":
         return np.full(batch.groups, np.inf)
     policy.check_sampling()
@@ -106,7 +106,7 @@ def largest_frequency(batch: CellBatch) -> Floats:
 
 
 def round_up_to_octave(frequency: Floats) -> Floats:
-    """f rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
+    """F rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
     mantissa, exponent = np.frexp(frequency)
     return np.asarray(np.ldexp(1.0, exponent - (mantissa == 0.5)))
 
@@ -114,9 +114,7 @@ def round_up_to_octave(frequency: Floats) -> Floats:
 def _pieces(batch: CellBatch, limits: Floats, domain_size: int) -> Iterator[tuple[int, int]]:
     """Split at group borders so that neither sampled trials nor counts outgrow memory."""
     sampled = np.where(batch.sizes > limits, np.minimum(limits, batch.sizes) + 1, 0)
-    load = np.cumsum(
-        np.maximum(sampled / _TRIALS_AT_ONCE, domain_size / _COUNTS_AT_ONCE)
-    )
+    load = np.cumsum(np.maximum(sampled / _TRIALS_AT_ONCE, domain_size / _COUNTS_AT_ONCE))
     first = 0
     while first < batch.groups:
         base = load[first - 1] if first else 0.0

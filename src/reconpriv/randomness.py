@@ -145,7 +145,9 @@ class Randomness:
         self._hash_key = _derive(key.secret, b"hash")
         self._word_key = _derive(key.secret, b"words")
 
-    def hash_values(self, column: Column, values: Sequence[Value], *, name: str | None = None) -> Words:
+    def hash_values(
+        self, column: Column, values: Sequence[Value], *, name: str | None = None
+    ) -> Words:
         """H(name, value): 64 bits of keyed BLAKE2b over an unambiguous encoding."""
         label = (column.name if name is None else name).encode()
         prefix = len(label).to_bytes(8, "little") + label
@@ -167,7 +169,7 @@ class Randomness:
         blocks[:, 0] = ids
         blocks[:, 1] = indices
         out = np.empty(blocks.nbytes + 16, dtype=np.uint8)
-        encryptor = Cipher(algorithms.AES(self._word_key), modes.ECB()).encryptor()  # noqa: S305
+        encryptor = Cipher(algorithms.AES(self._word_key), modes.ECB()).encryptor()
         written = encryptor.update_into(blocks.reshape(-1).view(np.uint8).data, out.data)
         return out[:written].view("<u8").reshape(-1, 2)
 

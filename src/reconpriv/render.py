@@ -68,8 +68,12 @@ def _pairs(rows: list[tuple[str, str]]) -> RichTable:
 def _policy_line(policy: dict[str, Any]) -> str:
     return (
         f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
-        f" bound {policy['bound']}, sample size {policy['sample_size']}"
+        f" bound {policy['bound']}"
     )
+
+
+def _probability(number: float) -> str:
+    return "< 0.01%" if 0 <= number < 1e-4 else f"{number:.2%}"
 
 
 def _audit_figures(report: AuditReport) -> RichTable:
@@ -115,8 +119,8 @@ def _worst_groups(report: AuditReport) -> RichTable:
             f"{verdict.largest_frequency:.3f}",
             f"{verdict.largest_private_size:,.1f}",
             "yes" if verdict.private else "no",
-            f"{verdict.upper_tail:.2%}",
-            f"{verdict.lower_tail:.2%}",
+            _probability(verdict.upper_tail),
+            _probability(verdict.lower_tail),
         )
     return table
 
@@ -124,7 +128,11 @@ def _worst_groups(report: AuditReport) -> RichTable:
 def release_view(release: Release) -> RenderableType:
     """What was published, in a few lines."""
     summary = release.as_dict()
-    rows = [("records", f"{summary['records']:,}"), ("policy", _policy_line(summary["policy"]))]
+    policy = summary["policy"]
+    rows = [
+        ("records", f"{summary['records']:,}"),
+        ("policy", f"{_policy_line(policy)}, sample size {policy['sample_size']}"),
+    ]
     if release.written is not None:
         rows += [
             ("groups", f"{summary['groups']:,}"),

@@ -34,7 +34,7 @@ MISSING = ("refuse", "drop", "value")
 # A public column with at least this share of distinct values looks like an identifier.
 _IDENTIFIER_SHARE = 0.5
 _SUSPICION = 0.4
-_GLANCE = 10_000
+_GLANCE = 2_000
 _IDENTIFIER_RECORDS = 20
 
 
@@ -63,9 +63,7 @@ class Table:
 
     def groups(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
         """The micro groups, whole, in canonical order."""
-        return self.engine.groups(
-            self.schema, drop_missing=self._drop_missing, progress=progress
-        )
+        return self.engine.groups(self.schema, drop_missing=self._drop_missing, progress=progress)
 
     def publish(
         self,

@@ -18,7 +18,7 @@ Progress = Callable[[str, float, float | None], None]
 """Called with a stage, the amount done and the total where it is known."""
 
 
-def no_progress(stage: str, done: float, total: float | None) -> None:  # noqa: ARG001
+def no_progress(stage: str, done: float, total: float | None) -> None:
     """Say nothing."""
 
 

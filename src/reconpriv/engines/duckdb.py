@@ -39,10 +39,7 @@ _KINDS = {
     "TIMESTAMP_NS": (Kind.DATETIME, "{}::TIMESTAMP"),
     "TIMESTAMP WITH TIME ZONE": (Kind.DATETIME, "{}"),
     "BIGINT": (Kind.INTEGER, "{}"),
-    **{
-        name: (Kind.INTEGER, "{}::BIGINT")
-        for name in ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER")
-    },
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"), (Kind.INTEGER, "{}::BIGINT")),
 }
 _WIDE = ("HUGEINT", "UHUGEINT", "UBIGINT")
 
@@ -120,7 +117,9 @@ class DuckDBEngine:
                 f"SELECT count(*) = count(TRY_CAST({column} AS BIGINT))"
                 f" FROM {_TABLE} WHERE {column} IS NOT NULL"
             ).fetchall()
-            return (Kind.INTEGER, "{}::BIGINT") if fits[0][0] else (Kind.DECIMAL, "{}::DECIMAL(38, 0)")
+            return (
+                (Kind.INTEGER, "{}::BIGINT") if fits[0][0] else (Kind.DECIMAL, "{}::DECIMAL(38, 0)")
+            )
         if match := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
             if match[2] == "0" and int(match[1]) <= 18:
                 return Kind.INTEGER, "{}::BIGINT"
@@ -169,9 +168,7 @@ class DuckDBEngine:
         columns = ", ".join(
             f"{self._expressions[column]} AS c{i}" for i, column in enumerate(schema.columns)
         )
-        where = (
-            f"WHERE {quote(schema.sensitive.name)} IS NOT NULL" if drop_missing else ""
-        )
+        where = f"WHERE {quote(schema.sensitive.name)} IS NOT NULL" if drop_missing else ""
         order = ", ".join(f"c{i} NULLS LAST" for i in range(len(schema.columns)))
         query = (
             f"SELECT {columns}, count(*) AS n FROM {_TABLE} {where} GROUP BY ALL ORDER BY {order}"

@@ -19,10 +19,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
+from reconpriv.datasets import dataset_path
 from reconpriv.errors import InputError, MissingFileError
 
 VIEW = "input"
 
+_EXAMPLE = "example:"
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -79,8 +81,10 @@ def _open_path(
         spooled = scratch() / "stdin.csv"
         with spooled.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
-        _view(connection, _csv([str(spooled)], "standard input"))
+        _view(connection, _typed_csv(connection, [str(spooled)], "standard input"))
         return
+    if path.startswith(_EXAMPLE):
+        path = str(dataset_path(path.removeprefix(_EXAMPLE)))
     files, shown = _resolve(path)
     ending = _ending(files[0])
     if ending in _PARQUET:

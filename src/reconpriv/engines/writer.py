@@ -180,7 +180,9 @@ class RecordFile:
             _expand([columns[i] for columns, _ in rows], counts) for i in range(len(self._names))
         ]
         if self._format == "csv":
-            arrays = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in arrays]
+            arrays = [
+                a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in arrays
+            ]
         table = pa.Table.from_arrays(arrays, names=self._names)
         if self._sink is None:
             self._sink = self._open(table.schema)

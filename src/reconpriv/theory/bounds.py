@@ -57,12 +57,12 @@ class Bound:
 
 
 def _log_lower_factor(theta: Floats) -> Floats:
-    """ln Y = -θ - (1-θ) ln(1-θ), by its series where the two terms would cancel."""
+    """Ln Y = -θ - (1-θ) ln(1-θ), by its series where the two terms would cancel."""
     return _by_series(theta, sign=1.0)
 
 
 def _log_upper_factor(theta: Floats) -> Floats:
-    """ln X = θ - (1+θ) ln(1+θ)."""
+    """Ln X = θ - (1+θ) ln(1+θ)."""
     return _by_series(theta, sign=-1.0)
 
 

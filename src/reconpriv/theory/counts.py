@@ -40,12 +40,12 @@ class ObservedCount:
 
     @property
     def weight(self) -> Floats:
-        """w = fp + (1-p)/m, the mean of one trial."""
+        """W = fp + (1-p)/m, the mean of one trial."""
         return self.frequency * self.retention + self.replacement
 
     @property
     def replacement(self) -> float:
-        """t = (1-p)/m."""
+        """T = (1-p)/m."""
         return replacement_probability(self.retention, self.domain_size)
 
     @property

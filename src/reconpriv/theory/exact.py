@@ -10,8 +10,9 @@ from reconpriv.theory.perturbation import keep_probability
 
 Floats = NDArray[np.float64]
 
-# How far from its mean, in standard deviations, a binomial is summed: the rest is below 1e-30.
-_REACH = 12.0
+# How far from its mean, in standard deviations (and 40 more, for small counts), a binomial is
+# summed: the rest is below 1e-18.
+_REACH = 9.0
 # Products such as n p f that are whole numbers on paper must count as whole here.
 _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
@@ -97,17 +98,14 @@ def _sum_chunk(
     others = (n - holders)[row]
     need_high = lowest_high[row] - a
     need_low = highest_low[row] - a
-    # bdtrc(k, n, t) = Pr[B > k]; outside 0..n scipy answers nan, so the ends are set by hand.
-    above = np.where(
-        need_high <= 0,
-        1.0,
-        np.where(
-            need_high > others, 0.0, bdtrc(np.clip(need_high - 1, 0, others), others, t)
-        ),
-    )
-    at_most = np.where(
-        need_low < 0,
-        0.0,
-        np.where(need_low >= others, 1.0, bdtr(np.clip(need_low, 0, others), others, t)),
-    )
+    # Most terms are 0 or 1 to thirty digits, and a binomial tail is dear: only the others are
+    # computed. bdtrc(k, n, t) = Pr[B > k].
+    mean = others * t
+    reach = _REACH * np.sqrt(mean * (1 - t)) + 40.0
+    above = (need_high <= 0).astype(np.float64)
+    near = np.flatnonzero((need_high > 0) & (need_high <= np.minimum(others, mean + reach)))
+    above[near] = bdtrc(need_high[near] - 1, others[near], t)
+    at_most = (need_low >= np.minimum(others, mean + reach)).astype(np.float64)
+    near = np.flatnonzero((need_low >= 0) & (need_low < np.minimum(others, mean + reach)))
+    at_most[near] = bdtr(need_low[near], others[near], t)
     return np.add.reduceat(mass * above, offsets), np.add.reduceat(mass * at_most, offsets)

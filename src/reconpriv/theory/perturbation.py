@@ -33,12 +33,12 @@ def check_domain_size(domain_size: int) -> int:
 
 
 def replacement_probability(retention: float, domain_size: int) -> float:
-    """t = (1-p)/m: the probability of any one other value (Eq. 1, j != i)."""
+    """T = (1-p)/m: the probability of any one other value (Eq. 1, j != i)."""
     return (1.0 - retention) / domain_size
 
 
 def keep_probability(retention: float, domain_size: int) -> float:
-    """r = p + (1-p)/m: retained, or replaced by itself (Eq. 1, j = i)."""
+    """R = p + (1-p)/m: retained, or replaced by itself (Eq. 1, j = i)."""
     return retention + replacement_probability(retention, domain_size)
 
 

@@ -1,0 +1,15 @@
+"""The command line: parse, call the library, print."""
+
+from __future__ import annotations
+
+import warnings
+
+
+def main() -> None:
+    """Run the command line; the entry point of the ``reconpriv`` script."""
+    from reconpriv.cli.app import app
+    from reconpriv.errors import ReconprivWarning
+
+    # Warnings reach the user as lines of their own, once, not as Python's two-liners.
+    warnings.simplefilter("ignore", ReconprivWarning)
+    app()

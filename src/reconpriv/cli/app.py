@@ -1,0 +1,263 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reconpriv._version import __version__
+from reconpriv.cli import options as opt
+from reconpriv.cli.output import (
+    EXIT_NOT_PRIVATE,
+    reported,
+    say_all,
+    show,
+    show_json,
+    ticking,
+)
+
+app = typer.Typer(
+    name="reconpriv",
+    help="Publish a table with one sensitive column so that nobody's group can be reconstructed,"
+    " while counts stay accurate.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"reconpriv {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+def _example(text: str) -> str:
+    return "[bold]Example[/bold]\n\n" + text
+
+
+@app.command(
+    epilog=_example(
+        "reconpriv audit example:adult -s occupation --public age,sex,race --missing value"
+    )
+)
+def audit(
+    table: opt.Source,
+    sensitive: opt.Sensitive,
+    public: opt.Public = None,
+    drop: opt.Drop = None,
+    domain: opt.Domain = None,
+    missing: opt.Missing = "refuse",
+    sql: opt.Sql = None,
+    threads: opt.Threads = None,
+    memory: opt.Memory = None,
+    retention: opt.Retention = 0.5,
+    epsilon: opt.Epsilon = 0.5,
+    delta: opt.Delta = 0.3,
+    bound: opt.BoundName = "chernoff",
+    worst: Annotated[
+        int, typer.Option("--worst", min=0, help="How many of the worst groups to show.")
+    ] = 10,
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            "--groups",
+            metavar="FILE",
+            help="Also write every group with its verdict (.parquet or .csv; internal).",
+        ),
+    ] = None,
+    exact_tails: Annotated[
+        bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
+    ] = False,
+    json: opt.Json = False,
+) -> None:
+    """Would plain randomisation let somebody's group be reconstructed?
+
+    Exits 0 where every group is private, 1 where some are not, 2 on bad input.
+    """
+    with reported():
+        policy = opt.make_policy(retention, epsilon, delta, bound)
+        if exact_tails and groups is None:
+            raise typer.BadParameter("--exact-tails goes with --groups FILE.")
+        opened = opt.open_table(
+            table, sensitive, public, drop, domain, missing, sql, threads, memory
+        )
+        with contextlib.closing(opened):
+            say_all("warning", opened.warnings)
+            with ticking() as ticker:
+                report = opened.audit(policy, worst=worst, progress=ticker)
+            if groups is not None:
+                from reconpriv.group_file import write_groups
+
+                write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
+        if json:
+            show_json(report.as_dict())
+        else:
+            from reconpriv.render import audit_view
+
+            show(audit_view(report))
+    if not report.private:
+        raise typer.Exit(EXIT_NOT_PRIVATE)
+
+
+@app.command(
+    epilog=_example(
+        "reconpriv keygen my.key && reconpriv publish example:adult release/ -s occupation"
+        " --public age,sex,race --missing value --key my.key"
+    )
+)
+def publish(
+    table: opt.Source,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The release folder to make.")],
+    sensitive: opt.Sensitive,
+    public: opt.Public = None,
+    drop: opt.Drop = None,
+    domain: opt.Domain = None,
+    missing: opt.Missing = "refuse",
+    sql: opt.Sql = None,
+    threads: opt.Threads = None,
+    memory: opt.Memory = None,
+    retention: opt.Retention = 0.5,
+    epsilon: opt.Epsilon = 0.5,
+    delta: opt.Delta = 0.3,
+    bound: opt.BoundName = "chernoff",
+    sample_size: Annotated[
+        str,
+        typer.Option(
+            "--sample-size",
+            metavar="octave|public|paper|none",
+            help="How the trials of a large group may depend on its largest frequency.",
+            rich_help_panel=opt.POLICY,
+        ),
+    ] = "octave",
+    unattainable: Annotated[
+        str,
+        typer.Option(
+            "--unattainable",
+            metavar="refuse|one-trial",
+            help="Groups in which not even one trial is private.",
+            rich_help_panel=opt.POLICY,
+        ),
+    ] = "refuse",
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key", metavar="FILE", help="The secret key (reconpriv keygen); else a fresh one."
+        ),
+    ] = None,
+    test_key: Annotated[
+        bool,
+        typer.Option("--test-key", help="The key that everybody knows, for tests and examples."),
+    ] = False,
+    file_format: Annotated[
+        str, typer.Option("--format", metavar="parquet|csv", help="The format of the data.")
+    ] = "parquet",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUT where it is a release.")
+    ] = False,
+    json: opt.Json = False,
+) -> None:
+    """Write a release in which no group can be reconstructed."""
+    with reported():
+        from reconpriv.randomness import Key
+        from reconpriv.release import check_target
+
+        if key is not None and test_key:
+            raise typer.BadParameter("Give either --key or --test-key.")
+        policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
+        policy.check_sampling()
+        check_target(out, overwrite=overwrite)
+        secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
+        opened = opt.open_table(
+            table, sensitive, public, drop, domain, missing, sql, threads, memory
+        )
+        with contextlib.closing(opened), ticking() as ticker:
+            release = opened.publish(
+                policy,
+                out,
+                key=secret,
+                file_format=file_format,
+                overwrite=overwrite,
+                progress=ticker,
+            )
+        say_all("warning", release.warnings)
+        if json:
+            show_json(release.as_dict())
+        else:
+            from reconpriv.render import release_view
+
+            show(release_view(release))
+
+
+@app.command(epilog=_example("reconpriv retention --rho1 0.1 --rho2 0.5 -m 10"))
+def retention(
+    rho1: Annotated[float, typer.Option("--rho1", help="The belief before.")],
+    rho2: Annotated[float, typer.Option("--rho2", help="The largest belief allowed after.")],
+    domain_size: Annotated[
+        int, typer.Option("-m", "--domain-size", help="How many sensitive values there are.")
+    ],
+    json: opt.Json = False,
+) -> None:
+    """The largest retention p with ρ1-ρ2 privacy, and its level of local differential privacy."""
+    with reported():
+        from reconpriv.theory.perturbation import local_privacy_level, retention_for_privacy
+
+        p = retention_for_privacy(rho1, rho2, domain_size)
+        level = local_privacy_level(p, domain_size)
+        if json:
+            show_json({"retention": p, "local_dp_epsilon": level, "domain_size": domain_size})
+        else:
+            typer.echo(f"largest retention p   {p:.6g}")
+            typer.echo(f"local-DP level        ε = {level:.6g}")
+
+
+@app.command(epilog=_example("reconpriv keygen my.key"))
+def keygen(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")],
+    json: opt.Json = False,
+) -> None:
+    """Make a secret 256-bit key, readable by you alone; never overwrites."""
+    with reported():
+        from reconpriv.randomness import Key
+
+        Key.generate().write(file)
+        if json:
+            show_json({"key_file": str(file), "bits": 256})
+        else:
+            typer.echo(
+                f"Key written to {file} (256 bits, mode 0600). Keep it secret, keep it safe:"
+            )
+            typer.echo("who has it can undo the randomisation; without it you cannot publish the")
+            typer.echo("same table again without giving a second sample away.")
+
+
+@app.command(epilog=_example("reconpriv demo --out demo-release"))
+def demo(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Keep the release here instead of removing it."),
+    ] = None,
+    json: opt.Json = False,
+) -> None:
+    """Audit, publish and query a real table (48,842 people, occupation sensitive)."""
+    with reported():
+        from reconpriv.demo import demo_view, run_demo
+
+        result = run_demo(out)
+        if json:
+            show_json(result.as_dict())
+        else:
+            show(demo_view(result))

@@ -1,0 +1,157 @@
+"""Arguments and options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from reconpriv.policy import Policy
+    from reconpriv.table import Table
+
+TABLE = "Table"
+POLICY = "Policy"
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="Parquet, CSV, JSON lines or Arrow file; a folder or glob of Parquet; - for CSV on"
+        " standard input; example:adult or example:census_workers.",
+    ),
+]
+Sensitive = Annotated[
+    str, typer.Option("-s", "--sensitive", help="The sensitive column.", rich_help_panel=TABLE)
+]
+Public = Annotated[
+    str | None,
+    typer.Option(
+        "--public",
+        metavar="A,B,…",
+        help="The public columns; by default all but the sensitive one.",
+        rich_help_panel=TABLE,
+    ),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
+]
+Domain = Annotated[
+    Path | None,
+    typer.Option(
+        "--domain",
+        metavar="FILE",
+        help="The full sensitive domain: one value a line, or a JSON array.",
+        rich_help_panel=TABLE,
+    ),
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="refuse|drop|value",
+        help="Records without a sensitive value: refuse, drop them, or make missing a value.",
+        rich_help_panel=TABLE,
+    ),
+]
+Sql = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        metavar="QUERY",
+        help="A SELECT over the table `input`, to bin, rename or filter on the way in.",
+        rich_help_panel=TABLE,
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", help="Threads to use.", rich_help_panel=TABLE)
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="2GB", help="Memory for counting before disk is used.",
+        rich_help_panel=TABLE,
+    ),
+]  # fmt: skip
+Retention = Annotated[
+    float,
+    typer.Option(
+        "-p", "--retention", help="Probability that a value is kept.", rich_help_panel=POLICY
+    ),
+]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        "-e", "--epsilon", help="ε, the relative error to protect.", rich_help_panel=POLICY
+    ),
+]
+Delta = Annotated[
+    float,
+    typer.Option("-d", "--delta", help="δ, the least tail probability.", rich_help_panel=POLICY),
+]
+BoundName = Annotated[
+    str,
+    typer.Option(
+        "--bound",
+        help="chernoff, chernoff-full, hoeffding, bernstein, chebyshev, markov or exact.",
+        rich_help_panel=POLICY,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def open_table(
+    source: str,
+    sensitive: str,
+    public: str | None,
+    drop: str | None,
+    domain: Path | None,
+    missing: str,
+    sql: str | None,
+    threads: int | None,
+    memory: str | None,
+) -> Table:
+    """The table that the shared options describe."""
+    from reconpriv.table import read
+
+    return read(
+        source,
+        sensitive=sensitive,
+        public=None if public is None else split_names(public),
+        drop=split_names(drop or ""),
+        domain=domain,
+        missing=missing,
+        sql=sql,
+        threads=threads,
+        memory=memory,
+    )
+
+
+def make_policy(
+    retention: float,
+    epsilon: float,
+    delta: float,
+    bound: str,
+    sample_size: str = "octave",
+    unattainable: str = "refuse",
+) -> Policy:
+    """The policy that the shared options describe."""
+    from reconpriv.policy import Policy
+
+    return Policy(
+        retention=retention,
+        epsilon=epsilon,
+        delta=delta,
+        bound=bound,
+        sample_size=sample_size,
+        unattainable=unattainable,
+    )
+
+
+def split_names(text: str) -> list[str]:
+    """Column names between commas; one that holds a comma is written in double quotes."""
+    import csv
+
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name]

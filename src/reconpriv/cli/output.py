@@ -1,0 +1,155 @@
+"""What the commands print: text or JSON on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from reconpriv.errors import ReconprivError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.progress import Progress, TaskID
+
+EXIT_NOT_PRIVATE = 1
+EXIT_BAD_INPUT = 2
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+_QUIET_SECONDS = 2.0
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Turn what goes wrong into one sentence and an exit code; never a traceback."""
+    try:
+        yield
+    except ReconprivError as error:
+        say("error", str(error))
+        raise typer.Exit(EXIT_BAD_INPUT) from None
+    except KeyboardInterrupt:
+        say("interrupted", "nothing was left behind.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:
+        # The reader of our output has gone; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(EXIT_BAD_INPUT) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        if os.environ.get("RECONPRIV_DEBUG"):
+            raise
+        say(
+            "error",
+            f"reconpriv met something it does not expect ({type(error).__name__})."
+            " Please report it; RECONPRIV_DEBUG=1 shows where.",
+        )
+        raise typer.Exit(EXIT_BUG) from None
+
+
+def say(kind: str, sentence: str) -> None:
+    """A line on standard error, coloured where that is a terminal."""
+    colours = {"error": "red", "interrupted": "red", "warning": "yellow", "note": "cyan"}
+    typer.secho(f"{kind}: ", fg=colours[kind], bold=True, err=True, nl=False)
+    typer.echo(sentence, err=True)
+
+
+def say_all(kind: str, sentences: Iterable[str]) -> None:
+    """Several such lines."""
+    for sentence in sentences:
+        say(kind, sentence)
+
+
+def show(renderable: RenderableType) -> None:
+    """Rich tables on a terminal, plain text elsewhere."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        Console(highlight=False).print(renderable)
+    else:
+        from reconpriv.render import as_text
+
+        typer.echo(as_text(renderable))
+
+
+def show_json(value: dict[str, Any]) -> None:
+    """JSON with its text readable, whatever the language."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+class Ticker:
+    """Progress with a rate on standard error, once work takes over two seconds."""
+
+    def __init__(self) -> None:
+        """Nothing is shown on anything but a terminal."""
+        self._begun = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._stage = ""
+        self._enabled = sys.stderr.isatty()
+
+    def __call__(self, stage: str, done: float, total: float | None) -> None:
+        """Take note of progress and show it where it is due."""
+        if not self._enabled or time.monotonic() - self._begun < _QUIET_SECONDS:
+            return
+        if self._bar is None:
+            self._bar = _progress_bar()
+            self._bar.start()
+        if stage != self._stage or self._task is None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task, self._stage = self._bar.add_task(stage, total=total), stage
+        self._bar.update(self._task, completed=done, total=total)
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@contextmanager
+def ticking() -> Iterator[Ticker]:
+    """A ticker for the length of a with statement."""
+    ticker = Ticker()
+    try:
+        yield ticker
+    finally:
+        ticker.close()
+
+
+def _progress_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    class Rate(TextColumn):
+        """How much is done, and how much of it a second."""
+
+        def render(self, task: Any) -> Any:
+            from rich.text import Text
+
+            if task.total is not None:
+                return Text(f"{task.completed:.0f} %")
+            return Text(f"{task.completed:,.0f} records, {task.speed or 0:,.0f}/s")
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        Rate(""),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -1,0 +1,194 @@
+"""Theorems 2 and 3, Corollary 1: θ and μ, the tail bounds, and their sizes."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconpriv.errors import PolicyError
+from reconpriv.theory import bounds
+from reconpriv.theory.bounds import BOUNDS, Bound, Tails, resolve_bound
+from reconpriv.theory.counts import ObservedCount, epsilon_limit, observed_count
+from reconpriv.theory.exact import exact_tails
+
+FIXED = settings(deadline=None, derandomize=True, max_examples=80)
+CLOSED_FORM = [name for name, bound in BOUNDS.items() if bound.size is not None]
+APPROXIMATE = [name for name in BOUNDS if name != "exact"]
+
+
+@st.composite
+def parameters(draw):
+    """(p, m, f, ε) inside the range of Corollary 2."""
+    p = draw(st.floats(0.05, 0.95))
+    m = draw(st.integers(2, 60))
+    f = draw(st.floats(0.01, 1.0))
+    share = draw(st.floats(0.02, 1.0))
+    return p, m, f, share * epsilon_limit(p, m, f)
+
+
+def count_of(n, p, m, f, epsilon):
+    return observed_count(n, f, retention=p, domain_size=m, epsilon=epsilon)
+
+
+@FIXED
+@given(parameters(), st.integers(1, 500))
+def test_theorem_2_theta_times_the_mean_is_epsilon_n_p_f(values, n):
+    p, m, f, epsilon = values
+    count = count_of(n, p, m, f, epsilon)
+    assert float(count.mean) == pytest.approx(n * (f * p + (1 - p) / m))
+    assert float(count.theta * count.mean) == pytest.approx(epsilon * n * p * f)
+
+
+def test_epsilon_limit_is_where_theta_is_one():
+    limit = epsilon_limit(0.5, 14, 0.8)
+    assert limit == pytest.approx(1 + 0.5 / (14 * 0.5 * 0.8))
+    assert float(count_of(1, 0.5, 14, 0.8, limit).theta) == pytest.approx(1.0)
+    assert float(count_of(1, 0.5, 14, 0.8, limit / 2).theta) == pytest.approx(0.5)
+
+
+def test_chernoff_tails_by_hand():
+    # p = .5, m = 2, f = .5: w = .5; ε = .5 gives θ = .25; n = 40 gives μ = 20.
+    tails = bounds.chernoff(count_of(40, 0.5, 2, 0.5, 0.5))
+    assert float(tails.upper) == pytest.approx(math.exp(-0.0625 / 2.25 * 20))
+    assert float(tails.lower) == pytest.approx(math.exp(-0.0625 / 2 * 20))
+
+
+def test_full_chernoff_tails_by_hand():
+    tails = bounds.chernoff_full(count_of(40, 0.5, 2, 0.5, 0.5))
+    assert float(tails.upper) == pytest.approx((math.exp(0.25) / 1.25**1.25) ** 20)
+    assert float(tails.lower) == pytest.approx((math.exp(-0.25) / 0.75**0.75) ** 20)
+
+
+def test_hoeffding_chebyshev_bernstein_and_markov_by_hand():
+    # As above: εpf = .125; r = .75, t = .25, so one trial's variance is .1875.
+    count = count_of(40, 0.5, 2, 0.5, 0.5)
+    expected = {
+        "hoeffding": math.exp(-2 * 40 * 0.125**2),
+        "bernstein": math.exp(-40 * 0.125**2 / (2 * 0.1875 + 2 * 0.125 / 3)),
+        "chebyshev": 0.1875 * 40 / (0.1875 * 40 + (40 * 0.125) ** 2),
+    }
+    for name, tail in expected.items():
+        tails = BOUNDS[name].tails(count)
+        assert float(tails.upper) == pytest.approx(tail), name
+        assert float(tails.lower) == pytest.approx(tail), name
+    tails = bounds.markov(count)
+    assert float(tails.upper) == pytest.approx(0.8)
+    assert float(tails.lower) == 1.0
+
+
+def test_full_chernoff_at_theta_one_has_ln_y_minus_one():
+    limit = epsilon_limit(0.5, 10, 0.5)
+    count = count_of(7, 0.5, 10, 0.5, limit)
+    assert float(bounds.chernoff_full(count).lower) == pytest.approx(math.exp(-7 * 0.3))
+    assert float(bounds.chernoff_full_size(count, 0.2)) == pytest.approx(-math.log(0.2) / 0.3)
+
+
+@FIXED
+@given(st.floats(1e-6, 1.0))
+def test_logarithmic_factors_agree_with_exact_arithmetic(theta):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(60):
+        x = mpmath.mpf(theta)
+        ln_y = -x - (1 - x) * mpmath.log(1 - x) if theta < 1 else mpmath.mpf(-1)
+        ln_x = x - (1 + x) * mpmath.log(1 + x)
+    assert float(bounds._log_lower_factor(np.array(theta))) == pytest.approx(float(ln_y), rel=1e-11)
+    assert float(bounds._log_upper_factor(np.array(theta))) == pytest.approx(float(ln_x), rel=1e-11)
+
+
+@pytest.mark.parametrize("theta", [0.0499999, 0.0500001])
+def test_series_and_closed_form_of_the_logarithmic_factors_meet(theta):
+    lower = -theta - (1 - theta) * math.log1p(-theta)
+    upper = theta - (1 + theta) * math.log1p(theta)
+    assert float(bounds._log_lower_factor(np.array(theta))) == pytest.approx(lower, rel=1e-11)
+    assert float(bounds._log_upper_factor(np.array(theta))) == pytest.approx(upper, rel=1e-11)
+
+
+@FIXED
+@given(parameters(), st.integers(1, 120), st.floats(0, 1))
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_every_bound_dominates_the_exact_tails(name, values, n, share):
+    p, m, _, _ = values
+    holders = max(1, round(share * n))
+    f = holders / n
+    epsilon = values[3] / epsilon_limit(p, m, values[2]) * epsilon_limit(p, m, f)
+    count = count_of(n, p, m, f, epsilon)
+    upper, lower = exact_tails(count)
+    tails = BOUNDS[name].tails(count)
+    assert float(tails.upper) >= float(upper) * (1 - 1e-9) - 1e-13
+    assert float(tails.lower) >= float(lower) * (1 - 1e-9) - 1e-13
+
+
+@FIXED
+@given(parameters(), st.integers(1, 80))
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_every_bound_dominates_where_the_number_of_holders_is_not_whole(name, values, n):
+    count = count_of(n, *values)
+    upper, lower = exact_tails(count)
+    tails = BOUNDS[name].tails(count)
+    assert float(tails.upper) >= float(upper) * (1 - 1e-9) - 1e-13
+    assert float(tails.lower) >= float(lower) * (1 - 1e-9) - 1e-13
+
+
+@FIXED
+@given(parameters(), st.integers(1, 400))
+def test_full_chernoff_is_never_above_the_simplified_form(values, n):
+    count = count_of(n, *values)
+    full, simple = bounds.chernoff_full(count), bounds.chernoff(count)
+    assert float(full.upper) <= float(simple.upper) * (1 + 1e-12)
+    assert float(full.lower) <= float(simple.lower) * (1 + 1e-12)
+
+
+@FIXED
+@given(parameters(), st.floats(0.01, 0.99))
+@pytest.mark.parametrize("name", [name for name in CLOSED_FORM if name != "markov"])
+def test_at_its_closed_form_size_the_smaller_tail_equals_delta(name, values, delta):
+    size = float(BOUNDS[name].size(count_of(1, *values), delta))
+    tails = BOUNDS[name].tails(count_of(size, *values))
+    assert min(float(tails.upper), float(tails.lower)) == pytest.approx(delta, rel=1e-9)
+
+
+@FIXED
+@given(parameters(), st.floats(0.01, 0.99))
+def test_markov_size_is_endless_or_nothing(values, delta):
+    count = count_of(1, *values)
+    size = float(bounds.markov_size(count, delta))
+    assert size == (math.inf if 1 / (1 + float(count.theta)) >= delta else 0.0)
+
+
+@FIXED
+@given(parameters(), st.floats(0.01, 0.99), st.floats(0.01, 0.999))
+@pytest.mark.parametrize("name", [n for n in CLOSED_FORM if BOUNDS[n].worst_at_largest_frequency])
+def test_sizes_fall_as_the_frequency_grows(name, values, delta, smaller):
+    p, m, f, epsilon = values
+    high = float(BOUNDS[name].size(count_of(1, p, m, f, epsilon), delta))
+    low = float(BOUNDS[name].size(count_of(1, p, m, smaller * f, epsilon), delta))
+    assert low >= high * (1 - 1e-12)
+
+
+def test_the_exact_bound_is_a_lattice_without_a_worst_frequency():
+    assert BOUNDS["exact"].lattice
+    assert not BOUNDS["exact"].worst_at_largest_frequency
+    assert BOUNDS["exact"].size is None
+
+
+def test_a_bound_is_found_by_name_or_taken_as_it_is():
+    own = Bound("mine", bounds.hoeffding)
+    assert resolve_bound("chernoff") is BOUNDS["chernoff"]
+    assert resolve_bound(own) is own
+
+
+def test_a_plain_function_is_wrapped_and_promises_nothing():
+    def mine(count: ObservedCount) -> Tails:
+        return bounds.hoeffding(count)
+
+    wrapped = resolve_bound(mine)
+    assert (wrapped.name, wrapped.tails, wrapped.size) == ("mine", mine, None)
+    assert not wrapped.worst_at_largest_frequency
+
+
+def test_an_unknown_bound_is_refused_with_the_names_of_the_known():
+    with pytest.raises(PolicyError, match="'chernof'") as caught:
+        resolve_bound("chernof")
+    assert all(name in str(caught.value) for name in BOUNDS)
