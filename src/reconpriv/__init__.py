@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from reconpriv.errors import ReconprivError as ReconprivError
     from reconpriv.errors import ReconprivWarning as ReconprivWarning
     from reconpriv.policy import Policy as Policy
+    from reconpriv.queries.estimate import Estimate as Estimate
     from reconpriv.randomness import Key as Key
     from reconpriv.release import Release as Release
+    from reconpriv.release import open_release as open  # noqa: F401
     from reconpriv.table import Table as Table
     from reconpriv.table import read as read
     from reconpriv.theory.bounds import Bound as Bound
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AuditReport": "audit",
     "Bound": "theory.bounds",
+    "Estimate": "queries.estimate",
     "Frequencies": "column",
     "Key": "randomness",
     "ObservedCount": "theory.counts",
@@ -39,10 +42,13 @@ _HOMES = {
     "Table": "table",
     "Tails": "theory.bounds",
     "dataset_path": "datasets",
+    "open": "release",
     "perturb": "column",
     "read": "table",
     "reconstruct": "column",
 }
+
+_NAMES = {"open": "open_release"}
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
@@ -51,7 +57,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module
 
-        return getattr(import_module(f"reconpriv.{_HOMES[name]}"), name)
+        return getattr(import_module(f"reconpriv.{_HOMES[name]}"), _NAMES.get(name, name))
     raise AttributeError(f"module 'reconpriv' has no attribute {name!r}")
 
 

@@ -123,3 +123,30 @@ def _encode(column: pa.ChunkedArray) -> Encoded:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return Encoded(array.indices.to_numpy(zero_copy_only=False), array.dictionary)
+
+
+def unify(parts: list[Encoded]) -> tuple[NDArray[np.int32], pa.Array]:
+    """One set of codes into the sorted values that occur, a missing value last."""
+    used = [np.unique(part.codes) for part in parts]
+    values = pa.concat_arrays(
+        [_plain(part.values.take(pa.array(u))) for part, u in zip(parts, used, strict=True)]
+    )
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
+    order = pc.array_sort_indices(encoded.dictionary, null_placement="at_end")
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    ranks = rank[encoded.indices.to_numpy(zero_copy_only=False)]
+    codes, start = [], 0
+    for part, u in zip(parts, used, strict=True):
+        lookup = np.zeros(int(u[-1]) + 1, dtype=np.int32)
+        lookup[u] = ranks[start : start + u.size]
+        codes.append(lookup[part.codes])
+        start += u.size
+    return np.concatenate(codes), encoded.dictionary.take(order)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Text in one Arrow type, however the engine delivered it."""
+    if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
+        return values.cast(pa.string())
+    return values.cast(pa.string()) if pa.types.is_null(values.type) else values

@@ -44,7 +44,7 @@ def perturb(
     retention: float,
     key: Key | bytes | str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Keep each value with probability p, else replace it by a uniform draw from the domain (Eq. 1).
+    """Keep each value with probability p, else draw one uniformly from the domain (Eq. 1).
 
     Returns the same kind of column as it was given (list, numpy, pandas, Polars or Arrow). With a
     key, the same value at the same position is always perturbed the same way.

@@ -203,8 +203,9 @@ def _sample(
 def _systematic_sample(
     batch: CellBatch, limits: Floats, randomness: Randomness, group_ids: Words
 ) -> Ints:
-    """One keyed offset per group over its cumulated quotas: each value's quota is rounded down or
-    up, and the total is exactly the limit.
+    """One keyed offset per group over its cumulated quotas.
+
+    Each value's quota is rounded down or up, and the total is exactly the limit.
     """
     offsets = unit_interval(randomness.words(group_ids, GROUP_OFFSET)[:, 0])
     group = batch.group_of_cell

@@ -174,7 +174,7 @@ class Randomness:
         return out[:written].view("<u8").reshape(-1, 2)
 
     def trials(self, ids: Words, trials: Ints) -> Iterator[tuple[Ints, Words]]:
-        """Words of the trials 0, 1, … of each cell, as (cell position, words), in bounded chunks."""
+        """Words of the trials 0, 1, … of each cell, as (cell position, words), in chunks."""
         ends = np.cumsum(trials)
         total = int(ends[-1]) if ends.size else 0
         starts = ends - trials

@@ -1,42 +1,38 @@
-"""A release on disk: a folder with data, groups and a Data Package manifest.
-
-Everything in it is derived from the published table or from the policy. Never in it: the key,
-a frequency, an s_g, a raw count, or where the table came from.
-"""
+"""A release: what the publisher made and what the analyst asks."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reconpriv._version import __version__
-from reconpriv.engines.base import Written, WrittenFile
-from reconpriv.errors import OutputError, ReconprivError
-from reconpriv.policy import Policy
-from reconpriv.schema import Column, Kind, Schema, json_value
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
-MANIFEST = "datapackage.json"
-FORMAT_VERSION = 1
+from reconpriv.engines.base import Written
+from reconpriv.errors import ReconprivWarning, ReleaseError
+from reconpriv.manifest import Description, check_files, read_manifest
+from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
+from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.load import load_cube
+from reconpriv.queries.table import EstimateTable
+from reconpriv.schema import Value
 
-_MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
-_METHODS = {
-    "none": "uniform perturbation",
-    "paper": "sampling, perturbing, scaling (Algorithm 1)",
-    "octave": "sampling, perturbing, scaling with trial counts by octave of the largest frequency",
-    "public": "sampling, perturbing, scaling with trial counts that depend on group size alone",
-}
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 
 @dataclass(frozen=True)
 class Release:
-    """A release and, where it was just made, the totals that stay with its publisher."""
+    """A release folder; where it was just made, also the totals that stay with its publisher."""
 
     path: Path
     manifest: dict[str, Any]
@@ -47,6 +43,138 @@ class Release:
     def records(self) -> int:
         """How many records are published."""
         return int(self.manifest["reconpriv"]["records"])
+
+    @cached_property
+    def _description(self) -> Description:
+        return read_manifest(self.path)
+
+    @cached_property
+    def _answerer(self) -> Answerer:
+        description = self._description
+        check_files(description)
+        design = Design(
+            description.retention, description.schema.domain_size, description.sample_size
+        )
+        return Answerer(load_cube(description), design)
+
+    def count(
+        self,
+        where: str | None = None,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        **equal: Value,
+    ) -> Estimate:
+        """How many records of the original table satisfy a condition.
+
+        ``where`` is what would stand after WHERE in SQL; further arguments are column = value (a
+        list means any of them). Without a condition on the sensitive column the answer is exact.
+        """
+        selected = self._answerer.select(where, equal)
+        return self._answerer.count(selected, Settings(estimator, confidence))
+
+    def frequencies(
+        self,
+        where: str | None = None,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        **equal: Value,
+    ) -> EstimateTable:
+        """The whole sensitive distribution among the records that satisfy a condition."""
+        return self.crosstab(
+            [self.manifest["reconpriv"]["sensitive"]],
+            where,
+            estimator=estimator,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            **equal,
+        )
+
+    def crosstab(
+        self,
+        by: Sequence[str],
+        where: str | None = None,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        **equal: Value,
+    ) -> EstimateTable:
+        """A count with its interval for every combination of the given attributes.
+
+        ``simultaneous`` widens the intervals so that all of them hold together (Bonferroni).
+        """
+        selected = self._answerer.select(where, equal)
+        return self._table(selected, by, Settings(estimator, confidence), simultaneous)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+    ) -> Estimate | EstimateTable:
+        """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
+        selected, by = self._answerer.parse(query)
+        settings = Settings(estimator, confidence)
+        if not by:
+            return self._answerer.count(selected, settings)
+        return self._table(selected, by, settings, simultaneous)
+
+    def count_many(
+        self,
+        queries: Sequence[str | dict[str, Value]],
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+    ) -> list[Estimate]:
+        """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
+        return self._answerer.count_many(
+            [self._selected(query) for query in queries], Settings(estimator, confidence)
+        )
+
+    def _selected(self, query: str | dict[str, Value]) -> Selected:
+        if not isinstance(query, str):
+            return self._answerer.select(None, check_equalities(query))
+        selected, by = self._answerer.parse(query)
+        if by:
+            raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
+        return selected
+
+    def _table(
+        self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool
+    ) -> EstimateTable:
+        names = [column.name for column in self._description.schema.columns]
+        for name in by:
+            if name not in names:
+                from reconpriv.queries.sql import unknown_column  # noqa: PLC0415
+
+                raise unknown_column(name, names)
+        rows = self._answerer.table(selected, by, settings, simultaneous=simultaneous)
+        return EstimateTable(tuple(by), tuple(rows))
+
+    def to_arrow(self) -> pa.Table:
+        """The published records as they are: randomised, one row a record."""
+        description = self._description
+        check_files(description)
+        if description.data.suffix == ".csv":
+            return pyarrow.csv.read_csv(description.data)
+        return pyarrow.parquet.read_table(description.data)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The published records as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The published records as a Polars data frame."""
+        import polars  # noqa: PLC0415 - not a dependency
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
 
     def as_dict(self) -> dict[str, Any]:
         """The publisher's summary, for JSON."""
@@ -81,138 +209,11 @@ class Release:
         return release_html(self)
 
 
-def build_manifest(
-    schema: Schema,
-    policy: Policy,
-    written: Written,
-    *,
-    file_format: str,
-    count_names: tuple[str, str],
-    test_key: bool,
-) -> dict[str, Any]:
-    """The Data Package (v2) descriptor with its ``reconpriv`` block."""
-    sensitive = _field(schema.sensitive)
-    if None not in schema.domain and schema.sensitive.kind in (Kind.STRING, Kind.INTEGER):
-        sensitive["categories"] = [json_value(value) for value in schema.domain]
-    fields = [_field(column) for column in schema.public]
-    resources = [_resource("data", written.data, file_format, [*fields, sensitive])]
-    if written.groups_file is not None:
-        counts = [{"name": name, "type": "integer"} for name in count_names]
-        resources.append(_resource("groups", written.groups_file, file_format, fields + counts))
-    block: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "created_by": f"reconpriv {__version__}",
-        "method": _METHODS[policy.sample_size],
-        "sample_size": policy.sample_size,
-        "retention": policy.retention,
-        "epsilon": policy.epsilon,
-        "delta": policy.delta,
-        "bound": policy.tail_bound.name,
-        "sensitive": schema.sensitive.name,
-        "domain": [json_value(value) for value in schema.domain],
-        "public": [column.name for column in schema.public],
-        "records": written.records,
-        "test_key": test_key,
-    }
-    if written.groups_file is not None:
-        block["group_counts"] = dict(zip(("records", "trials"), count_names, strict=True))
-    return {
-        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
-        "resources": resources,
-        "reconpriv": block,
-    }
-
-
-def _field(column: Column) -> dict[str, Any]:
-    kind = "number" if column.kind is Kind.DECIMAL else column.kind.value
-    return {"name": column.name, "type": kind}
-
-
-def _resource(
-    name: str, file: WrittenFile, file_format: str, fields: list[dict[str, Any]]
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "type": "table",
-        "path": file.name,
-        "format": file_format,
-        "mediatype": _MEDIA_TYPES[file_format],
-        "bytes": file.bytes,
-        "hash": f"sha256:{file.sha256}",
-        "rows": file.rows,
-        "schema": {"fields": fields},
-    }
-
-
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest as readable JSON."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
-
-
-def is_release(folder: Path) -> bool:
-    """Whether a folder holds a release (a manifest with our block)."""
-    try:
-        return "reconpriv" in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-
-
-@contextmanager
-def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A temporary folder beside the target that takes its place when whole, or vanishes."""
-    check_target(target, overwrite=overwrite)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written: {error.strerror}.") from None
-    try:
-        yield work
-        work.chmod(0o755 & ~_umask())
-        _replace(work, target)
-    except ReconprivError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
-        raise OutputError(
-            f"The release could not be written: {reason.strip().rstrip('.')}.",
-            hint="Nothing was left behind.",
-        ) from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over anything that is not a release, or without being told to."""
-    if not os.path.lexists(target):
-        return
-    if not overwrite:
-        raise OutputError(f"{target} exists already.", hint="Use --overwrite to replace a release.")
-    empty = target.is_dir() and not any(target.iterdir())
-    if target.is_symlink() or not (empty or is_release(target)):
-        raise OutputError(
-            f"{target} exists and is not a release; it will not be replaced.",
-            hint="Choose another name, or remove it yourself.",
-        )
-
-
-def _replace(work: Path, target: Path) -> None:
-    if not target.exists():
-        work.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-    target.rename(old / "release")
-    try:
-        work.rename(target)
-    except BaseException:
-        (old / "release").rename(target)
-        raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def open_release(folder: str | os.PathLike[str]) -> Release:
+    """Open a release folder; its files are compared with their hashes on first use."""
+    description = read_manifest(Path(folder))
+    notes: tuple[str, ...] = ()
+    if description.manifest["reconpriv"].get("test_key"):
+        notes = (TEST_KEY_NOTE,)
+        warnings.warn(TEST_KEY_NOTE, ReconprivWarning, stacklevel=2)
+    return Release(Path(folder), description.manifest, None, notes)

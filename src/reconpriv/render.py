@@ -12,6 +12,8 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from reconpriv.audit import AuditReport
+    from reconpriv.queries.estimate import Estimate
+    from reconpriv.queries.table import EstimateTable
     from reconpriv.release import Release
 
 _PLAIN_WIDTH = 110
@@ -186,3 +188,64 @@ def _html_table(table: RichTable) -> str:
     head = f"<thead><tr>{heads}</tr></thead>" if table.show_header else ""
     note = f"<p><small>{escape(str(table.caption))}</small></p>" if table.caption else ""
     return f"<table>{caption}{head}<tbody>{body}</tbody></table>{note}"
+
+
+_ESTIMATE_HEADINGS = ("count", "interval", "groups", "trials")
+
+
+def _estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
+    interval = "exact" if estimate.exact else f"{estimate.low:,.1f} to {estimate.high:,.1f}"
+    count = f"{estimate.count:,.0f}" if estimate.exact else f"{estimate.count:,.1f}"
+    return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}"
+
+
+def _remarks(estimates: list[Estimate]) -> str | None:
+    """Each remark once; those that concern some rows only say how many."""
+    found: dict[str, int] = {}
+    for estimate in estimates:
+        for remark in estimate.remarks:
+            found[remark] = found.get(remark, 0) + 1
+    lines = []
+    for remark, times in found.items():
+        share = "" if times == len(estimates) else f" ({times} of {len(estimates)} rows)"
+        lines.append(f"note: {remark}{share}.")
+    return "\n".join(lines) or None
+
+
+def estimates_view(estimates: list[Estimate]) -> RichTable:
+    """Estimates with their queries."""
+    table = RichTable(
+        box=None, padding=(0, 2, 0, 0), caption=_remarks(estimates), caption_justify="left"
+    )
+    table.add_column("query", overflow="fold")
+    for heading in _ESTIMATE_HEADINGS:
+        table.add_column(heading, justify="right")
+    for estimate in estimates:
+        table.add_row(Text(estimate.query), *_estimate_cells(estimate))
+    return table
+
+
+def estimate_table_view(rows: EstimateTable) -> RichTable:
+    """A cross table, one row a combination."""
+    estimates = [estimate for _, estimate in rows]
+    table = RichTable(
+        box=None, padding=(0, 2, 0, 0), caption=_remarks(estimates), caption_justify="left"
+    )
+    for name in rows.by:
+        table.add_column(Text(name))
+    for heading in _ESTIMATE_HEADINGS:
+        table.add_column(heading, justify="right")
+    for labels, estimate in rows:
+        shown = (Text("(missing)" if value is None else str(value)) for value in labels.values())
+        table.add_row(*shown, *_estimate_cells(estimate))
+    return table
+
+
+def estimates_html(estimates: list[Estimate]) -> str:
+    """Estimates for a notebook."""
+    return _html_table(estimates_view(estimates))
+
+
+def estimate_table_html(rows: EstimateTable) -> str:
+    """A cross table for a notebook."""
+    return _html_table(estimate_table_view(rows))

@@ -7,7 +7,7 @@ import decimal
 import difflib
 import functools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -170,12 +170,12 @@ def check_sensitive_kind(sensitive: Column) -> None:
         raise InputError(
             f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
             " have no natural finite domain.",
-            hint="Bin it on the way in, for example --sql"
-            f" 'SELECT * REPLACE (({sensitive.name} // 1000)::INT AS {sensitive.name}) FROM input'.",
+            hint="Bin it on the way in, for example --sql 'SELECT * REPLACE"
+            f' (("{sensitive.name}" // 1000)::INT AS "{sensitive.name}") FROM input\'.',
         )
 
 
-_PARSERS = {
+_PARSERS: dict[Kind, Callable[[Any], Value]] = {
     Kind.INTEGER: int,
     Kind.NUMBER: float,
     Kind.DECIMAL: decimal.Decimal,

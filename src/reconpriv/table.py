@@ -16,10 +16,12 @@ from reconpriv.cells import CellBatch
 from reconpriv.engines.base import FORMATS, Engine, Progress, no_progress
 from reconpriv.engines.writer import count_names
 from reconpriv.errors import InputError, PolicyError, ReconprivWarning, UnattainableError
+from reconpriv.folder import check_target, new_folder
+from reconpriv.manifest import build_manifest, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import Kernel
 from reconpriv.randomness import Key, as_key
-from reconpriv.release import Release, build_manifest, check_target, new_folder, write_manifest
+from reconpriv.release import TEST_KEY_NOTE, Release
 from reconpriv.schema import (
     Schema,
     Value,
@@ -237,7 +239,7 @@ def _unattainable(groups: int, records: int) -> UnattainableError:
 
 def _key_notes(key: Key) -> tuple[str, ...]:
     if key.is_test:
-        return ("Made with the test key, which everybody knows: not for release.",)
+        return (TEST_KEY_NOTE,)
     if key.ephemeral:
         return (
             "No key was given: a second publication would be an independent sample that can be"

@@ -172,8 +172,8 @@ def publish(
 ) -> None:
     """Write a release in which no group can be reconstructed."""
     with reported():
+        from reconpriv.folder import check_target
         from reconpriv.randomness import Key
-        from reconpriv.release import check_target
 
         if key is not None and test_key:
             raise typer.BadParameter("Give either --key or --test-key.")

@@ -39,7 +39,10 @@ _KINDS = {
     "TIMESTAMP_NS": (Kind.DATETIME, "{}::TIMESTAMP"),
     "TIMESTAMP WITH TIME ZONE": (Kind.DATETIME, "{}"),
     "BIGINT": (Kind.INTEGER, "{}"),
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"), (Kind.INTEGER, "{}::BIGINT")),
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"),
+        (Kind.INTEGER, "{}::BIGINT"),
+    ),
 }
 _WIDE = ("HUGEINT", "UHUGEINT", "UBIGINT")
 

@@ -113,7 +113,7 @@ def _resolve(path: str) -> tuple[list[str], str]:
     if Path(path).exists():
         return [path], shown
     if glob.has_magic(path):
-        files = sorted(file for file in glob.glob(path, recursive=True) if Path(file).is_file())
+        files = sorted(file for file in glob.iglob(path, recursive=True) if Path(file).is_file())
         if not files:
             raise MissingFileError(f"No file matches {shown!r}.")
         endings = {_ending(file) for file in files}
@@ -139,7 +139,7 @@ def _view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 
 def _csv(files: list[str], shown: str) -> str:
-    """A CSV as text, with nothing guessed: the header names the columns, a ragged row is refused."""
+    """A CSV as text, nothing guessed: the header names the columns, a ragged row is refused."""
     delimiter, names = _header(files[0], shown)
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     return (
@@ -150,7 +150,7 @@ def _csv(files: list[str], shown: str) -> str:
 
 
 def _header(file: str, shown: str) -> tuple[str, list[str]]:
-    opener: Callable[..., IO[str]] = gzip.open if file.endswith(".gz") else open  # type: ignore[assignment]
+    opener: Callable[..., IO[str]] = gzip.open if file.endswith(".gz") else open
     try:
         with opener(file, "rt", encoding="utf-8-sig", newline="") as stream:
             first = stream.readline()

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from reconpriv.cells import CellBatch, Encoded
+from reconpriv.cells import CellBatch, Encoded, unify
 from reconpriv.engines.base import Progress, PublishFunction, Written, WrittenFile
 from reconpriv.publish import PublishedBatch
 from reconpriv.schema import Schema
@@ -210,7 +209,7 @@ def _expand(parts: list[Column], counts: Ints) -> pa.Array:
     """Join the parts of a column and repeat its rows; text stays dictionary-encoded."""
     if not isinstance(parts[0], Encoded):
         return pa.array(np.repeat(np.concatenate(parts), counts))  # type: ignore[arg-type]
-    codes, values = _unify([part for part in parts if isinstance(part, Encoded)])
+    codes, values = unify([part for part in parts if isinstance(part, Encoded)])
     codes = np.repeat(codes, counts)
     if len(values) and not values[-1].is_valid:
         missing = codes == len(values) - 1
@@ -221,30 +220,3 @@ def _expand(parts: list[Column], counts: Ints) -> pa.Array:
     if pa.types.is_string(values.type):
         return pa.DictionaryArray.from_arrays(indices, values)
     return values.take(indices)
-
-
-def _unify(parts: list[Encoded]) -> tuple[NDArray[np.int32], pa.Array]:
-    """One set of codes into the sorted values that occur, a missing value last."""
-    used = [np.unique(part.codes) for part in parts]
-    values = pa.concat_arrays(
-        [_plain(part.values.take(pa.array(u))) for part, u in zip(parts, used, strict=True)]
-    )
-    encoded = pc.dictionary_encode(values, null_encoding="encode")
-    order = pc.array_sort_indices(encoded.dictionary, null_placement="at_end")
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    ranks = rank[encoded.indices.to_numpy(zero_copy_only=False)]
-    codes, start = [], 0
-    for part, u in zip(parts, used, strict=True):
-        lookup = np.zeros(int(u[-1]) + 1, dtype=np.int32)
-        lookup[u] = ranks[start : start + u.size]
-        codes.append(lookup[part.codes])
-        start += u.size
-    return np.concatenate(codes), encoded.dictionary.take(order)
-
-
-def _plain(values: pa.Array) -> pa.Array:
-    """Text in one Arrow type, however the engine delivered it."""
-    if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
-        return values.cast(pa.string())
-    return values.cast(pa.string()) if pa.types.is_null(values.type) else values

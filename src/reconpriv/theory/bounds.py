@@ -83,7 +83,7 @@ def chernoff(count: ObservedCount) -> Tails:
 
 def chernoff_size(count: ObservedCount, delta: float) -> Floats:
     """s_g = -2 ln δ / (w θ²) (Theorem 5, Eq. 10)."""
-    return -2.0 * np.log(delta) / (count.weight * count.theta**2)
+    return np.asarray(-2.0 * np.log(delta) / (count.weight * count.theta**2))
 
 
 def chernoff_full(count: ObservedCount) -> Tails:
@@ -94,7 +94,7 @@ def chernoff_full(count: ObservedCount) -> Tails:
 
 def chernoff_full_size(count: ObservedCount, delta: float) -> Floats:
     """s_g = ln δ / (w ln Y) (Theorem 4, Eq. 9)."""
-    return np.log(delta) / (count.weight * _log_lower_factor(count.theta))
+    return np.asarray(np.log(delta) / (count.weight * _log_lower_factor(count.theta)))
 
 
 def hoeffding(count: ObservedCount) -> Tails:
@@ -105,7 +105,7 @@ def hoeffding(count: ObservedCount) -> Tails:
 
 def hoeffding_size(count: ObservedCount, delta: float) -> Floats:
     """The n at which Hoeffding's bound equals δ."""
-    return -np.log(delta) / (2.0 * count.shift**2)
+    return np.asarray(-np.log(delta) / (2.0 * count.shift**2))
 
 
 def bernstein(count: ObservedCount) -> Tails:
@@ -116,7 +116,7 @@ def bernstein(count: ObservedCount) -> Tails:
 
 def bernstein_size(count: ObservedCount, delta: float) -> Floats:
     """The n at which Bernstein's bound equals δ."""
-    return -np.log(delta) / _bernstein_rate(count)
+    return np.asarray(-np.log(delta) / _bernstein_rate(count))
 
 
 def _bernstein_rate(count: ObservedCount) -> Floats:
@@ -132,7 +132,7 @@ def chebyshev(count: ObservedCount) -> Tails:
 
 def chebyshev_size(count: ObservedCount, delta: float) -> Floats:
     """The n at which Cantelli's bound equals δ."""
-    return count.trial_variance * (1.0 - delta) / (delta * count.shift**2)
+    return np.asarray(count.trial_variance * (1.0 - delta) / (delta * count.shift**2))
 
 
 def markov(count: ObservedCount) -> Tails:

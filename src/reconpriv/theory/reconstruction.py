@@ -57,3 +57,48 @@ def count_variance(
     c = np.asarray(count, dtype=np.float64)
     spread = c * (r * (1 - r)) + (np.asarray(trials) - c) * (t * (1 - t))
     return np.asarray(spread / retention**2)
+
+
+def set_count_variance(
+    scaled_observed: ArrayLike,
+    scaled_records: ArrayLike,
+    values: ArrayLike,
+    *,
+    retention: float,
+    domain_size: int,
+) -> Floats:
+    """The variance of a count over sampled groups for a set of ``values`` sensitive values.
+
+    Σ_g (|g|/n_g)² [n̂ R + (n_g - n̂) T] / p², with R = r_X(1-r_X), T = t_X(1-t_X) for the
+    probabilities r_X = p + kt and t_X = kt that a holder and a non-holder of one of the k values
+    land in the set, which carries the covariance of the k counts. It is linear in the published
+    counts: ``scaled_observed`` is Σ_g (|g|/n_g) O_g and ``scaled_records`` is Σ_g (|g|/n_g) |g|.
+    """
+    t_set = np.asarray(values) * replacement_probability(retention, domain_size)
+    r_set = retention + t_set
+    scaled = np.asarray(scaled_records, dtype=np.float64)
+    holders = (np.asarray(scaled_observed, dtype=np.float64) - t_set * scaled) / retention
+    kept, strayed = r_set * (1 - r_set), t_set * (1 - t_set)
+    # Rounding may leave a tiny negative number where every value is in the set.
+    return np.maximum((holders * (kept - strayed) + scaled * strayed) / retention**2, 0.0)
+
+
+def constrained_frequencies(observed: ArrayLike, *, retention: float) -> Floats:
+    """The maximum likelihood distribution on the simplex, in closed form.
+
+    Where Lemma 1 leaves [0, 1] the likelihood is largest on the border: the k most observed
+    values share the mass, f_x = (O_x/λ - t)/p with λ = O_K/(p + kt), for the largest k that keeps
+    all k positive; the rest are 0.
+    """
+    counts = np.asarray(observed, dtype=np.float64)
+    m = counts.size
+    t = replacement_probability(retention, m)
+    order = np.argsort(-counts, kind="stable")
+    sorted_counts = counts[order]
+    k = np.arange(1, m + 1)
+    level = np.cumsum(sorted_counts) / (retention + k * t)
+    inside = np.flatnonzero(sorted_counts > level * t)
+    size = int(inside[-1]) + 1 if inside.size else m
+    frequency = np.zeros(m)
+    frequency[order[:size]] = (sorted_counts[:size] / level[size - 1] - t) / retention
+    return frequency

@@ -1,0 +1,82 @@
+"""Writing a folder so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconpriv.errors import OutputError, ReconprivError
+from reconpriv.manifest import MANIFEST
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds a release (a manifest with our block)."""
+    try:
+        return "reconpriv" in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A temporary folder beside the target that takes its place when whole, or vanishes."""
+    check_target(target, overwrite=overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise OutputError(f"{target} cannot be written: {error.strerror}.") from None
+    try:
+        yield work
+        work.chmod(0o755 & ~_umask())
+        _replace(work, target)
+    except ReconprivError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
+        raise OutputError(
+            f"The release could not be written: {reason.strip().rstrip('.')}.",
+            hint="Nothing was left behind.",
+        ) from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse to write over anything that is not a release, or without being told to."""
+    if not os.path.lexists(target):
+        return
+    if not overwrite:
+        raise OutputError(f"{target} exists already.", hint="Use --overwrite to replace a release.")
+    empty = target.is_dir() and not any(target.iterdir())
+    if target.is_symlink() or not (empty or is_release(target)):
+        raise OutputError(
+            f"{target} exists and is not a release; it will not be replaced.",
+            hint="Choose another name, or remove it yourself.",
+        )
+
+
+def _replace(work: Path, target: Path) -> None:
+    if not target.exists():
+        work.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+    target.rename(old / "release")
+    try:
+        work.rename(target)
+    except BaseException:
+        (old / "release").rename(target)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

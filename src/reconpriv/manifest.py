@@ -1,0 +1,182 @@
+"""The manifest of a release: a Data Package (v2) descriptor with a ``reconpriv`` block.
+
+Everything in it is derived from the published table or from the policy. Never in it: the key,
+a frequency, an s_g, a raw count, or where the table came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reconpriv._version import __version__
+from reconpriv.engines.base import Written, WrittenFile
+from reconpriv.errors import MissingFileError, ReleaseError
+from reconpriv.policy import SAMPLE_SIZES, Policy
+from reconpriv.schema import Column, Kind, Schema, Value, json_value, parse_value
+
+MANIFEST = "datapackage.json"
+FORMAT_VERSION = 1
+
+_MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
+_METHODS = {
+    "none": "uniform perturbation",
+    "paper": "sampling, perturbing, scaling (Algorithm 1)",
+    "octave": "sampling, perturbing, scaling with trial counts by octave of the largest frequency",
+    "public": "sampling, perturbing, scaling with trial counts that depend on group size alone",
+}
+
+
+def build_manifest(
+    schema: Schema,
+    policy: Policy,
+    written: Written,
+    *,
+    file_format: str,
+    count_names: tuple[str, str],
+    test_key: bool,
+) -> dict[str, Any]:
+    """The Data Package (v2) descriptor with its ``reconpriv`` block."""
+    sensitive = _field(schema.sensitive)
+    if None not in schema.domain and schema.sensitive.kind in (Kind.STRING, Kind.INTEGER):
+        sensitive["categories"] = [json_value(value) for value in schema.domain]
+    fields = [_field(column) for column in schema.public]
+    resources = [_resource("data", written.data, file_format, [*fields, sensitive])]
+    if written.groups_file is not None:
+        counts = [{"name": name, "type": "integer"} for name in count_names]
+        resources.append(_resource("groups", written.groups_file, file_format, fields + counts))
+    block: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "created_by": f"reconpriv {__version__}",
+        "method": _METHODS[policy.sample_size],
+        "sample_size": policy.sample_size,
+        "retention": policy.retention,
+        "epsilon": policy.epsilon,
+        "delta": policy.delta,
+        "bound": policy.tail_bound.name,
+        "sensitive": schema.sensitive.name,
+        "domain": [json_value(value) for value in schema.domain],
+        "public": [column.name for column in schema.public],
+        "records": written.records,
+        "test_key": test_key,
+    }
+    if written.groups_file is not None:
+        block["group_counts"] = dict(zip(("records", "trials"), count_names, strict=True))
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "resources": resources,
+        "reconpriv": block,
+    }
+
+
+def _field(column: Column) -> dict[str, Any]:
+    kind = "number" if column.kind is Kind.DECIMAL else column.kind.value
+    return {"name": column.name, "type": kind}
+
+
+def _resource(
+    name: str, file: WrittenFile, file_format: str, fields: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "table",
+        "path": file.name,
+        "format": file_format,
+        "mediatype": _MEDIA_TYPES[file_format],
+        "bytes": file.bytes,
+        "hash": f"sha256:{file.sha256}",
+        "rows": file.rows,
+        "schema": {"fields": fields},
+    }
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest as readable JSON."""
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a manifest says, checked and typed."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    schema: Schema
+    retention: float
+    sample_size: str
+    data: Path
+    groups: Path | None
+    count_names: tuple[str, str]
+
+
+def read_manifest(folder: Path) -> Description:
+    """Read and check the manifest of a release folder."""
+    if not folder.exists():
+        raise MissingFileError(f"There is no release folder {folder}.")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        block = manifest["reconpriv"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ReleaseError(
+            f"{folder} is not a release: it has no {MANIFEST} with a reconpriv block.",
+            hint="Give the folder that `reconpriv publish` made.",
+        ) from None
+    version = block.get("format_version") if isinstance(block, dict) else None
+    if not isinstance(version, int):
+        raise ReleaseError(f"The manifest of {folder} has no format version.")
+    if version > FORMAT_VERSION:
+        raise ReleaseError(
+            f"The release has format version {version}; this reconpriv ({__version__}) reads up to"
+            f" {FORMAT_VERSION}.",
+            hint="Install a newer reconpriv.",
+        )
+    try:
+        return _describe(folder, manifest, block)
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise ReleaseError(
+            f"The manifest of {folder} is damaged.", hint="Fetch the release again."
+        ) from None
+
+
+def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> Description:
+    resources = {resource["name"]: resource for resource in manifest["resources"]}
+    fields = resources["data"]["schema"]["fields"]
+    columns = {field["name"]: Column(field["name"], Kind(field["type"])) for field in fields}
+    sensitive = columns[block["sensitive"]]
+    domain: tuple[Value, ...] = tuple(parse_value(sensitive, v) for v in block["domain"])
+    schema = Schema(tuple(columns[name] for name in block["public"]), sensitive, domain)
+    retention, sample_size = float(block["retention"]), block["sample_size"]
+    if not 0 < retention < 1 or len(domain) < 2 or sample_size not in SAMPLE_SIZES:
+        raise ValueError
+    names = block.get("group_counts", {"records": "records", "trials": "trials"})
+    with_groups = sample_size in ("octave", "public")
+    return Description(
+        folder=folder,
+        manifest=manifest,
+        schema=schema,
+        retention=retention,
+        sample_size=sample_size,
+        data=folder / Path(resources["data"]["path"]).name,
+        groups=folder / Path(resources["groups"]["path"]).name if with_groups else None,
+        count_names=(names["records"], names["trials"]),
+    )
+
+
+def check_files(description: Description) -> None:
+    """Compare every file with its hash; a release that was touched is refused."""
+    for resource in description.manifest["resources"]:
+        path = description.folder / Path(resource["path"]).name
+        try:
+            with path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:
+            raise ReleaseError(f"The release lacks its file {path.name}.") from None
+        if f"sha256:{digest}" != resource["hash"]:
+            raise ReleaseError(
+                f"The file {path.name} does not match its manifest (hash).",
+                hint="It was changed or damaged; fetch the release again.",
+            )

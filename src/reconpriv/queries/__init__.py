@@ -1,0 +1,1 @@
+"""Count queries on raw tables and on releases."""

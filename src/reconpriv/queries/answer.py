@@ -1,0 +1,368 @@
+"""Answering count queries on a cube: one at a time, grouped, or thousands in one pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reconpriv.engines.predicates import Evaluator
+from reconpriv.errors import InputError
+from reconpriv.queries import estimate as est
+from reconpriv.queries.cube import Cube, Sums, sum_selections
+from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.sql import (
+    Condition,
+    CountQuery,
+    parse_condition,
+    parse_query,
+    unknown_column,
+    unknown_value,
+)
+from reconpriv.schema import Kind, Value, json_value, parse_value
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_NOWHERE = -1  # the code of a value that does not occur
+_SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A query with its condition settled: groups (as equalities or a mask) and sensitive values."""
+
+    text: str
+    equalities: dict[int, int] | None
+    mask: Flags | None
+    values: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to estimate."""
+
+    estimator: str = "mle"
+    confidence: float = 0.95
+    intervals: int = 1
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        est.check_estimator(self.estimator)
+        est.check_confidence(self.confidence)
+
+
+@dataclass(frozen=True)
+class Answerer:
+    """A cube with its design, ready for questions."""
+
+    cube: Cube
+    design: Design
+    _evaluators: dict[str, Evaluator] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def known(self) -> dict[str, list[Value]]:
+        """The values of every column, as Python objects."""
+        public = zip(self.cube.schema.public, self.cube.values, strict=True)
+        known = {column.name: values.to_pylist() for column, values in public}
+        return known | {self.cube.schema.sensitive.name: list(self.cube.schema.domain)}
+
+    @cached_property
+    def _code_of(self) -> dict[str, dict[Value, int]]:
+        return {name: {v: i for i, v in enumerate(vs)} for name, vs in self.known.items()}
+
+    def select(self, where: str | None, equal: dict[str, Value]) -> Selected:
+        """Settle a condition in SQL together with column = value pairs."""
+        condition = (
+            Condition() if where is None else parse_condition(where, self.cube.schema, self.known)
+        )
+        return self._settle(describe(where, equal), condition, equal)
+
+    def parse(self, sql: str) -> tuple[Selected, tuple[str, ...]]:
+        """Settle a whole SELECT; the second part is what it groups by."""
+        query: CountQuery = parse_query(sql, self.cube.schema, self.known)
+        return self._settle(query.text, query.condition, {}), query.by
+
+    def _settle(self, text: str, condition: Condition, equal: dict[str, Value]) -> Selected:
+        schema = self.cube.schema
+        sensitive = schema.sensitive.name
+        members = np.ones(schema.domain_size, dtype=bool)
+        for part in condition.sensitive:
+            members &= self._evaluator("sensitive").mask(part)
+        restricted = bool(condition.sensitive)
+        codes: dict[int, int] = {}
+        mask: Flags | None = None
+        if condition.equalities is None:
+            mask = np.ones(self.cube.groups, dtype=bool)
+            for part in condition.public:
+                mask &= self._evaluator("public").mask(part)
+        names = [column.name for column in schema.public]
+        pairs = [*(condition.equalities or {}).items(), *equal.items()]
+        for name, wanted in pairs:
+            if name == sensitive:
+                members &= self._members(name, wanted)
+                restricted = True
+            elif name not in names:
+                raise unknown_column(name, [c.name for c in schema.columns])
+            elif isinstance(wanted, list | tuple | set | frozenset):
+                chosen = [self._code(name, value) for value in wanted]
+                inside = np.isin(self.cube.codes[names.index(name)], [c for c in chosen if c >= 0])
+                mask = inside if mask is None else mask & inside
+            else:
+                index, code = names.index(name), self._code(name, wanted)
+                # Two different values asked of one column: no record has both.
+                codes[index] = code if codes.get(index, code) == code else _NOWHERE
+        values = tuple(np.flatnonzero(members).tolist()) if restricted else None
+        if mask is not None:
+            for index, code in codes.items():
+                mask = mask & (self.cube.codes[index] == code)
+            return Selected(text, None, mask, values)
+        return Selected(text, codes, None, values)
+
+    def _members(self, name: str, wanted: Value) -> Flags:
+        several = isinstance(wanted, list | tuple | set | frozenset)
+        members = np.zeros(self.cube.schema.domain_size, dtype=bool)
+        for value in wanted if several else [wanted]:
+            code = self._code(name, value)
+            if code < 0:
+                raise unknown_value(name, value, self.known[name])
+            members[code] = True
+        return members
+
+    def _code(self, name: str, value: Value) -> int:
+        """The code of a value; -1 for a number or date that does not occur."""
+        column = next(c for c in self.cube.schema.columns if c.name == name)
+        parsed = parse_value(column, value)
+        code = self._code_of[name].get(parsed, -1)
+        if code < 0 and column.kind is Kind.STRING:
+            raise unknown_value(name, value, self.known[name])
+        return code
+
+    def _evaluator(self, which: str) -> Evaluator:
+        if which not in self._evaluators:
+            schema = self.cube.schema
+            table = (
+                self.cube.group_table()
+                if which == "public"
+                else pa.table({schema.sensitive.name: pa.array(schema.domain)})
+            )
+            self._evaluators[which] = Evaluator(table)
+        return self._evaluators[which]
+
+    def mask(self, selected: Selected) -> Flags:
+        """The groups of a selection."""
+        if selected.mask is not None:
+            return selected.mask
+        inside = np.ones(self.cube.groups, dtype=bool)
+        for index, code in (selected.equalities or {}).items():
+            inside &= self.cube.codes[index] == code
+        return inside
+
+    def count(self, selected: Selected, settings: Settings) -> Estimate:
+        """One count."""
+        return self.table(selected, (), settings)[0][1]
+
+    def table(
+        self,
+        selected: Selected,
+        by: Sequence[str],
+        settings: Settings,
+        *,
+        simultaneous: bool = False,
+    ) -> list[tuple[dict[str, Value], Estimate]]:
+        """A count for every combination of the given attributes that occurs, in sorted order."""
+        sensitive = self.cube.schema.sensitive.name
+        public = [name for name in by if name != sensitive]
+        keys, selection = self._combinations(public, self.mask(selected))
+        split = sensitive in by
+        rows: list[tuple[dict[str, Value], Estimate]] = []
+        domain = self.cube.schema.domain
+        chosen = selected.values if selected.values is not None else tuple(range(len(domain)))
+        cells = len(keys) * (len(chosen) if split else 1)
+        if simultaneous:
+            settings = Settings(settings.estimator, settings.confidence, max(cells, 1))
+        if split:
+            sums = sum_selections(self.cube, selection, len(keys), None)
+            columns = [self._estimates(sums, selected, settings, value) for value in chosen]
+            for i, key in enumerate(keys):
+                for value, column in zip(chosen, columns, strict=True):
+                    label = {**key, sensitive: domain[value]}
+                    rows.append(({name: label[name] for name in by}, column[i]))
+            return rows
+        sums = sum_selections(self.cube, selection, len(keys), selected.values)
+        return list(
+            zip(keys, self._estimates_of_set(sums, selection, selected, settings), strict=True)
+        )
+
+    def _combinations(self, public: list[str], mask: Flags) -> tuple[list[dict[str, Value]], Ints]:
+        names = [column.name for column in self.cube.schema.public]
+        selection = np.where(mask, 0, -1).astype(np.int64)
+        if not public:
+            return [{}], selection
+        for name in public:
+            if name not in names:
+                raise unknown_column(name, names)
+        inside = np.flatnonzero(mask)
+        stacked = np.stack([self.cube.codes[names.index(name)][inside] for name in public])
+        combinations, position = np.unique(stacked, axis=1, return_inverse=True)
+        selection[inside] = position.reshape(-1)
+        keys = [
+            {name: self.known[name][code] for name, code in zip(public, column, strict=True)}
+            for column in combinations.T.tolist()
+        ]
+        return keys, selection
+
+    def _estimates(
+        self, sums: Sums, selected: Selected, settings: Settings, value: int
+    ) -> list[Estimate]:
+        """Estimates of one sensitive value from sums that are split by value."""
+        counts = est.mle_counts(sums, 1, self.design)[:, value]
+        variances = est.count_variances(sums, 1, 1, self.design)[:, value]
+        shown = counts
+        if settings.estimator == "constrained":
+            shown = est.constrained_counts(sums.observed, sums.records, self.design)[:, value]
+        return self._finish(sums, selected, settings, shown, counts, variances)
+
+    def _estimates_of_set(
+        self, sums: Sums, selection: Ints, selected: Selected, settings: Settings
+    ) -> list[Estimate]:
+        """Estimates of a set of sensitive values, or exact counts where there is no such set."""
+        if selected.values is None:
+            return [
+                est.exact_estimate(selected.text, sums, row, settings.confidence, self.design)
+                for row in range(sums.records.size)
+            ]
+        size = len(selected.values)
+        rounded = est.runs(selected.values, self.design.domain_size)
+        counts = est.mle_counts(sums, size, self.design)
+        variances = est.count_variances(sums, size, rounded, self.design)
+        shown = counts
+        if settings.estimator == "constrained":
+            split = sum_selections(self.cube, selection, sums.records.size, None)
+            whole = est.constrained_counts(split.observed, split.records, self.design)
+            shown = whole[:, list(selected.values)].sum(axis=1)
+        return self._finish(sums, selected, settings, shown, counts, variances)
+
+    def _finish(
+        self,
+        sums: Sums,
+        selected: Selected,
+        settings: Settings,
+        shown: NDArray[np.float64],
+        unbiased: NDArray[np.float64],
+        variances: NDArray[np.float64],
+    ) -> list[Estimate]:
+        return [
+            est.estimated(
+                selected.text,
+                sums,
+                row,
+                count=float(shown[row]),
+                unbiased=float(unbiased[row]),
+                variance=float(variances[row]),
+                estimator=settings.estimator,
+                confidence=settings.confidence,
+                intervals=settings.intervals,
+                design=self.design,
+            )
+            for row in range(sums.records.size)
+        ]
+
+    def count_many(self, queries: Sequence[Selected], settings: Settings) -> list[Estimate]:
+        """Many counts: those of equalities on the same attributes share one pass over the cells."""
+        answers: list[Estimate | None] = [None] * len(queries)
+        shared: dict[tuple[int, ...], list[int]] = {}
+        for i, query in enumerate(queries):
+            single = query.values is None or len(query.values) == 1
+            plain = query.equalities is not None and single and settings.estimator == "mle"
+            if plain and self._packable(query.equalities or {}):
+                shared.setdefault(tuple(sorted(query.equalities or {})), []).append(i)
+            else:
+                answers[i] = self.count(query, settings)
+        at_once = max(1, _SUMS_AT_ONCE // self.design.domain_size)
+        for attributes, members in shared.items():
+            for first in range(0, len(members), at_once):
+                part = members[first : first + at_once]
+                found = self._shared(attributes, [queries[i] for i in part], settings)
+                for i, answer in zip(part, found, strict=True):
+                    answers[i] = answer
+        return [answer for answer in answers if answer is not None]
+
+    def _packable(self, equalities: dict[int, int]) -> bool:
+        """Whether the codes of these attributes fit into one 64-bit number."""
+        return math.prod(len(self.cube.values[a]) + 1 for a in equalities) < 2**62
+
+    def _shared(
+        self, attributes: tuple[int, ...], queries: list[Selected], settings: Settings
+    ) -> list[Estimate]:
+        """One pass for all queries on the same attributes: only combinations asked for are kept."""
+        wanted = [tuple((q.equalities or {})[a] for a in attributes) for q in queries]
+        keys = sorted(set(wanted))
+        selection = self._key_positions(attributes, keys)
+        sums = sum_selections(self.cube, selection, len(keys), None)
+        position = {key: i for i, key in enumerate(keys)}
+        counts = est.mle_counts(sums, 1, self.design)
+        variances = est.count_variances(sums, 1, 1, self.design)
+        answers = []
+        for query, key in zip(queries, wanted, strict=True):
+            row = position[key]
+            if query.values is None:
+                answers.append(
+                    est.exact_estimate(query.text, sums, row, settings.confidence, self.design)
+                )
+                continue
+            count = float(counts[row, query.values[0]])
+            answers.append(
+                est.estimated(
+                    query.text,
+                    sums,
+                    row,
+                    count=count,
+                    unbiased=count,
+                    variance=float(variances[row, query.values[0]]),
+                    estimator="mle",
+                    confidence=settings.confidence,
+                    intervals=1,
+                    design=self.design,
+                )
+            )
+        return answers
+
+    def _key_positions(self, attributes: tuple[int, ...], keys: list[tuple[int, ...]]) -> Ints:
+        """For each group the position of its combination among the keys, or -1."""
+        if not attributes:
+            return np.zeros(self.cube.groups, dtype=np.int64)
+        radix = [len(self.cube.values[a]) + 1 for a in attributes]
+        packed = np.zeros(self.cube.groups, dtype=np.int64)
+        asked = np.zeros(len(keys), dtype=np.int64)
+        for i, (attribute, base) in enumerate(zip(attributes, radix, strict=True)):
+            packed = packed * base + self.cube.codes[attribute] + 1
+            asked = asked * base + np.array([key[i] for key in keys]) + 1
+        place = np.clip(np.searchsorted(asked, packed), 0, len(keys) - 1)
+        return np.where(asked[place] == packed, place, -1)
+
+
+def describe(where: str | None, equal: dict[str, Value]) -> str:
+    """A condition in words."""
+    parts = [where] if where else []
+    for name, value in equal.items():
+        if isinstance(value, list | tuple | set | frozenset):
+            parts.append(f"{name} IN ({', '.join(repr(json_value(v)) for v in value)})")
+        else:
+            parts.append(f"{name} = {json_value(value)!r}")
+    return " AND ".join(parts) if parts else "all records"
+
+
+def check_equalities(equal: dict[str, Any]) -> dict[str, Value]:
+    """A query given as a dictionary."""
+    if not isinstance(equal, dict):
+        raise InputError(
+            f"A query is SQL text or a dictionary of column: value; got a {type(equal).__name__}."
+        )
+    return equal

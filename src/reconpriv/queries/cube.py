@@ -1,0 +1,176 @@
+"""Cells held in memory with their design: what every estimate is summed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reconpriv.cells import CellBatch, unify
+from reconpriv.schema import Schema
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Cube:
+    """Groups with their public codes, records and trials; cells with their counts.
+
+    ``codes`` index ``values``, the sorted distinct values of each public attribute. ``trials`` may
+    be a plug-in (not whole) where the release does not tell it; ``coins`` says that scaling and
+    sampling were done by independent coin flips (Algorithm 1) instead of exactly.
+    """
+
+    schema: Schema
+    codes: tuple[NDArray[np.int32], ...]
+    values: tuple[pa.Array, ...]
+    records: Ints
+    trials: Floats
+    group: Ints
+    value: Ints
+    count: Ints
+    coins: bool = False
+
+    @property
+    def groups(self) -> int:
+        """How many micro groups there are."""
+        return self.records.size
+
+    @property
+    def scale(self) -> Floats:
+        """|g| / n_g: how many records stand for one trial."""
+        return np.asarray(self.records / self.trials)
+
+    @property
+    def sampled(self) -> Flags:
+        """Which groups rest on fewer trials than records."""
+        return np.asarray(self.trials < self.records)
+
+    def group_table(self) -> pa.Table:
+        """The public values of every group, for predicates to be evaluated on."""
+        columns = [
+            values.take(pa.array(codes))
+            for codes, values in zip(self.codes, self.values, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, names=[c.name for c in self.schema.public])
+
+    def scaling_noise(self, observed: Floats, group: Ints) -> Floats:
+        """The variance that uneven duplication adds to an observed count, group by group.
+
+        The remainder |g| - n⌊|g|/n⌋ goes to trials at random (hypergeometric), or each trial
+        flips a coin for one more copy (Algorithm 1).
+        """
+        n, scale = self.trials[group], self.scale[group]
+        part = scale - np.floor(scale)
+        share = observed / self.records[group]
+        if self.coins:
+            return np.asarray(part * (1 - part) * n * share)
+        spread = n * n / np.maximum(n - 1, 1.0)
+        return np.asarray(part * (1 - part) * spread * share * (1 - share))
+
+
+def collect(
+    batches: Iterable[CellBatch],
+    schema: Schema,
+    trials: Floats | None = None,
+    *,
+    coins: bool = False,
+) -> Cube:
+    """Join batches of whole groups; without ``trials`` every record is a trial of its own."""
+    parts = list(batches)
+    columns = [unify([part.public[i] for part in parts]) for i in range(len(schema.public))]
+    records = np.concatenate([part.sizes for part in parts])
+    first = np.cumsum([0, *(part.groups for part in parts[:-1])])
+    return Cube(
+        schema=schema,
+        codes=tuple(codes for codes, _ in columns),
+        values=tuple(values for _, values in columns),
+        records=records,
+        trials=records.astype(np.float64) if trials is None else trials,
+        group=np.concatenate(
+            [part.group_of_cell + start for part, start in zip(parts, first, strict=True)]
+        ),
+        value=np.concatenate([part.value for part in parts]),
+        count=np.concatenate([part.count for part in parts]),
+        coins=coins,
+    )
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What an estimate needs of one selection of groups; arrays have a row a selection.
+
+    ``observed``, ``scaled_observed`` and ``noise`` are for the chosen set of sensitive values.
+    """
+
+    groups: Floats
+    records: Floats
+    trials: Floats
+    scaled_records: Floats
+    sampled_squares: Floats
+    observed: Floats
+    scaled_observed: Floats
+    noise: Floats
+
+
+def sum_selections(
+    cube: Cube, selection: Ints, selections: int, chosen: Sequence[int] | None
+) -> Sums:
+    """Sum groups into selections (``selection`` is -1 for a group that is in none).
+
+    ``chosen`` are indices into the sensitive domain; with None each selection is split by
+    sensitive value, and the last three sums have a column a value.
+    """
+    inside = np.flatnonzero(selection >= 0)
+    target = selection[inside]
+
+    def per_selection(weights: Floats | Ints | None) -> Floats:
+        part = None if weights is None else weights[inside]
+        return np.bincount(target, weights=part, minlength=selections).astype(np.float64)
+
+    squares = np.where(cube.sampled, cube.scale**2, 0.0)
+    m = cube.schema.domain_size
+    cell_target = selection[cube.group]
+    wanted = cell_target >= 0
+    if chosen is not None:
+        member = np.zeros(m, dtype=bool)
+        member[list(chosen)] = True
+        wanted &= member[cube.value]
+    cells = np.flatnonzero(wanted)
+    group, count = cube.group[cells], cube.count[cells].astype(np.float64)
+    if chosen is None:
+        slot, shape, noise_group, noise_slot = (
+            cell_target[cells] * m + cube.value[cells],
+            (selections, m),
+            group,
+            None,
+        )
+        noise_count = count
+    else:
+        slot, shape = cell_target[cells], (selections,)
+        # Noise is not linear in the counts of several values: sum them within each group first.
+        noise_group, position = np.unique(group, return_inverse=True)
+        noise_count = np.bincount(position, weights=count, minlength=noise_group.size)
+        noise_slot = selection[noise_group]
+    size = int(np.prod(shape))
+
+    def per_slot(weights: Floats, where: Ints) -> Floats:
+        return np.bincount(where, weights=weights, minlength=size).reshape(shape)
+
+    return Sums(
+        groups=per_selection(None),
+        records=per_selection(cube.records),
+        trials=per_selection(cube.trials),
+        scaled_records=per_selection(cube.scale * cube.records),
+        sampled_squares=per_selection(squares),
+        observed=per_slot(count, slot),
+        scaled_observed=per_slot(count * cube.scale[group], slot),
+        noise=per_slot(
+            cube.scaling_noise(noise_count, noise_group), slot if noise_slot is None else noise_slot
+        ),
+    )

@@ -1,0 +1,240 @@
+"""Estimates with intervals for a count in the original table D."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.errors import PolicyError
+from reconpriv.queries.cube import Sums
+from reconpriv.theory.perturbation import replacement_probability
+from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
+
+Floats = NDArray[np.float64]
+
+ESTIMATORS = ("mle", "constrained")
+
+# A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
+_ROUNDING = 1.0 / 6.0
+
+MICRO = (
+    "rests on a single micro group, where the release is made to be uninformative: the interval"
+    " says how little it tells"
+)
+OUTSIDE = "the estimate lies outside what is possible, 0 to {records:,}, as an unbiased one may"
+CONSTRAINED = "the interval is that of the unbiased estimator, cut to what is possible"
+APPROXIMATE = (
+    "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
+    " interval rests on estimated ones"
+)
+COIN_FLIPS = "exact up to the coin flips of Algorithm 1 (sample size 'paper')"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A count in the original table: the estimate and an interval for it.
+
+    ``low`` and ``high`` bound the count among the people of the table, not in a population they
+    may have been drawn from. ``groups`` and ``trials`` say how much it rests on.
+    """
+
+    query: str
+    count: float
+    low: float
+    high: float
+    confidence: float
+    standard_error: float
+    exact: bool
+    estimator: str
+    records: int
+    groups: int
+    trials: float
+    remarks: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "query": self.query,
+            "count": self.count,
+            "low": self.low,
+            "high": self.high,
+            "confidence": self.confidence,
+            "standard_error": self.standard_error,
+            "exact": self.exact,
+            "estimator": self.estimator,
+            "records": self.records,
+            "groups": self.groups,
+            "trials": self.trials,
+            "remarks": list(self.remarks),
+        }
+
+    def __str__(self) -> str:
+        """The number, its interval and what to know about it."""
+        if self.exact:
+            return f"{self.count:,.0f} (exact)"
+        text = (
+            f"{self.count:,.1f} ({self.confidence:.4g} interval for the count in the original"
+            f" table: {self.low:,.1f} to {self.high:,.1f}; {self.groups:,} groups,"
+            f" {self.trials:,.0f} trials)"
+        )
+        return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from reconpriv.render import estimates_html  # noqa: PLC0415 - rich only where it is shown
+
+        return estimates_html([self])
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the manifest says that an estimate depends on."""
+
+    retention: float
+    domain_size: int
+    sample_size: str
+
+
+def check_confidence(confidence: float) -> float:
+    """Return a confidence level strictly between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise PolicyError(
+            f"A confidence level lies strictly between 0 and 1; got {confidence:g}.",
+            hint="0.95 is usual.",
+        )
+    return float(confidence)
+
+
+def check_estimator(estimator: str) -> str:
+    """Return a known estimator's name."""
+    if estimator not in ESTIMATORS:
+        raise PolicyError(
+            f"There is no estimator called {estimator!r}.",
+            hint=f"Choose one of: {', '.join(ESTIMATORS)}.",
+        )
+    return estimator
+
+
+def quantile(confidence: float, intervals: int = 1) -> float:
+    """The normal quantile of a two-sided interval; Bonferroni's where several must hold."""
+    from scipy.special import ndtri  # noqa: PLC0415 - slow import
+
+    return float(ndtri(1.0 - (1.0 - check_confidence(confidence)) / (2.0 * intervals)))
+
+
+def runs(chosen: list[int] | tuple[int, ...], domain_size: int) -> int:
+    """How many runs of neighbours a set of values forms on the circle of the sorted domain.
+
+    Systematic sampling rounds each run once; the whole domain is not rounded at all.
+    """
+    member = np.zeros(domain_size, dtype=bool)
+    member[list(chosen)] = True
+    return int(np.sum(member & ~np.roll(member, 1)))
+
+
+def mle_counts(sums: Sums, size: int, design: Design) -> Floats:
+    """(O* - k t |S|) / p: the unbiased count of a set of k values (Lemma 1)."""
+    t = replacement_probability(design.retention, design.domain_size)
+    records = _columns(sums.records, sums.observed)
+    return np.asarray((sums.observed - size * t * records) / design.retention)
+
+
+def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
+    """Perturbation with its design weights, uneven duplication, and rounding of the sample."""
+    perturbation = set_count_variance(
+        sums.scaled_observed,
+        _columns(sums.scaled_records, sums.observed),
+        size,
+        retention=design.retention,
+        domain_size=design.domain_size,
+    )
+    squares = _columns(sums.sampled_squares, sums.observed)
+    return np.asarray(
+        perturbation + sums.noise / design.retention**2 + rounded * _ROUNDING * squares
+    )
+
+
+def constrained_counts(all_observed: Floats, records: Floats, design: Design) -> Floats:
+    """|S| times the maximum likelihood distribution on the simplex, a column a value."""
+    result = np.zeros_like(all_observed)
+    for i, observed in enumerate(all_observed):
+        if observed.sum() > 0:
+            frequency = constrained_frequencies(observed, retention=design.retention)
+            result[i] = records[i] * frequency
+    return result
+
+
+def exact_estimate(query: str, sums: Sums, row: int, confidence: float, design: Design) -> Estimate:
+    """A count over public attributes alone."""
+    records = int(sums.records[row])
+    exact = design.sample_size != "paper" or records == 0
+    spread = 0.0 if exact else float(np.sqrt(sums.noise[row].sum()))
+    half = 0.0 if exact else quantile(confidence) * spread
+    return Estimate(
+        query=query,
+        count=float(records),
+        low=records - half,
+        high=records + half,
+        confidence=confidence,
+        standard_error=spread,
+        exact=exact,
+        estimator="exact" if exact else "published count",
+        records=records,
+        groups=int(sums.groups[row]),
+        trials=float(sums.trials[row]),
+        remarks=() if exact else (COIN_FLIPS,),
+    )
+
+
+def estimated(
+    query: str,
+    sums: Sums,
+    row: int,
+    *,
+    count: float,
+    unbiased: float,
+    variance: float,
+    estimator: str,
+    confidence: float,
+    intervals: int,
+    design: Design,
+) -> Estimate:
+    """An estimate with its interval and the remarks it deserves."""
+    records, groups = int(sums.records[row]), int(sums.groups[row])
+    error = float(np.sqrt(variance))
+    half = quantile(confidence, intervals) * error
+    low, high = unbiased - half, unbiased + half
+    remarks = []
+    if estimator == "constrained":
+        low, high = (float(np.clip(end, 0.0, records)) for end in (low, high))
+        remarks.append(CONSTRAINED)
+    elif not 0 <= count <= records:
+        remarks.append(OUTSIDE.format(records=records))
+    if groups == 1:
+        remarks.append(MICRO)
+    if design.sample_size == "paper":
+        remarks.append(APPROXIMATE)
+    empty = records == 0
+    return Estimate(
+        query=query,
+        count=0.0 if empty else count,
+        low=0.0 if empty else low,
+        high=0.0 if empty else high,
+        confidence=confidence,
+        standard_error=0.0 if empty else error,
+        exact=empty,
+        estimator=estimator,
+        records=records,
+        groups=groups,
+        trials=float(sums.trials[row]),
+        remarks=() if empty else tuple(remarks),
+    )
+
+
+def _columns(per_selection: Floats, like: Floats) -> Floats:
+    """Line a sum per selection up with sums per selection and value."""
+    return per_selection[:, None] if like.ndim == 2 else per_selection
