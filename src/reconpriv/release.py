@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -21,7 +22,9 @@ from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalit
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.load import load_cube
 from reconpriv.queries.table import EstimateTable
+from reconpriv.queries.workload import Workload, mean_relative_error
 from reconpriv.schema import Value
+from reconpriv.theory.perturbation import local_privacy_level
 
 if TYPE_CHECKING:
     import pandas
@@ -132,17 +135,42 @@ class Release:
         confidence: float = 0.95,
     ) -> list[Estimate]:
         """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
-        return self._answerer.count_many(
-            [self._selected(query) for query in queries], Settings(estimator, confidence)
+        return self.answer_many(
+            [self.select(query) for query in queries], estimator=estimator, confidence=confidence
         )
 
-    def _selected(self, query: str | dict[str, Value]) -> Selected:
+    def answer_many(
+        self, queries: Sequence[Selected], *, estimator: str = "mle", confidence: float = 0.95
+    ) -> list[Estimate]:
+        """Answer queries that :meth:`select` has checked."""
+        return self._answerer.count_many(queries, Settings(estimator, confidence))
+
+    def select(self, query: str | dict[str, Value]) -> Selected:
+        """Check a query, SQL text or a dictionary of column: value, without answering it."""
         if not isinstance(query, str):
             return self._answerer.select(None, check_equalities(query))
         selected, by = self._answerer.parse(query)
         if by:
             raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
         return selected
+
+    def workload_error(self, workload: Workload) -> float:
+        """The mean relative error |est - ans| / ans of a workload (section 6.2)."""
+        estimates = self.count_many(list(workload.queries))
+        counts = np.array([estimate.count for estimate in estimates])
+        return mean_relative_error(counts, workload.answers)
+
+    def info(self) -> dict[str, Any]:
+        """What a program needs to know about the release."""
+        block = self.manifest["reconpriv"]
+        m, p = len(block["domain"]), block["retention"]
+        return {
+            **block,
+            "release": str(self.path),
+            "public_counts_exact": block["sample_size"] != "paper",
+            "local_dp_epsilon": local_privacy_level(p, m),
+            "warnings": list(self.warnings),
+        }
 
     def _table(
         self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool

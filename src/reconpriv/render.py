@@ -249,3 +249,60 @@ def estimates_html(estimates: list[Estimate]) -> str:
 def estimate_table_html(rows: EstimateTable) -> str:
     """A cross table for a notebook."""
     return _html_table(estimate_table_view(rows))
+
+
+_SAMPLING = {
+    "none": "Every record was perturbed by itself; no group was sampled, and no promise is made"
+    " about groups.",
+    "paper": "Large groups rest on fewer independent trials than they have records, by the"
+    " paper's Algorithm 1. How many is not told.",
+    "octave": "Large groups rest on fewer independent trials than they have records; the file"
+    " groups tells how many.",
+    "public": "Large groups rest on fewer independent trials than they have records, as many as"
+    " their size alone allows; the file groups tells how many.",
+}
+
+
+def info_view(release: Release) -> RenderableType:
+    """A release in words that an analyst understands."""
+    facts = release.info()
+    p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
+    public = ", ".join(facts["public"]) or "none"
+    shown = ", ".join("(missing)" if v is None else str(v) for v in facts["domain"][:12])
+    exact = (
+        "Counts over these columns alone are exact: each record keeps its own values."
+        if facts["public_counts_exact"]
+        else "Counts over these columns alone are right up to a few coin flips in large groups."
+    )
+    paragraphs = [
+        ("Exact", f"{public}. {exact}"),
+        (
+            "Estimated",
+            f"{sensitive}. With probability p = {p:g} a value is the true one; otherwise it was"
+            f" drawn anew from all {m} values ({shown}{', …' if m > 12 else ''}), and nothing"
+            " marks which. So rows are not to be read one by one, and plain counts are biased:"
+            " use `reconpriv query`, which undoes the mixing and gives an interval.",
+        ),
+        ("Groups", _SAMPLING[facts["sample_size"]]),
+        (
+            "Policy",
+            f"{_policy_line(facts)}, sample size {facts['sample_size']}: (ε, δ)-reconstruction-"
+            "privacy. A count for one full combination of public values is made to be unreliable;"
+            " counts over many are not.",
+        ),
+        (
+            "One record",
+            f"one randomised answer is {facts['local_dp_epsilon']:.3g}-locally differentially"
+            " private.",
+        ),
+        (
+            "Intervals",
+            "are for the count in the original table, not in a population it was drawn from.",
+        ),
+    ]
+    table = RichTable(show_header=False, box=None, padding=(0, 2, 1, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, text in paragraphs:
+        table.add_row(name, Text(text))
+    return Group(Text(f"{facts['records']:,} records, {facts['created_by']}\n"), table)

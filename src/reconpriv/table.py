@@ -20,6 +20,8 @@ from reconpriv.folder import check_target, new_folder
 from reconpriv.manifest import build_manifest, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import Kernel
+from reconpriv.queries.cube import collect
+from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.randomness import Key, as_key
 from reconpriv.release import TEST_KEY_NOTE, Release
 from reconpriv.schema import (
@@ -113,6 +115,23 @@ class Table:
             )
             write_manifest(folder, manifest)
         return Release(target, manifest, written, self.warnings + _key_notes(secret))
+
+    def workload(
+        self,
+        *,
+        queries: int = 5_000,
+        min_selectivity: float = 0.001,
+        max_attributes: int = 3,
+        seed: int = 0,
+    ) -> Workload:
+        """The paper's pool of random count queries on this table, with their true answers."""
+        return make_workload(
+            collect(self.groups(), self.schema),
+            queries=queries,
+            min_selectivity=min_selectivity,
+            max_attributes=max_attributes,
+            seed=seed,
+        )
 
     def close(self) -> None:
         """Give back the engine's connection and temporary files."""

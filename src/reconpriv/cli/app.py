@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv._version import __version__
+from reconpriv.cli import analyst
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
@@ -261,3 +262,6 @@ def demo(
             show_json(result.as_dict())
         else:
             show(demo_view(result))
+
+
+analyst.register(app)

@@ -144,23 +144,22 @@ def sum_selections(
     cells = np.flatnonzero(wanted)
     group, count = cube.group[cells], cube.count[cells].astype(np.float64)
     if chosen is None:
-        slot, shape, noise_group, noise_slot = (
-            cell_target[cells] * m + cube.value[cells],
-            (selections, m),
-            group,
-            None,
-        )
-        noise_count = count
+        slot = noise_slot = cell_target[cells] * m + cube.value[cells]
+        noise_group, noise_count = group, count
     else:
-        slot, shape = cell_target[cells], (selections,)
+        slot = cell_target[cells]
         # Noise is not linear in the counts of several values: sum them within each group first.
         noise_group, position = np.unique(group, return_inverse=True)
-        noise_count = np.bincount(position, weights=count, minlength=noise_group.size)
+        noise_count = np.asarray(
+            np.bincount(position, weights=count, minlength=noise_group.size), dtype=np.float64
+        )
         noise_slot = selection[noise_group]
+    shape = (selections, m) if chosen is None else (selections,)
     size = int(np.prod(shape))
 
     def per_slot(weights: Floats, where: Ints) -> Floats:
-        return np.bincount(where, weights=weights, minlength=size).reshape(shape)
+        total = np.bincount(where, weights=weights, minlength=size).astype(np.float64)
+        return total.reshape(shape)
 
     return Sums(
         groups=per_selection(None),
@@ -170,7 +169,5 @@ def sum_selections(
         sampled_squares=per_selection(squares),
         observed=per_slot(count, slot),
         scaled_observed=per_slot(count * cube.scale[group], slot),
-        noise=per_slot(
-            cube.scaling_noise(noise_count, noise_group), slot if noise_slot is None else noise_slot
-        ),
+        noise=per_slot(cube.scaling_noise(noise_count, noise_group), noise_slot),
     )

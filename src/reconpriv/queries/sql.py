@@ -183,7 +183,7 @@ def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
     names = [column.name for column in schema.columns]
     if node.args.get("table") is not None and node.table.lower() != "release":
         raise _refused(f"There is no table {node.table!r}")
-    wanted = node.name
+    wanted = str(node.name)
     if wanted not in names:
         folded = [name for name in names if name.lower() == wanted.lower()]
         if len(folded) != 1:

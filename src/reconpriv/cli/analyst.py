@@ -1,0 +1,227 @@
+"""The analyst's commands: query, info and workload."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from reconpriv.cli import options as opt
+from reconpriv.cli.output import reported, say_all, show, show_json
+
+if TYPE_CHECKING:
+    from reconpriv.release import Release
+
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write here, a CSV file.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    example = "[bold]Example[/bold]\n\n"
+    app.command(
+        epilog=example
+        + "reconpriv query release/ \"SELECT sex, count(*) FROM release WHERE occupation = 'Sales'"
+        ' GROUP BY sex"'
+    )(query)
+    app.command(epilog=example + "reconpriv info release/")(info)
+    app.command(
+        epilog=example
+        + "reconpriv workload example:adult -s occupation --public age,sex,race --missing value"
+        " --release release/"
+    )(workload)
+
+
+def query(
+    release: ReleaseFolder,
+    sql: Annotated[
+        str | None,
+        typer.Argument(metavar="[SQL]", help="SELECT [columns,] count(*) FROM release …"),
+    ] = None,
+    batch: Annotated[
+        Path | None,
+        typer.Option(
+            "--batch",
+            metavar="FILE",
+            help="A CSV of queries: a column an attribute, or one column sql.",
+        ),
+    ] = None,
+    out: Output = None,
+    overwrite: Overwrite = False,
+    estimator: Annotated[
+        str, typer.Option("--estimator", metavar="mle|constrained", help="How to estimate.")
+    ] = "mle",
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="The confidence level of the intervals.")
+    ] = 0.95,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="With GROUP BY: intervals that hold together.")
+    ] = False,
+    json: opt.Json = False,
+) -> None:
+    """Answer count queries from a release, with an interval for the count in the original table."""
+    with reported():
+        if (sql is None) == (batch is None):
+            raise typer.BadParameter("Give either an SQL query or --batch FILE.")
+        if out is not None and batch is None:
+            raise typer.BadParameter("-o goes with --batch.")
+        opened = _open(release)
+        if batch is not None:
+            _answer_batch(opened, batch, out, overwrite, estimator, confidence, json)
+            return
+        assert sql is not None
+        answer = opened.sql(
+            sql, estimator=estimator, confidence=confidence, simultaneous=simultaneous
+        )
+        if json:
+            show_json(answer.as_dict())
+        else:
+            from reconpriv.queries.estimate import Estimate
+            from reconpriv.render import estimate_table_view, estimates_view
+
+            if isinstance(answer, Estimate):
+                show(estimates_view([answer]))
+            else:
+                show(estimate_table_view(answer))
+
+
+def _open(folder: Path) -> Release:
+    from reconpriv.release import open_release
+
+    opened = open_release(folder)
+    say_all("warning", opened.warnings)
+    return opened
+
+
+def _answer_batch(
+    release: Release,
+    batch: Path,
+    out: Path | None,
+    overwrite: bool,
+    estimator: str,
+    confidence: float,
+    json: bool,
+) -> None:
+    from reconpriv.queries.batch import read_batch, write_answers
+
+    rows, selected = read_batch(batch, release)
+    answers = release.answer_many(selected, estimator=estimator, confidence=confidence)
+    if out is not None or not json:
+        with _csv_output(out, overwrite) as stream:
+            write_answers(stream, rows, answers)
+    if json and out is None:
+        show_json({"answers": [answer.as_dict() for answer in answers]})
+    elif json:
+        show_json({"answers": len(answers), "file": str(out)})
+
+
+@contextlib.contextmanager
+def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
+    """Standard output, or a file that appears when it is whole."""
+    from reconpriv.errors import OutputError
+
+    if out is None:
+        yield sys.stdout
+        return
+    if out.exists() and not overwrite:
+        raise OutputError(f"{out} exists already.", hint="Use --overwrite to replace it.")
+    handle, name = _temporary(out)
+    work = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            yield stream
+        work.replace(out)
+    except OSError as error:
+        raise OutputError(f"{out} could not be written: {error.strerror}.") from None
+    finally:
+        work.unlink(missing_ok=True)
+
+
+def _temporary(out: Path) -> tuple[int, str]:
+    from reconpriv.errors import OutputError
+
+    try:
+        return tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
+    except OSError as error:
+        raise OutputError(f"{out} could not be written: {error.strerror}.") from None
+
+
+def info(release: ReleaseFolder, json: opt.Json = False) -> None:
+    """What a release is: what in it is exact, what is estimated, and how."""
+    with reported():
+        opened = _open(release)
+        if json:
+            show_json(opened.info())
+        else:
+            from reconpriv.render import info_view
+
+            show(info_view(opened))
+
+
+def workload(
+    table: opt.Source,
+    sensitive: opt.Sensitive,
+    public: opt.Public = None,
+    drop: opt.Drop = None,
+    domain: opt.Domain = None,
+    missing: opt.Missing = "refuse",
+    sql: opt.Sql = None,
+    threads: opt.Threads = None,
+    memory: opt.Memory = None,
+    queries: Annotated[int, typer.Option("--queries", help="How many queries.")] = 5_000,
+    min_selectivity: Annotated[
+        float, typer.Option("--min-selectivity", help="The least share of records in an answer.")
+    ] = 0.001,
+    max_attributes: Annotated[
+        int, typer.Option("--max-attributes", help="The most public attributes in a query.")
+    ] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same pool.")] = 0,
+    release: Annotated[
+        Path | None,
+        typer.Option("--release", metavar="RELEASE", help="Also measure this release's error."),
+    ] = None,
+    out: Output = None,
+    overwrite: Overwrite = False,
+    json: opt.Json = False,
+) -> None:
+    """The paper's pool of random count queries on a raw table, and a release's error on it."""
+    with reported():
+        opened = opt.open_table(
+            table, sensitive, public, drop, domain, missing, sql, threads, memory
+        )
+        with contextlib.closing(opened):
+            say_all("warning", opened.warnings)
+            pool = opened.workload(
+                queries=queries,
+                min_selectivity=min_selectivity,
+                max_attributes=max_attributes,
+                seed=seed,
+            )
+        summary: dict[str, float | int | str] = {
+            "queries": len(pool),
+            "candidates": pool.candidates,
+            "records": pool.records,
+        }
+        if release is not None:
+            summary["mean_relative_error"] = _open(release).workload_error(pool)
+        if out is not None:
+            from reconpriv.queries.workload import write_workload
+
+            with _csv_output(out, overwrite) as stream:
+                write_workload(stream, pool)
+            summary["file"] = str(out)
+        if json:
+            show_json(summary)
+            return
+        for name, value in summary.items():
+            shown = f"{value:.4f}" if isinstance(value, float) else value
+            typer.echo(f"{name.replace('_', ' '):22}{shown}")

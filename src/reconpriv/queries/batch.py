@@ -1,0 +1,71 @@
+"""A file of queries in, a file of answers out."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from reconpriv.errors import InputError, MissingFileError, ReconprivError
+from reconpriv.queries.answer import Selected
+from reconpriv.queries.estimate import Estimate
+
+if TYPE_CHECKING:
+    from reconpriv.release import Release
+
+SQL_COLUMN = "sql"
+_ANSWER_COLUMNS = (
+    "count", "low", "high", "confidence", "standard_error", "exact", "records", "groups", "trials",
+    "remarks",
+)  # fmt: skip
+
+
+def read_batch(path: Path, release: Release) -> tuple[list[list[str]], list[Selected]]:
+    """Read queries: one column ``sql``, or a column an attribute (an empty field asks nothing).
+
+    Every line is checked before any is answered; a bad one is named by its number.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream)
+            numbered = [(reader.line_num, row) for row in reader if row]
+    except FileNotFoundError:
+        raise MissingFileError(f"There is no batch file {path.name!r}.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"The batch file {path.name!r} cannot be read ({type(error).__name__})."
+        ) from None
+    if not numbered:
+        raise InputError(f"The batch file {path.name!r} is empty.")
+    (_, header), *rows = numbered
+    selected = []
+    for line, row in rows:
+        try:
+            selected.append(_select(header, row, release))
+        except ReconprivError as error:
+            raise InputError(
+                f"Line {line} of {path.name!r}: {error.what}", hint=error.hint
+            ) from None
+    return [header, *(row for _, row in rows)], selected
+
+
+def _select(header: list[str], row: list[str], release: Release) -> Selected:
+    if len(row) != len(header):
+        raise InputError(f"It has {len(row)} fields where the header has {len(header)}.")
+    if [name.lower() for name in header] == [SQL_COLUMN]:
+        return release.select(row[0])
+    return release.select(
+        {name: text for name, text in zip(header, row, strict=True) if text != ""}
+    )
+
+
+def write_answers(stream: TextIO, rows: Sequence[list[str]], answers: Iterable[Estimate]) -> None:
+    """The queries as they came, each with its answer."""
+    writer = csv.writer(stream, lineterminator="\n")
+    header, *queries = rows
+    writer.writerow([*header, *_ANSWER_COLUMNS])
+    for row, answer in zip(queries, answers, strict=True):
+        facts = answer.as_dict()
+        facts["remarks"] = "; ".join(facts["remarks"])
+        writer.writerow([*row, *(facts[name] for name in _ANSWER_COLUMNS)])
