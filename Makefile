@@ -32,6 +32,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.core
 	$(BIN)/python benchmarks/bench_core.py
+	$(BIN)/python benchmarks/bench_queries.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

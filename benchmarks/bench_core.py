@@ -1,0 +1,104 @@
+"""Audit and publish against DuckDB's own GROUP BY and COPY of the same file, in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+
+from common import best_of, census_rows, machine, report_job, write_section
+
+BARS = {"audit": 1.2, "publish": 1.3}
+
+
+def group_by(file: str) -> None:
+    import duckdb
+
+    duckdb.connect().sql(f"SELECT *, count(*) AS n FROM '{file}' GROUP BY ALL").to_arrow_table()
+
+
+def copy(file: str) -> None:
+    import duckdb
+
+    with tempfile.TemporaryDirectory(dir=Path(file).parent) as folder:
+        duckdb.connect().execute(f"COPY (FROM '{file}') TO '{folder}/copy.parquet'")
+
+
+def audit(file: str) -> None:
+    import reconpriv as rp
+
+    with rp.read(file, sensitive="Occupation") as table:
+        table.audit(rp.Policy(retention=0.5, epsilon=0.5, delta=0.3))
+
+
+def publish(file: str, sample_size: str) -> None:
+    import reconpriv as rp
+
+    policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, sample_size=sample_size)
+    folder = Path(tempfile.mkdtemp(dir=Path(file).parent))
+    try:
+        with rp.read(file, sensitive="Occupation") as table:
+            table.publish(policy, folder / "release", key=rp.Key.test())
+    finally:
+        shutil.rmtree(folder)
+
+
+def warm_imports() -> None:
+    """Both sides start with their modules loaded."""
+    import duckdb  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import scipy.special  # noqa: F401
+
+    import reconpriv.engines.duckdb
+    import reconpriv.table  # noqa: F401
+
+
+JOBS = {
+    "group by": group_by,
+    "copy": copy,
+    "audit": audit,
+    "publish octave": lambda file: publish(file, "octave"),
+    "publish public": lambda file: publish(file, "public"),
+    "publish paper": lambda file: publish(file, "paper"),
+    "publish none": lambda file: publish(file, "none"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=float, default=1e7)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--job")
+    parser.add_argument("--file")
+    arguments = parser.parse_args()
+    if arguments.job:
+        warm_imports()
+        report_job(lambda: JOBS[arguments.job](arguments.file))
+        return
+    rows = int(arguments.rows)
+    file = census_rows(rows)
+    best = best_of(arguments.rounds, __file__, list(JOBS), "--file", str(file))
+    count, both = best["group by"]["seconds"], best["group by"]["seconds"] + best["copy"]["seconds"]
+    lines = [
+        f"{rows:,} rows x 7 text columns drawn from the census table, Parquet; Occupation"
+        " sensitive, p = 0.5, ε = 0.5, δ = 0.3.",
+        f"Best of {arguments.rounds}, each job in a process of its own. {machine()}.",
+        "",
+        "| job | seconds | ratio | to | bar | peak MB |",
+        "|---|---:|---:|---|---:|---:|",
+    ]
+    for job, result in best.items():
+        floor, name = (
+            (both, "GROUP BY + COPY") if job.startswith("publish") else (count, "GROUP BY")
+        )
+        bar = BARS.get(job.split()[0])
+        lines.append(
+            f"| {job} | {result['seconds']:.2f} | {result['seconds'] / floor:.2f} | {name} |"
+            f" {f'{bar:.1f}' if bar else ''} | {result['peak_mb']:.0f} |"
+        )
+    write_section(f"Core: {rows:,} rows", "\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
