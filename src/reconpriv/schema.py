@@ -44,11 +44,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """Public attributes, the sensitive attribute, and its full domain in sorted order."""
+    """Public attributes, the sensitive attribute, its full domain in sorted order, and |D|."""
 
     public: tuple[Column, ...]
     sensitive: Column
     domain: tuple[Value, ...]
+    records: int = 0
 
     @property
     def domain_size(self) -> int:

@@ -187,8 +187,8 @@ def read(
 
     engine = DuckDBEngine(source, sql=sql, threads=threads, memory=memory)
     try:
-        schema, records = _settle_schema(engine, sensitive, public, drop, domain, missing)
-        notes = tuple(_identifier_notes(engine, schema, records))
+        schema = _settle_schema(engine, sensitive, public, drop, domain, missing)
+        notes = tuple(_identifier_notes(engine, schema))
     except BaseException:
         engine.close()
         raise
@@ -204,8 +204,7 @@ def _settle_schema(
     drop: Sequence[str],
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
-) -> tuple[Schema, int]:
-    """The schema and the number of records, missing sensitive values settled."""
+) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
     check_sensitive_kind(column)
     occurring = engine.value_counts(column)
@@ -225,12 +224,13 @@ def _settle_schema(
     declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
     if declared is not None and absent and missing == "value":
         declared = [*declared, None]
-    schema = Schema(publics, column, settle_domain(column, occurring, declared))
-    return schema, sum(occurring.values())
+    settled = settle_domain(column, occurring, declared)
+    return Schema(publics, column, settled, sum(occurring.values()))
 
 
-def _identifier_notes(engine: Engine, schema: Schema, records: int) -> Iterator[str]:
+def _identifier_notes(engine: Engine, schema: Schema) -> Iterator[str]:
     """Warn of nearly unique public columns; the whole column is counted only on suspicion."""
+    records = schema.records
     if records < _IDENTIFIER_RECORDS or not schema.public:
         return
     glance = min(records, _GLANCE)

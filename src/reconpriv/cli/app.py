@@ -98,7 +98,7 @@ def audit(
         )
         with contextlib.closing(opened):
             say_all("warning", opened.warnings)
-            with ticking() as ticker:
+            with ticking(opened.schema.records) as ticker:
                 report = opened.audit(policy, worst=worst, progress=ticker)
             if groups is not None:
                 from reconpriv.group_file import write_groups
@@ -185,7 +185,7 @@ def publish(
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory
         )
-        with contextlib.closing(opened), ticking() as ticker:
+        with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             release = opened.publish(
                 policy,
                 out,

@@ -87,15 +87,16 @@ def show_json(value: dict[str, Any]) -> None:
 class Ticker:
     """Progress with a rate on standard error, once work takes over two seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: int) -> None:
         """Nothing is shown on anything but a terminal."""
+        self._records = records
         self._begun = time.monotonic()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._stage = ""
         self._enabled = sys.stderr.isatty()
 
-    def __call__(self, stage: str, done: float, total: float | None) -> None:
+    def __call__(self, stage: str, done: float) -> None:
         """Take note of progress and show it where it is due."""
         if not self._enabled or time.monotonic() - self._begun < _QUIET_SECONDS:
             return
@@ -105,8 +106,9 @@ class Ticker:
         if stage != self._stage or self._task is None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            self._task, self._stage = self._bar.add_task(stage, total=total), stage
-        self._bar.update(self._task, completed=done, total=total)
+            self._task = self._bar.add_task(stage, total=self._records)
+            self._stage = stage
+        self._bar.update(self._task, completed=done * self._records)
 
     def close(self) -> None:
         """Clear the line."""
@@ -115,9 +117,9 @@ class Ticker:
 
 
 @contextmanager
-def ticking() -> Iterator[Ticker]:
-    """A ticker for the length of a with statement."""
-    ticker = Ticker()
+def ticking(records: int) -> Iterator[Ticker]:
+    """A ticker for the length of a with statement, on work over so many records."""
+    ticker = Ticker(records)
     try:
         yield ticker
     finally:
@@ -140,8 +142,6 @@ def _progress_bar() -> Progress:
         def render(self, task: Any) -> Any:
             from rich.text import Text
 
-            if task.total is not None:
-                return Text(f"{task.completed:.0f} %")
             return Text(f"{task.completed:,.0f} records, {task.speed or 0:,.0f}/s")
 
     return Progress(

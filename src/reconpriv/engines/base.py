@@ -14,11 +14,11 @@ from reconpriv.schema import Column, Schema, Value
 FORMATS = ("parquet", "csv")
 
 PublishFunction = Callable[[CellBatch], Iterator[PublishedBatch]]
-Progress = Callable[[str, float, float | None], None]
-"""Called with a stage, the amount done and the total where it is known."""
+Progress = Callable[[str, float], None]
+"""Called with a stage and the share of the records that is done, 0 to 1."""
 
 
-def no_progress(stage: str, done: float, total: float | None) -> None:
+def no_progress(stage: str, done: float) -> None:
     """Say nothing."""
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,6 +99,8 @@ class DuckDBEngine:
     def _scratch_folder(self) -> Path:
         if self._scratch is None:
             self._scratch = Path(tempfile.mkdtemp(prefix="reconpriv-"))
+            # Raw data may be spilled there, so it goes even where nobody closes the table.
+            self._clean = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         return self._scratch
 
     def _describe(self) -> dict[Column, str]:
@@ -202,9 +205,7 @@ class DuckDBEngine:
         """Give back the connection and its temporary files."""
         self._kept = None
         self._connection.close()
-        if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
-            self._scratch = None
+        self._clean()
 
 
 def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
@@ -231,7 +232,7 @@ def _watched(
         while not done.wait(0.2):
             percent = connection.query_progress()
             if percent >= 0:
-                progress(stage, percent, 100.0)
+                progress(stage, percent / 100.0)
 
     watcher = threading.Thread(target=poll, daemon=True)
     watcher.start()

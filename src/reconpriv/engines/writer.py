@@ -57,7 +57,7 @@ def write_release_files(
                 if groups is not None:
                     groups.add([*published.public, published.records, published.trials])
                 _add_totals(totals, published)
-            progress("publishing", totals["records"], None)
+            progress("publishing", totals["records"] / max(schema.records, 1))
         data_file = data.close()
         groups_file = groups.close() if groups is not None else None
     except BaseException:
