@@ -235,6 +235,8 @@ def _count(sizes: Ints, counts: Ints, policy: Policy, domain_size: int) -> Obser
 
 
 def _furthest(excess: Floats, how_many: int) -> Ints:
+    if how_many == 0:
+        return np.empty(0, dtype=np.int64)
     if excess.size <= how_many:
         return np.arange(excess.size)
     threshold = np.partition(excess, -how_many)[-how_many]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from reconpriv.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Progress, PublishFunction, Written, no_progress
@@ -201,11 +202,26 @@ class DuckDBEngine:
             batches, schema, publish, folder, file_format, with_trials, progress
         )
 
+    def to_arrow(self) -> pa.Table:
+        """Every column in its canonical type."""
+        columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
+        with _clear_errors("input"):
+            return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_table()
+
     def close(self) -> None:
         """Give back the connection and its temporary files."""
         self._kept = None
         self._connection.close()
         self._clean()
+
+
+def read_all(source: Any) -> pa.Table:
+    """A whole table in memory, types settled as always; for tables known to be small."""
+    engine = DuckDBEngine(source)
+    try:
+        return engine.to_arrow()
+    finally:
+        engine.close()
 
 
 def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:

@@ -304,7 +304,7 @@ class Answerer:
         """One pass for all queries on the same attributes: only combinations asked for are kept."""
         wanted = [tuple((q.equalities or {})[a] for a in attributes) for q in queries]
         keys = sorted(set(wanted))
-        selection = self._key_positions(attributes, keys)
+        selection = key_positions(self.cube, attributes, keys)
         sums = sum_selections(self.cube, selection, len(keys), None)
         position = {key: i for i, key in enumerate(keys)}
         counts = est.mle_counts(sums, 1, self.design)
@@ -334,18 +334,19 @@ class Answerer:
             )
         return answers
 
-    def _key_positions(self, attributes: tuple[int, ...], keys: list[tuple[int, ...]]) -> Ints:
-        """For each group the position of its combination among the keys, or -1."""
-        if not attributes:
-            return np.zeros(self.cube.groups, dtype=np.int64)
-        radix = [len(self.cube.values[a]) + 1 for a in attributes]
-        packed = np.zeros(self.cube.groups, dtype=np.int64)
-        asked = np.zeros(len(keys), dtype=np.int64)
-        for i, (attribute, base) in enumerate(zip(attributes, radix, strict=True)):
-            packed = packed * base + self.cube.codes[attribute] + 1
-            asked = asked * base + np.array([key[i] for key in keys]) + 1
-        place = np.clip(np.searchsorted(asked, packed), 0, len(keys) - 1)
-        return np.where(asked[place] == packed, place, -1)
+
+def key_positions(cube: Cube, attributes: tuple[int, ...], keys: list[tuple[int, ...]]) -> Ints:
+    """For each group the position of its combination of codes among the sorted keys, or -1."""
+    if not attributes:
+        return np.zeros(cube.groups, dtype=np.int64)
+    packed = np.zeros(cube.groups, dtype=np.int64)
+    asked = np.zeros(len(keys), dtype=np.int64)
+    for i, attribute in enumerate(attributes):
+        base = len(cube.values[attribute]) + 1
+        packed = packed * base + cube.codes[attribute] + 1
+        asked = asked * base + np.array([key[i] for key in keys]) + 1
+    place = np.clip(np.searchsorted(asked, packed), 0, len(keys) - 1)
+    return np.where(asked[place] == packed, place, -1)
 
 
 def describe(where: str | None, equal: dict[str, Value]) -> str:

@@ -1,0 +1,1 @@
+"""The paper's empirical study (section 6), one file per figure or table."""
