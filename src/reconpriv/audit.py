@@ -193,7 +193,10 @@ def group_table(
                 batch, policy, schema.domain_size
             )
         for name, values in facts.items():
-            columns[name if name not in columns else f"reconpriv_{name}"] = values
+            free = name
+            while free in columns:
+                free = f"reconpriv_{free}"
+            columns[free] = values
         yield pa.table(columns)
 
 

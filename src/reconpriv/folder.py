@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reconpriv.errors import OutputError, ReconprivError
@@ -17,15 +17,17 @@ from reconpriv.manifest import MANIFEST
 def is_release(folder: Path) -> bool:
     """Whether a folder holds a release (a manifest with our block)."""
     try:
-        return "reconpriv" in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
+    return isinstance(manifest, dict) and isinstance(manifest.get("reconpriv"), dict)
 
 
 @contextmanager
 def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """A temporary folder beside the target that takes its place when whole, or vanishes."""
     check_target(target, overwrite=overwrite)
+    missing = [p for p in (target.parent, *target.parent.parents) if not p.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -45,6 +47,11 @@ def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
         ) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        if not target.exists():
+            # Parents that were made for this release go with it, innermost first.
+            for parent in missing:
+                with suppress(OSError):
+                    parent.rmdir()
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:

@@ -66,6 +66,9 @@ class Kernel:
         randomness = Randomness(self.key)
         sensitive_hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
         limits = sample_limits(batch, self.policy, self.schema.domain_size)
+        group_ids = np.zeros(batch.groups, dtype=np.uint64)
+        for column, encoded in zip(self.schema.public, batch.public, strict=True):
+            group_ids += randomness.hash_values(column, encoded.values.to_pylist())[encoded.codes]
         for first, last in _pieces(batch, limits, self.schema.domain_size):
             yield _publish_piece(
                 batch.slice(first, last),
@@ -73,6 +76,7 @@ class Kernel:
                 self.schema,
                 self.policy,
                 randomness,
+                group_ids[first:last],
                 sensitive_hashes,
             )
 
@@ -129,12 +133,10 @@ def _publish_piece(
     schema: Schema,
     policy: Policy,
     randomness: Randomness,
+    group_ids: Words,
     sensitive_hashes: Words,
 ) -> PublishedBatch:
     m = schema.domain_size
-    group_ids = np.zeros(batch.groups, dtype=np.uint64)
-    for column, encoded in zip(schema.public, batch.public, strict=True):
-        group_ids += randomness.hash_values(column, encoded.values.to_pylist())[encoded.codes]
     cell_ids = group_ids[batch.group_of_cell] + sensitive_hashes[batch.value]
 
     sampled = batch.sizes > limits
@@ -187,7 +189,8 @@ def _sample(
         wanted = np.maximum(limits, 1.0)
         drawn[in_sampled] = _systematic_sample(batch, wanted, randomness, group_ids)[in_sampled]
         return drawn
-    quota = batch.count * (limits / batch.sizes)[batch.group_of_cell]
+    finite = np.where(sampled, limits, 0.0)
+    quota = batch.count * (finite / batch.sizes)[batch.group_of_cell]
     coins = unit_interval(randomness.words(cell_ids, SAMPLING_COIN)[:, 0])
     flipped = np.floor(quota) + (coins < quota - np.floor(quota))
     drawn[in_sampled] = flipped.astype(np.int64)[in_sampled]
@@ -214,7 +217,9 @@ def _systematic_sample(
     reached = running - before_group[group]
     # Groups that are not sampled may have an endless limit; theirs is not used.
     wanted = np.where(np.isfinite(limits), np.floor(limits), 0.0)[group]
-    upto = np.floor(reached * wanted / batch.sizes[group] + offsets[group]).astype(np.int64)
+    upto = np.floor(reached * wanted / batch.sizes[group] + offsets[group])
+    # The largest offsets would round the total up past the limit.
+    upto = np.minimum(upto, wanted).astype(np.int64)
     drawn = np.diff(upto, prepend=0)
     drawn[batch.starts] = upto[batch.starts]
     return drawn

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,9 @@ CHUNK = 1 << 16  # trials encrypted at a time: their 1 MB stays in a core's cach
 # Trial indices count up from 0; these, at the other end, are reserved.
 SAMPLING_COIN = np.uint64(2**64 - 1)
 GROUP_OFFSET = np.uint64(2**64 - 2)
+
+# Column labels start with their length, which cannot be this.
+_SENSITIVE_LABEL = b"\xff" * 8
 
 _TEST_SECRET = hashlib.blake2b(b"reconpriv: a key for tests, known to all", digest_size=32).digest()
 
@@ -72,12 +76,15 @@ class Key:
     def from_hex(cls, text: str) -> Key:
         """A key from 64 hexadecimal digits."""
         try:
-            return cls(bytes.fromhex(text.strip()))
+            secret = bytes.fromhex(text.strip())
         except ValueError:
+            secret = b""
+        if len(secret) != KEY_BYTES:
             raise KeyFileError(
                 "A key is written as 64 hexadecimal digits.",
                 hint="Make one: reconpriv keygen FILE.",
-            ) from None
+            )
+        return cls(secret)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Key:
@@ -120,8 +127,12 @@ class Key:
             ) from None
         except OSError as error:
             raise KeyFileError(f"The key cannot be written to {file}: {error.strerror}.") from None
-        with os.fdopen(handle, "w") as stream:
-            stream.write(self.secret.hex() + "\n")
+        try:
+            with os.fdopen(handle, "w") as stream:
+                stream.write(self.secret.hex() + "\n")
+        except OSError as error:
+            file.unlink(missing_ok=True)
+            raise KeyFileError(f"The key cannot be written to {file}: {error.strerror}.") from None
 
 
 def as_key(key: Key | bytes | str | os.PathLike[str] | None) -> Key:
@@ -132,7 +143,8 @@ def as_key(key: Key | bytes | str | os.PathLike[str] | None) -> Key:
         return key
     if isinstance(key, bytes):
         return Key(key)
-    if isinstance(key, str) and len(key) == 2 * KEY_BYTES and "/" not in key:
+    # Text of hexadecimal digits is a key, well-formed or not; as a path it would be printed.
+    if isinstance(key, str) and re.fullmatch(r"\s*(0x)?[0-9a-fA-F\s]{32,}", key):
         return Key.from_hex(key)
     return Key.from_file(key)
 
@@ -145,23 +157,23 @@ class Randomness:
         self._hash_key = _derive(key.secret, b"hash")
         self._word_key = _derive(key.secret, b"words")
 
-    def hash_values(
-        self, column: Column, values: Sequence[Value], *, name: str | None = None
-    ) -> Words:
+    def hash_values(self, column: Column, values: Sequence[Value]) -> Words:
         """H(name, value): 64 bits of keyed BLAKE2b over an unambiguous encoding."""
-        label = (column.name if name is None else name).encode()
-        prefix = len(label).to_bytes(8, "little") + label
+        label = column.name.encode()
+        return self._hash(len(label).to_bytes(8, "little") + label, column.kind, values)
+
+    def hash_sensitive(self, column: Column, domain: Sequence[Value]) -> Words:
+        """H of every sensitive value, under a label that no column can have."""
+        return self._hash(_SENSITIVE_LABEL, column.kind, domain)
+
+    def _hash(self, prefix: bytes, kind: Kind, values: Sequence[Value]) -> Words:
         result = np.empty(len(values), dtype=np.uint64)
         for i, value in enumerate(values):
             digest = hashlib.blake2b(
-                prefix + _encode(column.kind, value), digest_size=8, key=self._hash_key
+                prefix + _encode(kind, value), digest_size=8, key=self._hash_key
             ).digest()
             result[i] = int.from_bytes(digest, "little")
         return result
-
-    def hash_sensitive(self, column: Column, domain: Sequence[Value]) -> Words:
-        """H("", value) for every value of the sensitive domain."""
-        return self.hash_values(column, domain, name="")
 
     def words(self, ids: Words, indices: Words | np.uint64) -> Words:
         """Two independent 64-bit words for each [id, index], as an array of two columns."""

@@ -12,6 +12,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from reconpriv.audit import AuditReport
+    from reconpriv.experiments.run import Study
     from reconpriv.queries.estimate import Estimate
     from reconpriv.queries.table import EstimateTable
     from reconpriv.release import Release
@@ -306,3 +307,17 @@ def info_view(release: Release) -> RenderableType:
     for name, text in paragraphs:
         table.add_row(name, Text(text))
     return Group(Text(f"{facts['records']:,} records, {facts['created_by']}\n"), table)
+
+
+def findings_view(study: Study) -> RenderableType:
+    """What of the paper's study holds."""
+    table = RichTable(box=None, padding=(0, 2, 1, 0))
+    table.add_column("the paper says", overflow="fold", ratio=4)
+    table.add_column("verdict")
+    table.add_column("measured", overflow="fold", ratio=5)
+    colours = {"holds": "green", "holds in part": "yellow", "does not hold": "red"}
+    for finding in study.findings:
+        verdict = Text(finding.verdict, style=colours.get(finding.verdict, ""))
+        table.add_row(Text(finding.statement), verdict, Text(finding.evidence))
+    done = f"{len(study.files)} files in {study.folder}, {study.seconds:.0f} s; open index.html"
+    return Group(table, Text(done))

@@ -68,7 +68,9 @@ def value_text(kind: Kind, value: Value) -> str:
         case Kind.INTEGER:
             return str(int(value))
         case Kind.NUMBER:
-            return repr(float(value))
+            return repr(float(value) + 0.0)  # -0.0 is 0.0
+        case Kind.DECIMAL:
+            return format(decimal.Decimal(value).normalize() + 0, "f")
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.DATE | Kind.DATETIME | Kind.TIME:
@@ -168,11 +170,12 @@ def settle_domain(
 def check_sensitive_kind(sensitive: Column) -> None:
     """Refuse a sensitive column of floating-point numbers or times of day."""
     if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
+        quoted = '"' + sensitive.name.replace('"', '""') + '"'
         raise InputError(
             f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
             " have no natural finite domain.",
             hint="Bin it on the way in, for example --sql 'SELECT * REPLACE"
-            f' (("{sensitive.name}" // 1000)::INT AS "{sensitive.name}") FROM input\'.',
+            f" (({quoted} // 1000)::INT AS {quoted}) FROM input'.",
         )
 
 
@@ -193,15 +196,23 @@ def parse_value(column: Column, value: Value) -> Value:
     if value is None:
         return None
     try:
-        if column.kind is Kind.BOOLEAN:
-            return value if isinstance(value, bool) else _BOOLEANS[str(value).lower()]
-        if isinstance(value, str) or column.kind in (Kind.INTEGER, Kind.STRING):
-            return _PARSERS[column.kind](value)
+        return _parse(column.kind, value)
     except (ValueError, KeyError, TypeError, decimal.InvalidOperation):
         raise InputError(
             f"The value {_shown(value)} does not fit column {column.name!r}, which holds"
             f" {column.kind.value} values."
         ) from None
+
+
+def _parse(kind: Kind, value: Value) -> Value:
+    if kind is Kind.BOOLEAN:
+        return value if isinstance(value, bool) else _BOOLEANS[str(value).lower()]
+    if isinstance(value, bool | list | dict):
+        raise ValueError
+    if kind is Kind.INTEGER and not isinstance(value, str) and value != int(value):
+        raise ValueError
+    if isinstance(value, str) or kind in (Kind.INTEGER, Kind.STRING):
+        return _PARSERS[kind](value)
     return value
 
 

@@ -14,6 +14,7 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
     from reconpriv.release import Release
@@ -71,9 +72,9 @@ def query(
     """Answer count queries from a release, with an interval for the count in the original table."""
     with reported():
         if (sql is None) == (batch is None):
-            raise typer.BadParameter("Give either an SQL query or --batch FILE.")
+            raise PolicyError("Give either an SQL query or --batch FILE.")
         if out is not None and batch is None:
-            raise typer.BadParameter("-o goes with --batch.")
+            raise PolicyError("-o goes with --batch.")
         opened = _open(release)
         if batch is not None:
             _answer_batch(opened, batch, out, overwrite, estimator, confidence, json)

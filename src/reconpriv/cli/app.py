@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import analyst
+from reconpriv.cli import analyst, study
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
@@ -19,6 +19,7 @@ from reconpriv.cli.output import (
     show_json,
     ticking,
 )
+from reconpriv.errors import PolicyError
 
 app = typer.Typer(
     name="reconpriv",
@@ -92,7 +93,7 @@ def audit(
     with reported():
         policy = opt.make_policy(retention, epsilon, delta, bound)
         if exact_tails and groups is None:
-            raise typer.BadParameter("--exact-tails goes with --groups FILE.")
+            raise PolicyError("--exact-tails goes with --groups FILE.")
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory
         )
@@ -177,7 +178,7 @@ def publish(
         from reconpriv.randomness import Key
 
         if key is not None and test_key:
-            raise typer.BadParameter("Give either --key or --test-key.")
+            raise PolicyError("Give either --key or --test-key, not both.")
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
         check_target(out, overwrite=overwrite)
@@ -265,3 +266,4 @@ def demo(
 
 
 analyst.register(app)
+study.register(app)

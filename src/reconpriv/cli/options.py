@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,7 +152,11 @@ def make_policy(
 
 
 def split_names(text: str) -> list[str]:
-    """Column names between commas; one that holds a comma is written in double quotes."""
-    import csv
-
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name]
+    """Column names between commas; one in double quotes may hold commas and outer spaces."""
+    pattern = r'\s*"((?:[^"]|"")*)"\s*(?:,|$)|([^,]*)(?:,|$)'
+    names = []
+    for quoted, plain in re.findall(pattern, text):
+        name = quoted.replace('""', '"') if quoted else plain.strip()
+        if name:
+            names.append(name)
+    return names

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,20 @@ def ticking(records: int) -> Iterator[Ticker]:
         yield ticker
     finally:
         ticker.close()
+
+
+@contextmanager
+def counting_steps(steps: int) -> Iterator[Callable[[str], None]]:
+    """A bar over a known number of steps, on a terminal; silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=steps)
+        yield lambda words: bar.update(task, advance=1, description=words)
 
 
 def _progress_bar() -> Progress:

@@ -26,14 +26,14 @@ def exact_tails(count: ObservedCount) -> tuple[Floats, Floats]:
     rounded down or up with the probabilities that systematic sampling gives them.
     """
     shape = np.shape(count.trials)
-    n = np.atleast_1d(count.trials).astype(np.float64)
-    f = np.atleast_1d(count.frequency)
+    n = np.ravel(count.trials).astype(np.float64)
+    f = np.ravel(count.frequency)
     holders = n * f
     below = np.floor(holders + _WHOLE)
     share = np.clip(holders - below, 0.0, 1.0)
     share = np.where(share < _WHOLE, 0.0, share)
     centre = n * (f * count.retention + count.replacement)
-    reach = n * count.shift
+    reach = n * np.ravel(count.shift)
     highest_low = np.ceil(centre - reach - _WHOLE) - 1.0
     lowest_high = np.floor(centre + reach + _WHOLE) + 1.0
     upper, lower = _tails_of_sum(n, below, highest_low, lowest_high, count)
@@ -104,8 +104,8 @@ def _sum_chunk(
     reach = _REACH * np.sqrt(mean * (1 - t)) + 40.0
     above = (need_high <= 0).astype(np.float64)
     near = np.flatnonzero((need_high > 0) & (need_high <= np.minimum(others, mean + reach)))
-    above[near] = bdtrc(need_high[near] - 1, others[near], t)
+    above[near] = bdtrc(need_high[near] - 1, others[near].astype(np.int64), t)
     at_most = (need_low >= np.minimum(others, mean + reach)).astype(np.float64)
     near = np.flatnonzero((need_low >= 0) & (need_low < np.minimum(others, mean + reach)))
-    at_most[near] = bdtr(need_low[near], others[near], t)
+    at_most[near] = bdtr(need_low[near], others[near].astype(np.int64), t)
     return np.add.reduceat(mass * above, offsets), np.add.reduceat(mass * at_most, offsets)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reconpriv.errors import PolicyError
-from reconpriv.theory.bounds import Bound, TailBound, chernoff_full_size, resolve_bound
+from reconpriv.theory.bounds import Bound, TailBound, chernoff_full_size, exact, resolve_bound
 from reconpriv.theory.counts import ObservedCount, observed_count
 
 Floats = NDArray[np.float64]
@@ -149,14 +149,16 @@ def _size_by_bisection(bound: Bound, count: ObservedCount, delta: float) -> Floa
 def _largest_passing(bound: Bound, histogram: Ints, count: ObservedCount, delta: float) -> float:
     """The largest n below |g| at which every value passes; 0 where none does.
 
-    No n above Chernoff's s_g can pass, because the exact tails lie below that bound.
+    For the exact tails no n above Chernoff's s_g can pass, because they lie below that bound.
     """
     size = int(histogram.sum())
     frequency = np.unique(histogram) / size
     shape = ObservedCount(
         np.ones_like(frequency), frequency, count.retention, count.domain_size, count.epsilon
     )
-    highest = int(min(size - 1, np.floor(chernoff_full_size(shape, delta).min() + 1e-9)))
+    highest = size - 1
+    if bound.tails is exact:
+        highest = int(min(highest, np.floor(chernoff_full_size(shape, delta).min() + 1e-9)))
     step = 64
     for top in range(highest, 0, -step):
         candidates = np.arange(top, max(top - step, 0), -1, dtype=np.float64)

@@ -1,0 +1,66 @@
+"""The researcher's command: experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reconpriv.cli import options as opt
+from reconpriv.cli.output import counting_steps, reported, show, show_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    example = "[bold]Example[/bold]\n\nreconpriv experiment all --fast --out study/"
+    app.command(epilog=example)(experiment)
+
+
+def experiment(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME…", help="all, or: distribution, violations, error, dp-tables."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where results, figures and page go.")
+    ] = Path("study"),
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Fewer keys, queries and draws: minutes.")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Your own extract with Age, Gender, Education, Marital, Race, Workclass,"
+            " Occupation (CSV or Parquet) instead of the bundled census workers.",
+        ),
+    ] = None,
+    json: opt.Json = False,
+) -> None:
+    """Re-run the paper's empirical study: CSV, figures, and a page of what holds."""
+    with reported():
+        from reconpriv.experiments.run import STEPS, run_study
+
+        wanted = STEPS if "all" in names else {n: s for n, s in STEPS.items() if n in names}
+        with counting_steps(sum(wanted.values())) as step:
+            study = run_study(names, out, fast=fast, data=data, step=step)
+        if json:
+            show_json(
+                {
+                    "out": str(study.folder),
+                    "seconds": round(study.seconds, 1),
+                    "findings": [
+                        {"statement": f.statement, "verdict": f.verdict, "evidence": f.evidence}
+                        for f in study.findings
+                    ],
+                    "files": [path.name for path in study.files],
+                }
+            )
+        else:
+            from reconpriv.render import findings_view
+
+            show(findings_view(study))

@@ -1,0 +1,93 @@
+"""Running the study: one experiment or all, results, figures and page into one folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconpriv._version import __version__
+from reconpriv.errors import InputError, OutputError
+from reconpriv.experiments.data import Population, census_population, own_population
+from reconpriv.experiments.distribution import run_distribution
+from reconpriv.experiments.dp_tables import run_dp_tables
+from reconpriv.experiments.error import run_error
+from reconpriv.experiments.figures import draw
+from reconpriv.experiments.findings import Finding, judge
+from reconpriv.experiments.page import write_pages
+from reconpriv.experiments.results import Result, Step
+from reconpriv.experiments.setting import FAST, FULL, Effort
+from reconpriv.experiments.violations import run_violations
+
+NAMES = ("distribution", "violations", "error", "dp-tables")
+
+# How many steps each experiment reports, for a progress bar.
+STEPS = {"distribution": 2, "violations": 8, "error": 40, "dp-tables": 28}
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a run wrote and found."""
+
+    folder: Path
+    results: dict[str, Result]
+    findings: list[Finding]
+    files: list[Path]
+    seconds: float
+
+
+def run_study(
+    names: Sequence[str],
+    folder: Path,
+    *,
+    fast: bool = False,
+    data: Path | None = None,
+    step: Step = lambda _: None,
+) -> Study:
+    """Run the named experiments (or ``all``) and write CSV, figures and pages."""
+    wanted = _wanted(names)
+    effort = FAST if fast else FULL
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror}.") from None
+    begun = time.monotonic()
+    population = own_population(data) if data is not None else census_population()
+    runners: dict[str, Callable[[Population, Effort, Step], Result]] = {
+        "distribution": lambda people, _, s: run_distribution(people, s),
+        "violations": lambda people, _, s: run_violations(people, s),
+        "error": run_error,
+        "dp-tables": run_dp_tables,
+    }
+    results: dict[str, Result] = {}
+    files: list[Path] = []
+    for name in wanted:
+        results[name] = runners[name](population, effort, step)
+        files.append(results[name].write(folder))
+        files += draw(results[name], folder, population.label.split(",")[0])
+    findings = judge(results)
+    seconds = time.monotonic() - begun
+    files += write_pages(folder, results, findings, _facts(population, effort))
+    return Study(folder, results, findings, files, seconds)
+
+
+def _wanted(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in (*NAMES, "all"):
+            raise InputError(
+                f"There is no experiment called {name!r}.",
+                hint=f"Choose from: {', '.join(('all', *NAMES))}.",
+            )
+    return list(NAMES) if "all" in names else [name for name in NAMES if name in names]
+
+
+def _facts(population: Population, effort: Effort) -> list[str]:
+    return [
+        f"Data: {population.label}; samples of up to {population.largest:,} records.",
+        f"Effort: {effort.keys} keys, {effort.queries:,} queries, {effort.trials:,} noisy draws"
+        + (" (a fast run: the shape, not the last digit)." if effort.fast else "."),
+        "Defaults: p = 0.5, ε = 0.5, δ = 0.3, |D| = 300K, simplified Chernoff bound. Groups in"
+        " which not even one trial is private keep one.",
+        f"Made with reconpriv {__version__}: `reconpriv experiment all`.",
+    ]

@@ -1,0 +1,175 @@
+"""Shared fixtures: the bundled tables, a key, the command line, and releases made once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import reconpriv as rp
+
+CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def key() -> rp.Key:
+    """A key that is not the test key: bytes that are easy to look for."""
+    return rp.Key(bytes((37 * i + 11) % 256 for i in range(32)))
+
+
+@pytest.fixture(scope="session")
+def policy() -> rp.Policy:
+    """The paper's default."""
+    return rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
+
+
+@pytest.fixture(scope="session")
+def census() -> pa.Table:
+    """The seven attributes of the paper."""
+    return pq.read_table(rp.dataset_path("census_workers"), columns=CENSUS)
+
+
+@pytest.fixture(scope="session")
+def census_tables() -> Iterator[Callable[[str], rp.Table]]:
+    """The census table with one attribute sensitive and the other six public, opened once."""
+
+    @cache
+    def opened(sensitive: str) -> rp.Table:
+        public = [name for name in CENSUS if name != sensitive]
+        table = rp.read(rp.dataset_path("census_workers"), sensitive=sensitive, public=public)
+        tables.append(table)
+        return table
+
+    tables: list[rp.Table] = []
+    yield opened
+    for table in tables:
+        table.close()
+
+
+@pytest.fixture(scope="session")
+def census_release(
+    census_tables: Callable[[str], rp.Table],
+    key: rp.Key,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., rp.Release]:
+    """A release of the census table, made once for each choice."""
+    folder = tmp_path_factory.mktemp("releases")
+
+    @cache
+    def made(sensitive: str, sample_size: str, file_format: str) -> rp.Release:
+        policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+        return census_tables(sensitive).publish(
+            policy, folder / f"{sensitive}-{sample_size}-{file_format}", key=key,
+            file_format=file_format,
+        )  # fmt: skip
+
+    def released(
+        sensitive: str, sample_size: str = "octave", file_format: str = "parquet"
+    ) -> rp.Release:
+        return made(sensitive, sample_size, file_format)
+
+    return released
+
+
+@pytest.fixture(scope="session")
+def small(census: pa.Table) -> pa.Table:
+    """4,000 census records of four columns: large skewed groups, quick to publish."""
+    rows = np.random.default_rng(20).choice(census.num_rows, 4_000, replace=False)
+    return census.select(["Gender", "Race", "Workclass", "Education"]).take(pa.array(rows))
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of its own, so that a test can see that nothing stays in it."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cli() -> Callable[..., Outcome]:
+    """Run a command in this process, as the console script would."""
+    from typer.testing import CliRunner
+
+    from reconpriv.cli.app import app
+
+    def run(*args: object, stdin: str | bytes | None = None) -> Outcome:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", rp.ReconprivWarning)
+            result = CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Outcome(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def process() -> Callable[..., Outcome]:
+    """Run a command in a process of its own."""
+
+    def run(
+        *args: object,
+        stdin: bytes | None = None,
+        cwd: Path | None = None,
+        env: dict[str, str] | None = None,
+    ) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "reconpriv", *map(str, args)],
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            check=False,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            timeout=60,
+        )
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def files_of() -> Callable[[Path], dict[str, bytes]]:
+    """Every file of a folder with its bytes."""
+
+    def contents(folder: Path) -> dict[str, bytes]:
+        return {
+            str(file.relative_to(folder)): file.read_bytes()
+            for file in sorted(Path(folder).rglob("*"))
+            if file.is_file()
+        }
+
+    return contents
+
+
+@pytest.fixture(scope="session")
+def count_rows() -> Callable[[pa.Table], Counter]:
+    """The rows of a table as a multiset, whatever their order."""
+
+    def counted(table: pa.Table) -> Counter:
+        return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    return counted

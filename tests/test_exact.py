@@ -1,0 +1,256 @@
+"""The exact tails of F' against sums over two binomials, written out in rational numbers."""
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconpriv.audit import smallest_exact_tails
+from reconpriv.cells import CellBatch, Encoded
+from reconpriv.policy import Policy
+from reconpriv.theory import exact
+from reconpriv.theory.bounds import BOUNDS, Bound
+from reconpriv.theory.counts import observed_count
+from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.privacy import is_private, private_group_sizes
+
+FIXED = settings(deadline=None, derandomize=True, max_examples=60)
+# Fractions that make n p f and its like whole numbers every now and then.
+PROBABILITY = st.sampled_from([Fraction(k, 20) for k in (2, 4, 5, 8, 10, 13, 16, 18)])
+EPSILON = st.sampled_from([Fraction(k, 10) for k in (1, 2, 3, 5, 8, 10)])
+
+
+def binomial(n, q):
+    return [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
+
+
+@cache
+def brute_tails(n, f, p, m, epsilon):
+    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] in rational numbers, outcome by outcome."""
+    t = (1 - p) / m
+    r = p + t
+    upper = lower = Fraction(0)
+    below = math.floor(n * f)
+    share = n * f - below
+    for holders, weight in ((below, 1 - share), (below + 1, share)):
+        if not weight:
+            continue
+        for a, mass_a in enumerate(binomial(holders, r)):
+            for b, mass_b in enumerate(binomial(n - holders, t)):
+                error = ((Fraction(a + b, n) - t) / p - f) / f
+                if error > epsilon:
+                    upper += weight * mass_a * mass_b
+                if error < -epsilon:
+                    lower += weight * mass_a * mass_b
+    return upper, lower
+
+
+def tails(n, f, p, m, epsilon):
+    count = observed_count(n, float(f), retention=float(p), domain_size=m, epsilon=float(epsilon))
+    return tuple(float(tail) for tail in exact_tails(count))
+
+
+def test_golden_tails_of_a_group_just_at_its_size():
+    upper, lower = tails(26, Fraction(21, 26), Fraction(1, 2), 14, Fraction(1, 2))
+    assert upper == pytest.approx(0.013, abs=0.0005)
+    assert lower == pytest.approx(0.016, abs=0.0005)
+
+
+@FIXED
+@given(st.integers(1, 14), st.data(), PROBABILITY, st.integers(2, 7), EPSILON)
+def test_tails_equal_brute_force_where_the_holders_are_whole(n, data, p, m, epsilon):
+    f = Fraction(data.draw(st.integers(1, n)), n)
+    expected = brute_tails(n, f, p, m, epsilon)
+    assert tails(n, f, p, m, epsilon) == pytest.approx([float(x) for x in expected], abs=1e-12)
+
+
+@FIXED
+@given(st.integers(1, 12), st.data(), PROBABILITY, st.integers(2, 7), EPSILON)
+def test_tails_mix_floor_and_ceiling_where_the_holders_are_not_whole(n, data, p, m, epsilon):
+    size = data.draw(st.integers(n + 1, 40))
+    f = Fraction(data.draw(st.integers(1, size)), size)
+    expected = brute_tails(n, f, p, m, epsilon)
+    assert tails(n, f, p, m, epsilon) == pytest.approx([float(x) for x in expected], abs=1e-12)
+
+
+def test_a_mixture_by_hand():
+    # One trial, f = 1/4: the trial holds the value with probability 1/4. p = 1/2, m = 2: r = 3/4,
+    # t = 1/4. F' is 3/2 (relative error 5) or -1/2 (relative error -3).
+    share_of_ones = 0.25 * 0.75 + 0.75 * 0.25
+    assert tails(1, Fraction(1, 4), Fraction(1, 2), 2, Fraction(1)) == pytest.approx(
+        (share_of_ones, 1 - share_of_ones)
+    )
+
+
+def test_an_outcome_exactly_at_epsilon_counts_in_neither_tail():
+    # p = 1/2, m = 2, f = 1, n = 4: F' = (O/4 - 1/4) * 2; O = 4 gives 3/2, an error of just 1/2.
+    upper, lower = tails(4, Fraction(1), Fraction(1, 2), 2, Fraction(1, 2))
+    assert upper == 0.0
+    # O = 2 gives 1/2, just -1/2; only O <= 1 lies below.
+    assert lower == pytest.approx(0.25**4 + 4 * 0.75 * 0.25**3)
+
+
+def test_large_groups_agree_with_a_convolution():
+    n, holders, p, m, epsilon = 5000, 2100, 0.3, 9, 0.08
+    r, t = p + (1 - p) / m, (1 - p) / m
+
+    def pmf(size, q):
+        k = np.arange(size + 1)
+        lg = [math.lgamma(size + 1) - math.lgamma(i + 1) - math.lgamma(size - i + 1) for i in k]
+        return np.exp(np.array(lg) + k * math.log(q) + (size - k) * math.log1p(-q))
+
+    mass = np.convolve(pmf(holders, r), pmf(n - holders, t))
+    f = holders / n
+    error = ((np.arange(n + 1) / n - t) / p - f) / f
+    expected = mass[error > epsilon].sum(), mass[error < -epsilon].sum()
+    assert tails(n, f, p, m, epsilon) == pytest.approx(expected, rel=1e-8)
+    assert min(expected) > 1e-4
+
+
+def test_a_chunk_boundary_changes_nothing(monkeypatch):
+    n = np.arange(1, 60)
+    count = observed_count(n, 0.4, retention=0.5, domain_size=5, epsilon=0.5)
+    whole = exact_tails(count)
+    monkeypatch.setattr(exact, "_CHUNK", 7)
+    for one, other in zip(whole, exact_tails(count), strict=True):
+        assert one.tolist() == pytest.approx(other.tolist(), rel=1e-13)
+
+
+@pytest.mark.xfail(strict=True, reason="exact_tails fails on arrays of two dimensions")
+def test_shapes_are_kept():
+    count = observed_count(
+        np.array([[3, 4, 5], [6, 7, 8]]), 0.5, retention=0.5, domain_size=5, epsilon=0.5
+    )
+    upper, lower = exact_tails(count)
+    assert upper.shape == lower.shape == (2, 3)
+    assert float(upper[1, 2]) == pytest.approx(tails(8, 0.5, 0.5, 5, 0.5)[0])
+
+
+# --- s_g for the exact bound --------------------------------------------------------------
+
+
+def naive_size(histogram, p, m, epsilon, delta):
+    """The largest n <= |g| at which every value of the group passes, by trying them all."""
+    size = sum(histogram)
+    for n in range(size, 0, -1):
+        if all(
+            min(brute_tails(n, Fraction(c, size), p, m, epsilon)) >= delta for c in set(histogram)
+        ):
+            return float(n)
+    return 0.0
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    PROBABILITY,
+    st.integers(3, 6),
+    EPSILON,
+    st.sampled_from([Fraction(1, 97), Fraction(3, 97), Fraction(10, 97), Fraction(25, 97)]),
+)
+def test_exact_size_is_the_largest_n_up_to_the_group_that_passes(histogram, p, m, epsilon, delta):
+    got = private_group_sizes(
+        np.array(histogram),
+        np.array([0]),
+        retention=float(p),
+        domain_size=m,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        bound="exact",
+    )
+    assert got.tolist() == [naive_size(histogram, p, m, epsilon, delta)]
+
+
+def test_exact_sizes_of_this_file_are_not_all_trivial():
+    """Groups that pass whole and groups that are cut down both occur."""
+    half = Fraction(1, 2)
+    histograms = [[1], [2, 1], [9, 3], [14, 2]]
+    sizes = [naive_size(h, half, 4, half, Fraction(10, 97)) for h in histograms]
+    got = private_group_sizes(
+        np.array([1, 2, 1, 9, 3, 14, 2]),
+        np.array([0, 1, 3, 5]),
+        retention=0.5,
+        domain_size=4,
+        epsilon=0.5,
+        delta=10 / 97,
+        bound="exact",
+    )
+    assert got.tolist() == sizes
+    assert any(0 < size < sum(h) for size, h in zip(sizes, histograms, strict=True))
+    assert any(size == sum(h) for size, h in zip(sizes, histograms, strict=True))
+
+
+def test_exact_size_is_zero_where_no_number_of_trials_passes():
+    # p = .9, m = 4, f = 1: F' is at most 1.083, so an error above 50 % cannot happen.
+    got = private_group_sizes(
+        np.array([12]),
+        np.array([0]),
+        retention=0.9,
+        domain_size=4,
+        epsilon=0.5,
+        delta=0.01,
+        bound="exact",
+    )
+    assert got.tolist() == [0.0]
+
+
+def test_exact_tails_are_not_monotone_in_the_number_of_trials():
+    lower = [tails(n, 1, 0.5, 4, 0.5)[1] for n in range(1, 40)]
+    assert any(b > a for a, b in itertools.pairwise(lower))
+
+
+def test_exact_test_of_a_group_uses_the_exact_tails():
+    policy = {"retention": 0.5, "domain_size": 14, "epsilon": 0.5, "bound": "exact"}
+    worst = min(
+        min(brute_tails(26, Fraction(c, 26), Fraction(1, 2), 14, Fraction(1, 2))) for c in (21, 5)
+    )
+    assert is_private([21, 5], delta=float(worst) * 0.99, **policy)
+    assert not is_private([21, 5], delta=float(worst) * 1.01, **policy)
+
+
+@pytest.mark.xfail(strict=True, reason="privacy._largest_passing caps any lattice at Chernoff")
+def test_a_users_lattice_above_chernoff_still_gets_its_largest_size():
+    def generous(count):
+        # Passes up to 50 trials of the 60, far more than Chernoff allows.
+        tail = np.where(count.trials <= 50, 1.0, 0.0)
+        return type(BOUNDS["exact"].tails(count))(tail, tail)
+
+    sizes = private_group_sizes(
+        np.array([60]),
+        np.array([0]),
+        retention=0.5,
+        domain_size=14,
+        epsilon=0.5,
+        delta=0.3,
+        bound=Bound("generous", generous, lattice=True),
+    )
+    assert sizes.tolist() == [50.0]
+
+
+# --- The audit shows the exact tails of the most exposed value ------------------------------
+
+
+def test_audit_tails_are_those_of_the_value_with_the_smallest_tail():
+    # In [4, 5] the value with the smallest tail is not the one whose larger tail is smallest.
+    histograms = [[7, 2, 1], [3], [4, 5]]
+    batch = CellBatch(
+        (Encoded(np.arange(3, dtype=np.int32), pa.array(["a", "b", "c"])),),
+        np.array([0, 3, 4]),
+        np.array([0, 1, 2, 0, 0, 1]),
+        np.array([7, 2, 1, 3, 4, 5]),
+    )
+    upper, lower = smallest_exact_tails(batch, Policy(0.5, 0.5, 0.3), 5)
+    half = Fraction(1, 2)
+    for group, histogram in enumerate(histograms):
+        every = [
+            brute_tails(sum(histogram), Fraction(c, sum(histogram)), half, 5, half)
+            for c in histogram
+        ]
+        expected = min(every, key=min)
+        assert (upper[group], lower[group]) == pytest.approx([float(x) for x in expected])

@@ -1,0 +1,162 @@
+"""The borders of the layers, read off the imports."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import reconpriv
+
+ROOT = Path(reconpriv.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+KERNEL = ("publish.py", "cells.py", "randomness.py", "policy.py", "schema.py", "audit.py")
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def imports(file: Path, *, typing_too: bool = True) -> Iterator[str]:
+    """Every module that a file imports anywhere, with the names taken from it."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    skipped = set() if typing_too else set(_typing_only(tree))
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(file)}: imports are absolute here"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _typing_only(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and node.test.id == "TYPE_CHECKING"
+        ):
+            for statement in node.body:
+                yield from ast.walk(statement)
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def users_of(package: str, *, typing_too: bool = True) -> set[str]:
+    return {
+        name_of(file)
+        for file in FILES
+        if any(within(module, package) for module in imports(file, typing_too=typing_too))
+    }
+
+
+def test_the_import_reader_sees_the_forms_it_must_see(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text("import a.b as c\nfrom d import e\ndef f():\n    from g.h import i, j\n")
+    assert set(imports(file)) == {"a.b", "d.e", "g.h.i", "g.h.j"}
+
+
+def test_the_import_reader_can_leave_type_checking_out(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text("if TYPE_CHECKING:\n    import a\nimport b\n")
+    assert set(imports(file, typing_too=False)) == {"b"}
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "theory").rglob("*.py")), ids=name_of)
+def test_theory_imports_only_numpy_scipy_and_itself(file: Path) -> None:
+    allowed = ("numpy", "scipy", "reconpriv.errors", "reconpriv.theory", *sys.stdlib_module_names)
+    strangers = [m for m in imports(file) if not any(within(m, package) for package in allowed)]
+    assert strangers == []
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "theory").rglob("*.py")), ids=name_of)
+def test_theory_does_no_input_or_output_and_draws_nothing(file: Path) -> None:
+    banned = ("os", "io", "pathlib", "tempfile", "subprocess", "random", "secrets", "numpy.random")
+    assert [m for m in imports(file) if any(within(m, package) for package in banned)] == []
+
+
+@pytest.mark.parametrize("name", KERNEL)
+def test_the_kernel_imports_no_engine_and_no_command_line(name: str) -> None:
+    banned = ("duckdb", "reconpriv.engines", "reconpriv.cli", "reconpriv.table", "typer", "pyspark")
+    modules = list(imports(ROOT / name))
+    assert [m for m in modules if any(within(m, package) for package in banned)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in KERNEL if name != "audit.py"])
+def test_the_kernel_does_not_print(name: str) -> None:
+    assert not [m for m in imports(ROOT / name) if within(m, "rich") or "render" in m]
+
+
+def test_duckdb_is_imported_only_under_engines() -> None:
+    users = users_of("duckdb")
+    assert users
+    assert all(user.startswith("engines/") for user in users)
+
+
+def test_the_duckdb_engine_is_imported_only_where_an_engine_is_chosen() -> None:
+    users = {user for user in users_of("reconpriv.engines.duckdb") if "engines/" not in user}
+    assert "table.py" in users
+    assert not users & {*KERNEL, "release.py", "manifest.py", "render.py"}
+
+
+def test_typer_is_imported_only_by_the_command_line() -> None:
+    users = users_of("typer")
+    assert users
+    assert all(user.startswith("cli/") for user in users)
+
+
+def test_rich_is_imported_only_where_things_are_shown() -> None:
+    users = users_of("rich")
+    assert "render.py" in users
+    assert all(user.startswith("cli/") or user in ("render.py", "demo.py") for user in users)
+
+
+def test_the_library_does_not_import_the_command_line() -> None:
+    users = users_of("reconpriv.cli")
+    assert users
+    assert all(user.startswith("cli/") or user == "__main__.py" for user in users)
+
+
+@pytest.mark.parametrize("package", ["random", "numpy.random", "scipy.stats.sampling", "uuid"])
+def test_no_other_generator_is_imported_anywhere(package: str) -> None:
+    assert users_of(package) == set()
+
+
+def test_numpys_generator_is_not_reached_through_an_attribute_either() -> None:
+    """``np.random.…`` needs no import of its own."""
+    users = {
+        name_of(file)
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr == "random"
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("np", "numpy")
+    }
+    assert users == set()
+
+
+@pytest.mark.parametrize("package", ["secrets", "cryptography"])
+def test_secrets_are_made_and_used_in_one_file(package: str) -> None:
+    assert users_of(package) == {"randomness.py"}
+
+
+def test_the_package_itself_imports_nothing_heavy_at_the_top() -> None:
+    modules = set(imports(ROOT / "__init__.py", typing_too=False))
+    assert modules <= {
+        "__future__.annotations", "typing.TYPE_CHECKING", "typing.Any", "importlib.import_module",
+        "reconpriv._version.__version__",
+    }  # fmt: skip
+
+
+def test_every_file_was_looked_at() -> None:
+    assert {"publish.py", "engines/duckdb.py", "cli/app.py", "theory/bounds.py"} <= {
+        name_of(file) for file in FILES
+    }

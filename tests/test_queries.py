@@ -1,0 +1,615 @@
+"""Asking a release: count, frequencies, crosstab, sql, and the published records themselves."""
+
+import datetime as dt
+import decimal
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reconpriv as rp
+from query_fixtures import (
+    JOBS,
+    PUBLIC,
+    SAMPLE_SIZES,
+    people,
+    people_release,
+    publish_quietly,
+    slow_people,
+)
+from reconpriv.errors import InputError
+
+EXACT_SIZES = ("none", "octave", "public")
+FIXED = settings(deadline=None, derandomize=True, max_examples=60)
+SUPPORTED = "Supported: SELECT [columns,] count(*) FROM release"
+
+
+def assert_same(got, slow):
+    assert got.count == pytest.approx(slow.count, rel=1e-12, abs=1e-9)
+    assert got.standard_error == pytest.approx(slow.standard_error, rel=1e-9, abs=1e-6)
+    assert (got.records, got.groups, got.trials) == (slow.records, slow.groups, slow.trials)
+
+
+# --- counts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+@pytest.mark.parametrize(
+    ("values", "asked"),
+    [
+        (("nurse",), "nurse"),
+        (("baker", "pilot"), ["baker", "pilot"]),
+        (("baker", "clerk"), {"clerk", "baker"}),
+        (("baker", None), ("baker", None)),
+        ((None,), None),
+    ],
+)
+def test_a_condition_with_a_keyword_equals_the_slow_computation(sample_size, values, asked):
+    got = people_release(sample_size).count("age BETWEEN 22 AND 27 AND Sex = 'F'", job=asked)
+    slow = slow_people(sample_size).count(lambda age, Sex, region: 22 <= age <= 27 and Sex == "F",
+                                          values)  # fmt: skip
+    assert_same(got, slow)
+    assert not got.exact and got.estimator == "mle" and got.confidence == 0.95
+
+
+@pytest.mark.parametrize("sample_size", ["octave", "public"])
+def test_the_slow_computation_meets_sampled_groups_with_uneven_copies(sample_size):
+    slow = slow_people(sample_size)
+    sampled = [g for g, counts in slow.groups.items() if slow.trials[g] < counts.total()]
+    assert len(sampled) > 10
+    assert any(slow.groups[g].total() % slow.trials[g] for g in sampled)
+
+
+def test_the_estimate_by_hand():
+    # (O - t |S|) / p with p = .5 and m = 5
+    published = people_release("octave").to_pandas()
+    observed, size = int((published["job"] == "nurse").sum()), len(published)
+    got = people_release("octave").count(job="nurse")
+    assert got.count == (observed - 0.1 * size) / 0.5
+
+
+def test_the_interval_is_the_estimate_plus_and_minus_the_normal_quantile():
+    got = people_release("octave").count("age < 25", job="nurse", confidence=0.9)
+    assert got.high - got.count == pytest.approx(1.6448536269514722 * got.standard_error)
+    assert got.count - got.low == pytest.approx(1.6448536269514722 * got.standard_error)
+
+
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+def test_a_count_over_public_attributes_alone_is_exact_and_says_so(sample_size):
+    raw = people().to_pandas()
+    got = people_release(sample_size).count(age=30)
+    assert got.exact and got.count == got.low == got.high == int((raw["age"] == 30).sum())
+    assert got.standard_error == 0 and str(got) == f"{got.count:,.0f} (exact)"
+
+
+def test_a_count_without_a_condition_is_that_of_all_records():
+    got = people_release("octave").count()
+    assert got.count == 3_000 and got.exact and got.groups == len(slow_people("octave").groups)
+
+
+def test_a_missing_public_value_is_asked_for_as_none():
+    raw = people().to_pandas()
+    got = people_release("octave").count(region=None)
+    assert got.exact and got.count == int(raw["region"].isna().sum()) > 0
+
+
+def test_a_list_of_public_values_means_any_of_them():
+    raw = people().to_pandas()
+    got = people_release("octave").count(age=[20, 22, 99], region=["North", None])
+    inside = raw["age"].isin([20, 22]) & (raw["region"].isna() | (raw["region"] == "North"))
+    assert got.count == int(inside.sum()) > 0
+
+
+def test_keywords_and_conditions_on_the_same_column_both_hold():
+    release = people_release("octave")
+    assert release.count("age = 30", age=31).count == 0
+    assert release.count("age >= 30", age=31).count == release.count(age=31).count > 0
+    assert release.count("job IN ('nurse', 'pilot')", job=["pilot", "clerk"]).count == (
+        release.count(job="pilot").count
+    )
+
+
+@pytest.mark.parametrize("value", [30.5, float("inf")])
+def test_a_fraction_asked_of_whole_numbers_is_not_rounded(value):
+    try:
+        got = people_release("octave").count(age=value)
+    except InputError:
+        return
+    assert got.count == 0
+
+
+def test_numbers_given_as_text_are_understood():
+    release = people_release("octave")
+    assert release.count(age="30").count == release.count(age=30).count > 0
+
+
+# --- frequencies and cross tables ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+def test_frequencies_list_the_whole_domain_each_as_if_asked_alone(sample_size):
+    release = people_release(sample_size)
+    table = release.frequencies("age < 24", Sex="M")
+    assert [labels["job"] for labels, _ in table] == list(JOBS)
+    for labels, estimate in table:
+        slow = slow_people(sample_size).count(
+            lambda age, Sex, region: age < 24 and Sex == "M", (labels["job"],)
+        )
+        assert_same(estimate, slow)
+
+
+def test_a_public_cross_table_is_exact_in_every_cell():
+    raw = people().to_pandas()
+    table = people_release("octave").crosstab(["Sex", "age"], "age < 23")
+    expected = raw[raw["age"] < 23].groupby(["Sex", "age"]).size().to_dict()
+    assert {tuple(labels.values()): e.count for labels, e in table} == expected
+    assert all(estimate.exact for _, estimate in table)
+    assert [tuple(labels) for labels, _ in table] == [("Sex", "age")] * len(expected)
+
+
+def test_a_cross_table_has_a_row_for_missing_values():
+    raw = people().to_pandas()
+    table = people_release("octave").crosstab(["region"])
+    assert table[None].count == int(raw["region"].isna().sum())
+    assert [labels["region"] for labels, _ in table] == ["North", "O'Hara", None]
+
+
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+def test_a_public_cross_table_with_a_sensitive_condition_estimates_every_cell(sample_size):
+    table = people_release(sample_size).crosstab(["region"], job=["nurse", "clerk"])
+    assert len(table) == 3
+    for labels, estimate in table:
+        slow = slow_people(sample_size).count(
+            lambda age, Sex, region, want=labels["region"]: region == want, ("nurse", "clerk")
+        )
+        assert_same(estimate, slow)
+
+
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+def test_a_cross_table_may_hold_the_sensitive_attribute_anywhere(sample_size):
+    table = people_release(sample_size).crosstab(["Sex", "job"], "age = 20")
+    turned = people_release(sample_size).crosstab(["job", "Sex"], "age = 20")
+    assert len(table) == len(turned) == 10
+    for labels, estimate in table:
+        slow = slow_people(sample_size).count(
+            lambda age, Sex, region, want=labels["Sex"]: age == 20 and Sex == want,
+            (labels["job"],),
+        )
+        assert_same(estimate, slow)
+        assert turned[labels["job"], labels["Sex"]] == estimate
+
+
+def test_a_sensitive_condition_leaves_only_its_values_in_the_table():
+    table = people_release("octave").frequencies("job IN ('nurse', 'clerk')")
+    assert [labels["job"] for labels, _ in table] == ["clerk", "nurse"]
+
+
+def test_a_cell_that_is_not_there_is_a_key_error():
+    with pytest.raises(KeyError):
+        people_release("octave").crosstab(["Sex"])["X"]
+
+
+@pytest.mark.parametrize("ask", [
+    lambda release: release.crosstab(["Sex", "Sex"]),
+    lambda release: release.sql("SELECT count(*) FROM release GROUP BY Sex, Sex"),
+])  # fmt: skip
+def test_an_attribute_named_twice_is_refused_or_taken_once(ask):
+    try:
+        table = ask(people_release("octave"))
+    except rp.ReconprivError:
+        return
+    assert table.by == ("Sex",)
+
+
+def test_a_table_of_estimates_becomes_arrow_columns():
+    table = people_release("octave").crosstab(["Sex"], job="nurse")
+    arrow = table.to_arrow()
+    assert arrow.column_names[:4] == ["Sex", "count", "low", "high"]
+    assert arrow["count"].to_pylist() == [estimate.count for _, estimate in table]
+    assert arrow["Sex"].to_pylist() == ["F", "M"]
+
+
+def test_a_table_of_estimates_prints_its_cells_and_notes():
+    text = str(people_release("octave").crosstab(["region"], job="nurse"))
+    assert "(missing)" in text and "O'Hara" in text and "interval" in text
+    html = people_release("octave").crosstab(["region"])._repr_html_()
+    assert "<table>" in html and "O&#x27;Hara" in html
+
+
+# --- the records ---------------------------------------------------------------------------------
+
+
+def test_the_published_records_come_as_arrow_pandas_and_polars():
+    release = people_release("octave")
+    file = pq.read_table(release.path / "data.parquet")
+    assert release.to_arrow().equals(file)
+    assert release.to_pandas().equals(file.to_pandas())
+    assert release.to_polars().to_arrow().to_pylist() == file.to_pylist()
+    assert release.records == file.num_rows == 3_000
+
+
+def test_text_that_looks_like_numbers_stays_text_in_a_csv_release(tmp_path):
+    zips = ["01", "02"] * 30
+    table = pa.table({"zip": zips, "job": ["a", "b", "c"] * 20})
+    release = publish_quietly(table, tmp_path / "r", file_format="csv")
+    assert release.count(zip="01").count == 30
+    assert sorted(set(release.to_arrow()["zip"].to_pylist())) == ["01", "02"]
+
+
+_KINDS = {
+    "decimal": [decimal.Decimal("1.50"), decimal.Decimal("2.25")],
+    "float": [1.5, 2.0],
+    "boolean": [True, False],
+    "date": [dt.date(2020, 1, 1), dt.date(2021, 5, 5)],
+    "datetime": [dt.datetime(2020, 1, 1, 3, 4), dt.datetime(2021, 5, 5)],
+    "time": [dt.time(1, 2), dt.time(3, 4, 5)],
+    "text that looks like a date": ["2020-01-01", "2021-05-05"],
+    "text that looks like a boolean": ["true", "false"],
+    "empty text": ["", "a"],
+}
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", list(_KINDS))
+def test_a_release_can_be_asked_about_public_values_of_every_kind(tmp_path, kind, file_format):
+    first, second = _KINDS[kind]
+    table = pa.table({"x": pa.array([first] * 40 + [second] * 20), "job": ["a", "b", "c"] * 20})
+    release = publish_quietly(table, tmp_path / "r", file_format=file_format)
+    assert release.count(x=first).count == 40
+    assert release.count(x=[second]).count == 20
+    assert {labels["x"]: e.count for labels, e in release.crosstab(["x"])} == {
+        first: 40, second: 20,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("values", [
+    [1, 2, 3], [True, False, None], [dt.date(2020, 1, 1), dt.date(2021, 5, 5), None],
+])  # fmt: skip
+def test_sensitive_values_of_other_kinds_are_found(tmp_path, values):
+    table = pa.table({"g": ["x", "y"] * 60, "job": pa.array(values * 40)})
+    release = publish_quietly(table, tmp_path / "r")
+    published = release.to_arrow()["job"].to_pylist()
+    t = 0.5 / 3
+    for value in values:
+        assert release.count(job=value).count == (published.count(value) - t * 120) / 0.5
+    text = ", ".join(f"'{v}'" for v in values if v is not None)
+    got = release.sql(f"SELECT count(*) FROM release WHERE job IN ({text})")
+    present = [v for v in values if v is not None]
+    assert got.count == pytest.approx(release.count(job=present).count)
+
+
+def test_a_csv_release_gives_the_answers_of_a_parquet_release(tmp_path):
+    one = publish_quietly(people(), tmp_path / "p", file_format="parquet")
+    other = publish_quietly(people(), tmp_path / "c", file_format="csv")
+    assert other.count("age < 25", job="nurse") == one.count("age < 25", job="nurse")
+    assert other.crosstab(["region", "job"]).rows == one.crosstab(["region", "job"]).rows
+
+
+def test_columns_named_like_ours_or_oddly_can_be_asked(tmp_path):
+    names = ["records", "trials", "count", "row_position", 'q"x', "with space"]
+    table = pa.table({name: ["r", "s"] * 60 for name in names} | {"job": ["a", "b", "c"] * 40})
+    release = publish_quietly(table, tmp_path / "r")
+    for name in names:
+        quoted = '"' + name.replace('"', '""') + '"'
+        assert release.count(f"{quoted} <> 'r'").count == 60
+        assert release.count(**{name: "r"}).count == 60
+        assert release.crosstab([name]).to_arrow().num_rows == 2
+
+
+# --- SQL -----------------------------------------------------------------------------------------
+
+_FORMS = {
+    "age = 30": lambda age, Sex, region: age == 30,
+    "30 = age": lambda age, Sex, region: age == 30,
+    "AGE = 30 AND \"sex\" = 'F'": lambda age, Sex, region: age == 30 and Sex == "F",
+    "release.age = 30": lambda age, Sex, region: age == 30,
+    "age IN (20, 25, 99)": lambda age, Sex, region: age in (20, 25),
+    "age NOT IN (20, 25)": lambda age, Sex, region: age not in (20, 25),
+    "age > 21 AND age <= 25": lambda age, Sex, region: 21 < age <= 25,
+    "age BETWEEN 22 AND 24": lambda age, Sex, region: 22 <= age <= 24,
+    "age = 20 OR Sex = 'M'": lambda age, Sex, region: age == 20 or Sex == "M",
+    "(age = 20 OR Sex = 'M') AND age < 26": lambda age, Sex, region: (
+        (age == 20 or Sex == "M") and age < 26
+    ),
+    "NOT (age = 20 AND Sex = 'M')": lambda age, Sex, region: not (age == 20 and Sex == "M"),
+    "NOT Sex = 'M'": lambda age, Sex, region: Sex != "M",
+    "Sex <> 'M'": lambda age, Sex, region: Sex != "M",
+    "region LIKE 'N%'": lambda age, Sex, region: region == "North",
+    "region = 'O''Hara'": lambda age, Sex, region: region == "O'Hara",
+    "region IS NULL": lambda age, Sex, region: region is None,
+    "region IS NOT NULL": lambda age, Sex, region: region is not None,
+    "region <> 'North'": lambda age, Sex, region: region == "O'Hara",
+    "((age = 20))": lambda age, Sex, region: age == 20,
+    "age % 2 = 0": lambda age, Sex, region: age % 2 == 0,
+    "lower(Sex) = 'f' AND age + 1 = 31": lambda age, Sex, region: Sex == "F" and age == 30,
+    "CASE WHEN Sex = 'F' THEN age < 22 ELSE age > 30 END": lambda age, Sex, region: (
+        age < 22 if Sex == "F" else age > 30
+    ),
+    "age = 20 AND age = 21": lambda age, Sex, region: False,
+    "true": lambda age, Sex, region: True,
+}
+
+
+@pytest.mark.parametrize("condition", list(_FORMS))
+def test_a_public_condition_means_what_it_says(condition):
+    raw = people().to_pylist()
+    expected = sum(_FORMS[condition](**{name: row[name] for name in PUBLIC}) for row in raw)
+    release = people_release("octave")
+    got = release.sql(f"SELECT count(*) FROM release WHERE {condition}")
+    assert got.exact and got.count == expected
+    assert release.count(condition).count == expected
+    slow = slow_people("octave").count(_FORMS[condition], ("nurse",))
+    assert_same(
+        release.sql(f"SELECT count(*) FROM release WHERE ({condition}) AND job='nurse'"), slow
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "values"),
+    [
+        ("job = 'nurse'", ("nurse",)),
+        ("'nurse' = job", ("nurse",)),
+        ("JOB = 'nurse'", ("nurse",)),
+        ("job <> 'nurse'", ("baker", "clerk", "pilot")),
+        ("job IN ('nurse', 'baker')", ("nurse", "baker")),
+        ("job NOT IN ('nurse', 'baker')", ("clerk", "pilot")),
+        ("job IS NULL", (None,)),
+        ("job IS NOT NULL", ("baker", "clerk", "nurse", "pilot")),
+        ("(job = 'nurse' OR job IS NULL)", ("nurse", None)),
+        ("job LIKE '%er%'", ("baker", "clerk")),
+        ("job IN ('nurse', 'baker') AND job <> 'nurse'", ("baker",)),
+        ("(Sex = 'F' AND (job = 'pilot'))", ("pilot",)),
+    ],
+)
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+def test_a_sensitive_conjunct_means_a_set_of_values(condition, values, sample_size):
+    slow = slow_people(sample_size).count(lambda age, Sex, region: Sex == "F", values)
+    sql = f"SELECT count(*) FROM release WHERE Sex = 'F' AND {condition}"
+    assert_same(people_release(sample_size).sql(sql), slow)
+
+
+def test_group_by_public_is_the_cross_table():
+    release = people_release("octave")
+    sql = "SELECT sex, count(*) AS n FROM release WHERE job = 'nurse' GROUP BY sex"
+    assert release.sql(sql).rows == tuple(
+        (labels, _renamed(estimate, sql))
+        for labels, estimate in release.crosstab(["Sex"], "job = 'nurse'")
+    )
+
+
+def test_group_by_the_sensitive_attribute_is_the_distribution():
+    release = people_release("octave")
+    sql = "SELECT job, count(*) FROM release WHERE age < 25 GROUP BY job"
+    got = {labels["job"]: estimate.count for labels, estimate in release.sql(sql)}
+    assert got == {labels["job"]: e.count for labels, e in release.frequencies("age < 25")}
+
+
+def test_group_by_public_and_sensitive_is_their_cross_table():
+    release = people_release("octave")
+    got = release.sql("SELECT count(*), JOB, Sex FROM release GROUP BY Job, sex;")
+    expected = release.crosstab(["job", "Sex"])
+    assert got.by == ("job", "Sex")
+    assert [(labels, e.count) for labels, e in got] == [(ls, e.count) for ls, e in expected]
+
+
+def _renamed(estimate, query):
+    return rp.Estimate(**{**estimate.__dict__, "query": query})
+
+
+_REFUSED = {
+    "a sensitive condition under OR": "SELECT count(*) FROM release WHERE age=20 OR job='nurse'",
+    "a negated conjunction": "SELECT count(*) FROM release WHERE NOT (age=20 AND job='nurse')",
+    "a comparison of sensitive with public": "SELECT count(*) FROM release WHERE job = Sex",
+    "a row comparison": "SELECT count(*) FROM release WHERE (age, job) = (20, 'nurse')",
+    "a join": "SELECT count(*) FROM release JOIN other ON true",
+    "a comma join": "SELECT count(*) FROM release, other",
+    "a sum": "SELECT sum(job) FROM release",
+    "an average": "SELECT avg(age) FROM release",
+    "count(column)": "SELECT count(age) FROM release",
+    "count(DISTINCT column)": "SELECT count(DISTINCT job) FROM release",
+    "a filtered count": "SELECT count(*) FILTER (WHERE age = 20) FROM release",
+    "a windowed count": "SELECT count(*) OVER () FROM release",
+    "arithmetic on a count": "SELECT count(*) * 2 FROM release",
+    "two counts": "SELECT count(*), count(*) FROM release",
+    "no count": "SELECT age FROM release GROUP BY age",
+    "a star": "SELECT * FROM release",
+    "a column not grouped by": "SELECT age, count(*) FROM release",
+    "a subquery in IN": "SELECT count(*) FROM release WHERE age IN (SELECT 20)",
+    "EXISTS": "SELECT count(*) FROM release WHERE EXISTS (SELECT 1)",
+    "a scalar subquery": "SELECT count(*) FROM release WHERE age = (SELECT max(20))",
+    "a derived table": "SELECT count(*) FROM (SELECT * FROM release)",
+    "WITH": "WITH release AS (SELECT 1) SELECT count(*) FROM release",
+    "UNION": "SELECT count(*) FROM release UNION ALL SELECT count(*) FROM release",
+    "HAVING": "SELECT age, count(*) FROM release GROUP BY age HAVING count(*) > 3",
+    "ORDER BY": "SELECT age, count(*) FROM release GROUP BY age ORDER BY age",
+    "LIMIT": "SELECT age, count(*) FROM release GROUP BY age LIMIT 3",
+    "OFFSET": "SELECT age, count(*) FROM release GROUP BY age OFFSET 3",
+    "USING SAMPLE": "SELECT count(*) FROM release USING SAMPLE 10%",
+    "TABLESAMPLE": "SELECT count(*) FROM release TABLESAMPLE 10%",
+    "INTO": "SELECT count(*) INTO other FROM release",
+    "QUALIFY": "SELECT count(*) FROM release QUALIFY true",
+    "DISTINCT": "SELECT DISTINCT count(*) FROM release",
+    "ROLLUP": "SELECT count(*) FROM release GROUP BY ROLLUP (age)",
+    "GROUP BY of an expression": "SELECT count(*) FROM release GROUP BY age + 1",
+    "an aggregate in WHERE": "SELECT count(*) FROM release WHERE age > max(age)",
+    "another table": "SELECT count(*) FROM other",
+    "a table of another schema": "SELECT count(*) FROM secret.release",
+    "no table": "SELECT count(*)",
+    "a column of another table": "SELECT count(*) FROM release WHERE other.age = 20",
+    "a file as a table": "SELECT count(*) FROM 'data.csv'",
+    "read_csv": "SELECT count(*) FROM read_csv('/etc/passwd')",
+    "read_parquet": "SELECT count(*) FROM read_parquet('data.parquet')",
+    "a file function in WHERE": "SELECT count(*) FROM release WHERE read_text('/etc/passwd') = 'x'",
+    "the environment": "SELECT count(*) FROM release WHERE getenv('HOME') = 'x'",
+    "chance": "SELECT count(*) FROM release WHERE random() < 0.5",
+    "a parameter": "SELECT count(*) FROM release WHERE age = ?",
+    "two statements": "SELECT count(*) FROM release; SELECT count(*) FROM release",
+    "DDL": "DROP TABLE release",
+    "CREATE": "CREATE TABLE x AS SELECT count(*) FROM release",
+    "INSERT": "INSERT INTO release VALUES (1)",
+    "COPY": "COPY release TO 'out.csv'",
+    "ATTACH": "ATTACH 'x.db'",
+    "garbage": "how many nurses are there",
+    "half a condition": "SELECT count(*) FROM release WHERE (age = 20",
+    "nothing": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", list(_REFUSED))
+def test_what_is_not_supported_is_refused_with_what_is(form):
+    with pytest.raises(InputError) as caught:
+        people_release("octave").sql(_REFUSED[form])
+    assert SUPPORTED in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["age = 20 GROUP BY age", "age = 20 ORDER BY 1", "age = 20 LIMIT 1", "age = 20 OFFSET 1",
+     "age = 20; DROP TABLE release", "age = 20) OR (1 = 1", "age = 20 UNION SELECT 1",
+     "age = 20 USING SAMPLE 5", "age = 20 OR job = 'nurse'", "age IN (SELECT 20)"],
+)  # fmt: skip
+def test_a_condition_holds_nothing_but_a_condition(condition):
+    with pytest.raises(InputError, match="Supported: "):
+        people_release("octave").count(condition)
+
+
+def test_an_empty_condition_is_refused():
+    with pytest.raises(InputError, match="condition is empty"):
+        people_release("octave").count("  ")
+
+
+def test_a_comparison_that_makes_no_sense_is_refused_in_a_sentence():
+    with pytest.raises(InputError, match="cannot be evaluated"):
+        people_release("octave").count("Sex > 3")
+    with pytest.raises(InputError, match="holds numbers; 'old' is none"):
+        people_release("octave").count("age = 'old'")
+
+
+# --- properties through the API ------------------------------------------------------------------
+
+_ATOMS = [
+    *(f"age {op} {age}" for op in ("=", "<", ">=", "<>") for age in (20, 23, 27, 31)),
+    "Sex = 'F'", "Sex = 'M'", "region = 'North'", "region IS NULL", "region <> 'North'",
+    "age IN (20, 22, 33)", "age BETWEEN 22 AND 26", "true",
+]  # fmt: skip
+PREDICATE = st.recursive(
+    st.sampled_from(_ATOMS),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["AND", "OR"]), inner).map(
+            lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"
+        ),
+        inner.map(lambda part: f"(NOT {part})"),
+    ),
+    max_leaves=5,
+)
+VALUES = st.sets(st.sampled_from(JOBS), min_size=1, max_size=4)
+
+
+@FIXED
+@given(st.sampled_from(SAMPLE_SIZES), PREDICATE, PREDICATE, VALUES)
+def test_lemma_2_a_difference_of_supersets_equals_the_local_estimate(size, inside, apart, values):
+    release, asked = people_release(size), list(values)
+    local = release.count(f"{inside} AND {apart} IS NOT TRUE", job=asked)
+    larger = release.count(inside, job=asked)
+    smaller = release.count(f"{inside} AND {apart} IS TRUE", job=asked)
+    assert larger.count - smaller.count == pytest.approx(local.count, abs=1e-8)
+    assert larger.records - smaller.records == local.records
+
+
+@FIXED
+@given(st.sampled_from(SAMPLE_SIZES), PREDICATE)
+def test_frequencies_sum_to_the_records_of_the_selection(size, where):
+    release = people_release(size)
+    total = sum(estimate.count for _, estimate in release.frequencies(where))
+    assert total == pytest.approx(release.count(where).count, abs=1e-8)
+
+
+@FIXED
+@given(st.sampled_from(SAMPLE_SIZES), PREDICATE, VALUES)
+def test_the_estimate_of_a_set_is_the_sum_of_its_values(size, where, values):
+    release = people_release(size)
+    parts = sum(release.count(where, job=value).count for value in values)
+    assert release.count(where, job=list(values)).count == pytest.approx(parts, abs=1e-8)
+
+
+@FIXED
+@given(st.sampled_from(EXACT_SIZES), PREDICATE, VALUES)
+def test_the_complement_of_a_set_is_the_rest_with_the_same_standard_error(size, where, values):
+    release = people_release(size)
+    one = release.count(where, job=list(values))
+    rest = release.count(where, job=[job for job in JOBS if job not in values])
+    assert one.count + rest.count == pytest.approx(one.records, abs=1e-8)
+    assert rest.standard_error == pytest.approx(one.standard_error, rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+def test_the_whole_domain_is_the_selection_without_doubt(sample_size):
+    got = people_release(sample_size).count("age < 25", job=list(JOBS))
+    assert got.count == pytest.approx(got.records) and got.standard_error < 1e-3
+
+
+def test_sensitive_conditions_that_contradict_each_other_count_zero_exactly():
+    got = people_release("octave").count("job = 'nurse' AND job = 'pilot'")
+    assert (got.count, got.low, got.high, got.exact) == (0, 0, 0, True)
+
+
+# --- the census table ----------------------------------------------------------------------------
+
+_RACES = ["White", "Black", "Other", "Asian or Pacific Islander", "Amer Indian Aleut or Eskimo"]
+_WORK = ["Private", "Local government", "Self-employed-not incorporated"]
+
+
+def _atom(rng):
+    column = rng.choice(["Age", "Gender", "Race", "Workclass", "Occupation", "Marital"])
+    if column in ("Age", "Occupation"):
+        high = 90 if column == "Age" else 46
+        low, high = np.sort(rng.integers(0, high, 2))
+        return str(
+            rng.choice([f"{column} = {low}", f"{column} < {high}", f"{column} <> {low}",
+                        f"{column} BETWEEN {low} AND {high}", f"{column} IN ({low}, {high})"])
+        )  # fmt: skip
+    if column == "Marital":
+        return str(rng.choice(["Marital LIKE 'Married%'", "Marital LIKE '%ed'",
+                               "Marital = 'Never married'", "Marital IS NOT NULL"]))  # fmt: skip
+    known = {"Gender": ["Male", "Female"], "Race": _RACES, "Workclass": _WORK}[str(column)]
+    return f"{column} {rng.choice(['=', '<>'])} '{rng.choice(known)}'"
+
+
+def _predicate(rng, depth=0):
+    if depth == 3 or rng.random() < 0.25:
+        return _atom(rng)
+    kind = rng.choice(["AND", "OR", "NOT"], p=[0.4, 0.4, 0.2])
+    if kind == "NOT":
+        return f"NOT ({_predicate(rng, depth + 1)})"
+    return f"({_predicate(rng, depth + 1)} {kind} {_predicate(rng, depth + 1)})"
+
+
+@pytest.fixture(scope="module")
+def predicates(census):
+    """1,000 random predicates with their counts in the raw table."""
+    rng = np.random.default_rng(2024)
+    texts = [_predicate(rng) for _ in range(1_000)]
+    with duckdb.connect() as connection:
+        connection.register("raw", census)
+        counts: list[int] = []
+        for first in range(0, 1_000, 100):
+            parts = [f"count(*) FILTER (WHERE {text})" for text in texts[first : first + 100]]
+            counts += connection.execute(f"SELECT {', '.join(parts)} FROM raw").fetchone()
+    return texts, counts
+
+
+@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+def test_a_public_count_equals_the_raw_tables_for_1000_random_predicates(
+    census_release, predicates, sample_size
+):
+    texts, counts = predicates
+    assert len(set(counts)) > 500
+    release = rp.open(census_release("Education", sample_size).path)
+    got = release.count_many([f"SELECT count(*) FROM release WHERE {text}" for text in texts])
+    assert [estimate.count for estimate in got] == counts
+    assert all(estimate.exact for estimate in got)
