@@ -122,7 +122,6 @@ def test_a_chunk_boundary_changes_nothing(monkeypatch):
         assert one.tolist() == pytest.approx(other.tolist(), rel=1e-13)
 
 
-@pytest.mark.xfail(strict=True, reason="exact_tails fails on arrays of two dimensions")
 def test_shapes_are_kept():
     count = observed_count(
         np.array([[3, 4, 5], [6, 7, 8]]), 0.5, retention=0.5, domain_size=5, epsilon=0.5
@@ -214,7 +213,6 @@ def test_exact_test_of_a_group_uses_the_exact_tails():
     assert not is_private([21, 5], delta=float(worst) * 1.01, **policy)
 
 
-@pytest.mark.xfail(strict=True, reason="privacy._largest_passing caps any lattice at Chernoff")
 def test_a_users_lattice_above_chernoff_still_gets_its_largest_size():
     def generous(count):
         # Passes up to 50 trials of the 60, far more than Chernoff allows.

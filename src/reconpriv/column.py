@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
-from reconpriv.randomness import CHUNK, Key, Randomness, as_key, perturb_words
+from reconpriv.randomness import CHUNK, Key, Randomness, as_key, perturb_words, perturbation_purpose
 from reconpriv.schema import Column, Kind, Value, parse_value, settle_domain
 from reconpriv.theory.perturbation import check_domain_size, check_retention
 from reconpriv.theory.reconstruction import count_variance, reconstruct_frequency
@@ -54,7 +54,8 @@ def perturb(
     check_retention(retention)
     codes, sorted_domain, kind = _codes(values, domain)
     column = Column(name, kind)
-    randomness = Randomness(as_key(key))
+    purpose = perturbation_purpose(retention, column, sorted_domain)
+    randomness = Randomness(as_key(key), purpose)
     hashes = randomness.hash_values(column, sorted_domain)
     result = np.empty_like(codes)
     for first in range(0, codes.size, CHUNK):

@@ -35,7 +35,7 @@ def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
         raise OutputError(f"{target} cannot be written: {error.strerror}.") from None
     try:
         yield work
-        work.chmod(0o755 & ~_umask())
+        work.chmod(0o755 & ~current_umask())
         _replace(work, target)
     except ReconprivError:
         raise
@@ -83,7 +83,8 @@ def _replace(work: Path, target: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _umask() -> int:
+def current_umask() -> int:
+    """The mask that new files get; it can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -73,8 +73,10 @@ def build_manifest(
 
 
 def _field(column: Column) -> dict[str, Any]:
-    kind = "number" if column.kind is Kind.DECIMAL else column.kind.value
-    return {"name": column.name, "type": kind}
+    # Table Schema knows one kind of number; ours are told apart by a property of our own.
+    if column.kind is Kind.DECIMAL:
+        return {"name": column.name, "type": "number", "reconpriv:kind": Kind.DECIMAL.value}
+    return {"name": column.name, "type": column.kind.value}
 
 
 def _resource(
@@ -126,7 +128,7 @@ def read_manifest(folder: Path) -> Description:
             hint="Give the folder that `reconpriv publish` made.",
         ) from None
     version = block.get("format_version") if isinstance(block, dict) else None
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ReleaseError(f"The manifest of {folder} has no format version.")
     if version > FORMAT_VERSION:
         raise ReleaseError(
@@ -145,12 +147,23 @@ def read_manifest(folder: Path) -> Description:
 def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> Description:
     resources = {resource["name"]: resource for resource in manifest["resources"]}
     fields = resources["data"]["schema"]["fields"]
-    columns = {field["name"]: Column(field["name"], Kind(field["type"])) for field in fields}
+    columns = {
+        field["name"]: Column(field["name"], Kind(field.get("reconpriv:kind", field["type"])))
+        for field in fields
+    }
     sensitive = columns[block["sensitive"]]
     domain: tuple[Value, ...] = tuple(parse_value(sensitive, v) for v in block["domain"])
     schema = Schema(tuple(columns[name] for name in block["public"]), sensitive, domain)
     retention, sample_size = float(block["retention"]), block["sample_size"]
     if not 0 < retention < 1 or len(domain) < 2 or sample_size not in SAMPLE_SIZES:
+        raise ValueError
+    if not 0 < float(block["delta"]) < 1 or not float(block["epsilon"]) > 0:
+        raise ValueError
+    whole = [block["records"], *(resource["rows"] for resource in manifest["resources"])]
+    texts = [block["bound"], block["created_by"], *(r["hash"] for r in manifest["resources"])]
+    if not all(type(count) is int and count >= 0 for count in whole):
+        raise ValueError
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError
     names = block.get("group_counts", {"records": "records", "trials": "trials"})
     with_groups = sample_size in ("octave", "public")

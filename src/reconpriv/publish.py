@@ -20,6 +20,7 @@ from reconpriv.randomness import (
     Randomness,
     Words,
     perturb_words,
+    perturbation_purpose,
     unit_interval,
 )
 from reconpriv.schema import Schema
@@ -61,9 +62,16 @@ class Kernel:
     policy: Policy
     key: Key
 
+    def randomness(self) -> Randomness:
+        """The words of this publication; another p, sensitive column or domain has others."""
+        return Randomness(
+            self.key,
+            perturbation_purpose(self.policy.retention, self.schema.sensitive, self.schema.domain),
+        )
+
     def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
         """Publish a batch of whole groups in pieces of bounded size."""
-        randomness = Randomness(self.key)
+        randomness = self.randomness()
         sensitive_hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
         limits = sample_limits(batch, self.policy, self.schema.domain_size)
         group_ids = np.zeros(batch.groups, dtype=np.uint64)
@@ -185,7 +193,8 @@ def _sample(
     in_sampled = sampled[batch.group_of_cell]
     if not in_sampled.any():
         return drawn
-    if policy.sample_size != "paper":
+    # A lattice bound holds at its own size and not at the next, so no coin may move it.
+    if policy.sample_size != "paper" or policy.tail_bound.lattice:
         wanted = np.maximum(limits, 1.0)
         drawn[in_sampled] = _systematic_sample(batch, wanted, randomness, group_ids)[in_sampled]
         return drawn

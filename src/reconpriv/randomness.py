@@ -152,10 +152,10 @@ def as_key(key: Key | bytes | str | os.PathLike[str] | None) -> Key:
 class Randomness:
     """Keyed hashes of values and keyed words of trials."""
 
-    def __init__(self, key: Key) -> None:
-        """Derive one key for hashing and one for the trial words."""
-        self._hash_key = _derive(key.secret, b"hash")
-        self._word_key = _derive(key.secret, b"words")
+    def __init__(self, key: Key, purpose: bytes = b"") -> None:
+        """Derive one key for hashing and one for the trial words, both bound to the purpose."""
+        self._hash_key = _derive(key.secret, b"hash", purpose)
+        self._word_key = _derive(key.secret, b"words", purpose)
 
     def hash_values(self, column: Column, values: Sequence[Value]) -> Words:
         """H(name, value): 64 bits of keyed BLAKE2b over an unambiguous encoding."""
@@ -219,8 +219,18 @@ def perturb_words(
     return result
 
 
-def _derive(secret: bytes, purpose: bytes) -> bytes:
-    return hashlib.blake2b(b"", digest_size=32, key=secret, person=b"reconpriv-" + purpose).digest()
+def perturbation_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
+    """What a perturbation's words are bound to: p, the sensitive column and its domain.
+
+    Words shared by two retentions would disclose: a value that changes between them was kept.
+    """
+    parts = [float(retention).hex().encode(), column.name.encode()]
+    parts += [_encode(column.kind, value) for value in domain]
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def _derive(secret: bytes, use: bytes, purpose: bytes) -> bytes:
+    return hashlib.blake2b(purpose, digest_size=32, key=secret, person=b"reconpriv-" + use).digest()
 
 
 def _encode(kind: Kind, value: Value) -> bytes:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from reconpriv.engines.base import Written
+from reconpriv.engines.duckdb import read_all
 from reconpriv.errors import ReconprivWarning, ReleaseError
 from reconpriv.manifest import Description, check_files, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.load import load_cube
+from reconpriv.queries.sql import check_distinct, unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
 from reconpriv.schema import Value
@@ -175,22 +175,24 @@ class Release:
     def _table(
         self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool
     ) -> EstimateTable:
-        names = [column.name for column in self._description.schema.columns]
+        by = [by] if isinstance(by, str) else list(by)
+        names = self.column_names()
         for name in by:
             if name not in names:
-                from reconpriv.queries.sql import unknown_column  # noqa: PLC0415
-
                 raise unknown_column(name, names)
+        check_distinct(by)
         rows = self._answerer.table(selected, by, settings, simultaneous=simultaneous)
         return EstimateTable(tuple(by), tuple(rows))
+
+    def column_names(self) -> list[str]:
+        """The public attributes, then the sensitive one."""
+        return [column.name for column in self._description.schema.columns]
 
     def to_arrow(self) -> pa.Table:
         """The published records as they are: randomised, one row a record."""
         description = self._description
         check_files(description)
-        if description.data.suffix == ".csv":
-            return pyarrow.csv.read_csv(description.data)
-        return pyarrow.parquet.read_table(description.data)
+        return read_all(description.data, columns=description.schema.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The published records as a pandas data frame."""

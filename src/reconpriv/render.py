@@ -275,6 +275,12 @@ def info_view(release: Release) -> RenderableType:
         if facts["public_counts_exact"]
         else "Counts over these columns alone are right up to a few coin flips in large groups."
     )
+    promise = (
+        ": no group is protected beyond the perturbation of its records."
+        if facts["sample_size"] == "none"
+        else ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values is"
+        " made to be unreliable; counts over many are not."
+    )
     paragraphs = [
         ("Exact", f"{public}. {exact}"),
         (
@@ -285,12 +291,7 @@ def info_view(release: Release) -> RenderableType:
             " use `reconpriv query`, which undoes the mixing and gives an interval.",
         ),
         ("Groups", _SAMPLING[facts["sample_size"]]),
-        (
-            "Policy",
-            f"{_policy_line(facts)}, sample size {facts['sample_size']}: (ε, δ)-reconstruction-"
-            "privacy. A count for one full combination of public values is made to be unreliable;"
-            " counts over many are not.",
-        ),
+        ("Policy", f"{_policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
         (
             "One record",
             f"one randomised answer is {facts['local_dp_epsilon']:.3g}-locally differentially"

@@ -197,7 +197,7 @@ def parse_value(column: Column, value: Value) -> Value:
         return None
     try:
         return _parse(column.kind, value)
-    except (ValueError, KeyError, TypeError, decimal.InvalidOperation):
+    except (ValueError, KeyError, TypeError, OverflowError, decimal.InvalidOperation):
         raise InputError(
             f"The value {_shown(value)} does not fit column {column.name!r}, which holds"
             f" {column.kind.value} values."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,6 +26,7 @@ from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.randomness import Key, as_key
 from reconpriv.release import TEST_KEY_NOTE, Release
 from reconpriv.schema import (
+    Column,
     Schema,
     Value,
     check_sensitive_kind,
@@ -59,7 +61,18 @@ class Table:
     ) -> AuditReport:
         """Test every micro group against the policy (Corollary 2)."""
         batches = self.groups(progress=progress)
-        return audit_groups(batches, self.schema, policy, worst=worst, warnings=self.warnings)
+        report = audit_groups(batches, self.schema, policy, worst=worst)
+        self._look_again(report.groups)
+        return replace(report, warnings=self.warnings)
+
+    def _look_again(self, groups: int) -> None:
+        """A nearly unique column makes as many groups; then the glance at the start is checked."""
+        records = self.schema.records
+        if self.warnings or records < _IDENTIFIER_RECORDS or groups < _IDENTIFIER_SHARE * records:
+            return
+        self.warnings = _identifier_notes(self.engine, self.schema, self.schema.public)
+        for note in self.warnings:
+            warnings.warn(note, ReconprivWarning, stacklevel=3)
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
@@ -114,6 +127,7 @@ class Table:
                 test_key=secret.is_test,
             )
             write_manifest(folder, manifest)
+        self._look_again(written.groups)
         return Release(target, manifest, written, self.warnings + _key_notes(secret))
 
     def workload(
@@ -188,7 +202,8 @@ def read(
     engine = DuckDBEngine(source, sql=sql, threads=threads, memory=memory)
     try:
         schema = _settle_schema(engine, sensitive, public, drop, domain, missing)
-        notes = tuple(_identifier_notes(engine, schema))
+        suspects = _suspects(engine, schema)
+        notes = _identifier_notes(engine, schema, suspects) if suspects else ()
     except BaseException:
         engine.close()
         raise
@@ -228,24 +243,27 @@ def _settle_schema(
     return Schema(publics, column, settled, sum(occurring.values()))
 
 
-def _identifier_notes(engine: Engine, schema: Schema) -> Iterator[str]:
-    """Warn of nearly unique public columns; the whole column is counted only on suspicion."""
-    records = schema.records
-    if records < _IDENTIFIER_RECORDS or not schema.public:
-        return
-    glance = min(records, _GLANCE)
-    for column, seen in zip(
-        schema.public, engine.distinct(schema.public, first=glance), strict=True
-    ):
-        if seen < _SUSPICION * glance:
-            continue
-        distinct = engine.distinct([column])[0]
-        if distinct >= _IDENTIFIER_SHARE * records:
-            yield (
+def _identifier_notes(engine: Engine, schema: Schema, columns: Sequence[Column]) -> tuple[str, ...]:
+    """A note for each of these public columns that is nearly unique."""
+    notes = []
+    for column, distinct in zip(columns, engine.distinct(columns), strict=True):
+        if distinct >= _IDENTIFIER_SHARE * schema.records:
+            notes.append(
                 f"Public column {column.name!r} is nearly unique ({distinct:,} values in"
-                f" {records:,} records): is it an identifier? It would be published as it is, and"
-                f" splits the table into tiny groups; leave it out with --drop {column.name}."
+                f" {schema.records:,} records): is it an identifier? It would be published as it"
+                f" is, and splits the table into tiny groups; leave it out with --drop"
+                f" {column.name}."
             )
+    return tuple(notes)
+
+
+def _suspects(engine: Engine, schema: Schema) -> list[Column]:
+    """Columns that look nearly unique at a glance at the first records."""
+    if schema.records < _IDENTIFIER_RECORDS or not schema.public:
+        return []
+    seen = engine.distinct(schema.public, first=_GLANCE)
+    most = min(schema.records, _GLANCE)
+    return [c for c, n in zip(schema.public, seen, strict=True) if n >= _SUSPICION * most]
 
 
 def _unattainable(groups: int, records: int) -> UnattainableError:

@@ -129,6 +129,7 @@ def _answer_batch(
 def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
     """Standard output, or a file that appears when it is whole."""
     from reconpriv.errors import OutputError
+    from reconpriv.folder import current_umask
 
     if out is None:
         yield sys.stdout
@@ -140,6 +141,7 @@ def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
             yield stream
+        work.chmod(0o666 & ~current_umask())
         work.replace(out)
     except OSError as error:
         raise OutputError(f"{out} could not be written: {error.strerror}.") from None

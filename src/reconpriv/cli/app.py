@@ -98,13 +98,13 @@ def audit(
             table, sensitive, public, drop, domain, missing, sql, threads, memory
         )
         with contextlib.closing(opened):
-            say_all("warning", opened.warnings)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(policy, worst=worst, progress=ticker)
             if groups is not None:
                 from reconpriv.group_file import write_groups
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
+        say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
         else:

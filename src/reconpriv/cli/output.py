@@ -22,6 +22,7 @@ EXIT_NOT_PRIVATE = 1
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
 
 _QUIET_SECONDS = 2.0
 
@@ -40,7 +41,7 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         # The reader of our output has gone; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(EXIT_BAD_INPUT) from None
+        raise typer.Exit(EXIT_BROKEN_PIPE) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:

@@ -61,18 +61,23 @@ class DuckDBEngine:
         sql: str | None = None,
         threads: int | None = None,
         memory: str | None = None,
+        columns: Sequence[Column] | None = None,
     ) -> None:
-        """Open the source; with ``sql``, the table is that query over ``input``."""
+        """Open the source; with ``sql``, the table is that query over ``input``.
+
+        ``columns`` declares what a text file holds, where that is known.
+        """
         self._scratch: Path | None = None
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         try:
             self._configure(threads, memory)
             with _clear_errors("input"):
-                open_source(self._connection, source, self._scratch_folder)
-            with _clear_errors("the --sql query" if sql else "input"):
-                query = _single_select(self._connection, sql) if sql else f"FROM {VIEW}"
+                open_source(self._connection, source, self._scratch_folder, columns)
+            with _clear_errors("--sql query" if sql is not None else "input"):
+                query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
                 self._connection.execute(f"CREATE TEMP VIEW {_TABLE} AS {query}")
+            with _clear_errors("input"):
                 self._expressions = self._describe()
         except BaseException:
             self.close()
@@ -92,7 +97,7 @@ class DuckDBEngine:
             except duckdb.Error:
                 raise InputError(
                     f"{value!r} is not a valid {name.replace('_', ' ')}.",
-                    hint="Write memory as 2GB, 500MB, …",
+                    hint="Write memory as 2GB or 500MB." if name == "memory_limit" else "",
                 ) from None
         self._connection.execute("SET enable_progress_bar = true")
         self._connection.execute("SET enable_progress_bar_print = false")
@@ -110,7 +115,7 @@ class DuckDBEngine:
         expressions: dict[Column, str] = {}
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
             meaning, pattern = self._canonical(name, kind)
-            expressions[Column(name, meaning)] = pattern.format(quote(name).replace("{", "{{"))
+            expressions[Column(name, meaning)] = pattern.format(quote(name))
         return expressions
 
     def _canonical(self, name: str, kind: str) -> tuple[Kind, str]:
@@ -118,7 +123,8 @@ class DuckDBEngine:
             return _KINDS[kind]
         if kind.startswith("ENUM"):
             return Kind.STRING, "{}::VARCHAR"
-        if kind in _WIDE:
+        scale = re.fullmatch(r"DECIMAL\(\d+,(\d+)\)", kind)
+        if kind in _WIDE or (scale and scale[1] == "0"):
             column = quote(name)
             fits = self._connection.execute(
                 f"SELECT count(*) = count(TRY_CAST({column} AS BIGINT))"
@@ -127,9 +133,7 @@ class DuckDBEngine:
             return (
                 (Kind.INTEGER, "{}::BIGINT") if fits[0][0] else (Kind.DECIMAL, "{}::DECIMAL(38, 0)")
             )
-        if match := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
-            if match[2] == "0" and int(match[1]) <= 18:
-                return Kind.INTEGER, "{}::BIGINT"
+        if scale:
             return Kind.DECIMAL, "{}"
         return Kind.OTHER, "{}"
 
@@ -215,9 +219,9 @@ class DuckDBEngine:
         self._clean()
 
 
-def read_all(source: Any) -> pa.Table:
+def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Table:
     """A whole table in memory, types settled as always; for tables known to be small."""
-    engine = DuckDBEngine(source)
+    engine = DuckDBEngine(source, columns=columns)
     try:
         return engine.to_arrow()
     finally:
@@ -259,6 +263,35 @@ def _watched(
         watcher.join()
 
 
+_MEANINGS = (
+    (
+        ("Parquet", "magic bytes", "Footer", "TProtocolException", "Thrift"),
+        "The Parquet file is truncated or is no Parquet file.",
+        "Fetch or export it again.",
+    ),
+    (
+        ("unterminated quote",),
+        "The CSV has a quoted field that is never closed.",
+        "Look for a stray double quote.",
+    ),
+    (
+        ("not utf-8 encoded", "Invalid unicode"),
+        "The file is not UTF-8 text.",
+        "Convert it first: iconv -t utf-8.",
+    ),
+    (
+        ("No space left", "max_temp_directory_size"),
+        "There is no space left on the disk for temporary files.",
+        "Free some, or point TMPDIR to another disk.",
+    ),
+    (
+        ("Out of Memory",),
+        "The table needs more memory than allowed.",
+        "Raise --memory or lower --threads.",
+    ),
+)
+
+
 @contextmanager
 def _clear_errors(what: str) -> Iterator[None]:
     """Turn DuckDB's errors into one sentence that quotes no data and no path."""
@@ -266,9 +299,19 @@ def _clear_errors(what: str) -> Iterator[None]:
         yield
     except ReconprivError:
         raise
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
     except duckdb.Error as error:
         raise _translated(str(error), what) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
+    except OverflowError:
+        raise InputError(
+            "The table holds a date past the year 9999.", hint="Turn it into text with --sql."
+        ) from None
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise InputError(
             f"The {what} cannot be read ({type(error).__name__}).",
             hint="Check that the file is whole and may be read.",
@@ -283,24 +326,14 @@ def _translated(message: str, what: str) -> ReconprivError:
             f"Line {line[1]} of the CSV has {columns[2]} fields where its header has {columns[1]}.",
             hint="Mend the line; a field that holds the delimiter must be quoted.",
         )
-    if "Parquet" in message or "magic bytes" in message or "Footer" in message:
-        return InputError(
-            "The Parquet file is truncated or is no Parquet file.", hint="Fetch or export it again."
-        )
-    if "No space left" in message or "max_temp_directory_size" in message:
-        return InputError(
-            "There is no space left on the disk for temporary files.",
-            hint="Free some, or point TMPDIR to another disk.",
-        )
-    if "Out of Memory" in message:
-        return InputError(
-            "The table needs more memory than allowed.", hint="Raise --memory or lower --threads."
-        )
-    if what.startswith("the --sql"):
-        first = message.splitlines()[0]
-        return InputError(f"The --sql query does not work: {first}")
+    for signs, sentence, hint in _MEANINGS:
+        if any(sign in message for sign in signs):
+            return InputError(sentence, hint=hint)
+    # Only errors in the query itself may be shown: others may quote a value of the table.
+    if what.startswith("--sql") and message.startswith(("Parser", "Binder", "Catalog")):
+        return InputError(f"The --sql query does not work: {message.splitlines()[0]}")
     where = f" (line {line[1]})" if line else ""
     return InputError(
-        f"The {what} cannot be read{where}: {message.split(':', 1)[0]}.",
+        f"The {what} cannot be read{where} ({message.split(':', 1)[0]}).",
         hint="Check that the file is whole and of the kind its name says.",
     )

@@ -11,16 +11,19 @@ import gzip
 import os
 import shutil
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
 from reconpriv.errors import InputError, MissingFileError
+from reconpriv.schema import Column, Kind
 
 VIEW = "input"
 
@@ -46,11 +49,17 @@ def literal(text: str) -> str:
 
 
 def open_source(
-    connection: duckdb.DuckDBPyConnection, source: Any, scratch: Callable[[], Path]
+    connection: duckdb.DuckDBPyConnection,
+    source: Any,
+    scratch: Callable[[], Path],
+    columns: Sequence[Column] | None = None,
 ) -> None:
-    """Make the input known to the connection as the view ``input``."""
+    """Make the input known to the connection as the view ``input``.
+
+    ``columns`` declares the kinds of a CSV's columns; else they are read off its values.
+    """
     if isinstance(source, str | os.PathLike):
-        _open_path(connection, os.fspath(source), scratch)
+        _open_path(connection, os.fspath(source), scratch, columns)
         return
     if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
         source = source.collect()
@@ -60,22 +69,43 @@ def open_source(
             hint="Give a path, or a pandas, Polars, PyArrow or DuckDB table.",
         )
     try:
-        table = pa.table(source)
+        if type(source).__module__.split(".")[0] == "pandas":
+            # The index is not a column of the table.
+            table = pa.Table.from_pandas(source, preserve_index=False)
+        else:
+            table = pa.table(source)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             f"The {type(source).__name__} cannot be turned into an Arrow table"
             f" ({type(error).__name__}).",
             hint="A column of mixed types is the usual cause.",
         ) from None
-    names = table.column_names
-    repeated = [name for i, name in enumerate(names) if name in names[:i]]
-    if repeated:
-        raise InputError(f"The table has two columns called {repeated[0]!r}.")
+    _check_names(table.column_names, "The table")
     connection.register(VIEW, table)
 
 
+def _check_names(names: Sequence[str], shown: str) -> None:
+    """Refuse names that SQL cannot tell apart; DuckDB would quietly rename them."""
+    seen: dict[str, str] = {}
+    for number, name in enumerate(names, start=1):
+        if name == "":
+            raise InputError(f"{shown} has a column without a name (number {number}).")
+        if name.lower() in seen:
+            other = seen[name.lower()]
+            raise InputError(
+                f"{shown} has two columns called {name!r}."
+                if other == name
+                else f"{shown} has columns {other!r} and {name!r}, which differ only in case.",
+                hint="Rename one of them.",
+            )
+        seen[name.lower()] = name
+
+
 def _open_path(
-    connection: duckdb.DuckDBPyConnection, path: str, scratch: Callable[[], Path]
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    scratch: Callable[[], Path],
+    columns: Sequence[Column] | None,
 ) -> None:
     if path == "-":
         spooled = scratch() / "stdin.csv"
@@ -88,14 +118,17 @@ def _open_path(
     files, shown = _resolve(path)
     ending = _ending(files[0])
     if ending in _PARQUET:
-        _view(connection, f"SELECT * FROM read_parquet({_list(files)}, union_by_name=false)")
+        _view(connection, _parquet(path, files, shown))
     elif ending in _CSV:
-        _view(connection, _typed_csv(connection, files, shown))
-    elif ending in _JSON:
+        declared = columns is not None
         _view(
             connection,
-            f"SELECT * FROM read_json({_list(files)}, format='newline_delimited', sample_size=-1)",
+            _declared_csv(connection, files, shown, columns or ())
+            if declared
+            else _typed_csv(connection, files, shown),
         )
+    elif ending in _JSON:
+        _view(connection, _json(connection, files))
     elif ending in _ARROW:
         connection.register(VIEW, pyarrow.dataset.dataset(files, format="ipc"))
     else:
@@ -131,16 +164,55 @@ def _ending(file: str) -> str:
 
 
 def _list(files: list[str]) -> str:
-    return "[" + ", ".join(literal(file) for file in files) + "]"
+    # DuckDB would take a bracket or star in a name for a pattern.
+    return "[" + ", ".join(literal(glob.escape(file)) for file in files) + "]"
 
 
 def _view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {query}")
 
 
+def _parquet(path: str, files: list[str], shown: str) -> str:
+    """Parquet files; name=value folders are columns only below the folder that was given."""
+    _check_names(pyarrow.parquet.read_schema(files[0]).names, shown)
+    root = Path(path)
+    parts = [part for file in files for part in _parents_below(Path(file), root)]
+    if not root.is_dir() or not any("=" in part for part in parts):
+        return f"SELECT * FROM read_parquet({_list(files)}, hive_partitioning=false)"
+    # DuckDB also reads name=value folders above the given one; they are no part of the table.
+    above = {part.split("=")[0] for part in root.absolute().parts if "=" in part}
+    below = {part.split("=")[0] for part in parts if "=" in part}
+    hidden = ", ".join(quote(name) for name in sorted(above - below))
+    columns = f"* EXCLUDE ({hidden})" if hidden else "*"
+    return f"SELECT {columns} FROM read_parquet({_list(files)}, hive_partitioning=true)"
+
+
+def _parents_below(file: Path, root: Path) -> tuple[str, ...]:
+    return file.relative_to(root).parent.parts if file.is_relative_to(root) else ()
+
+
+def _json(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
+    """JSON lines with the types that all lines agree on; what looks like a UUID stays text."""
+    options = f"{_list(files)}, format='newline_delimited', hive_partitioning=false"
+    guessed = connection.sql(f"SELECT * FROM read_json({options}, sample_size=-1)")
+    kinds = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
+    if kinds == {"json": "JSON"} or not kinds:
+        raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
+    if "UUID" not in kinds.values():
+        return f"SELECT * FROM read_json({options}, sample_size=-1)"
+    text = {"UUID": "VARCHAR", '"NULL"': "VARCHAR"}
+    columns = ", ".join(
+        f"{literal(name)}: {literal(text.get(kind, kind))}" for name, kind in kinds.items()
+    )
+    return f"SELECT * FROM read_json({options}, columns={{{columns}}})"
+
+
 def _csv(files: list[str], shown: str) -> str:
     """A CSV as text, nothing guessed: the header names the columns, a ragged row is refused."""
     delimiter, names = _header(files[0], shown)
+    for file in files[1:]:
+        if _header(file, shown) != (delimiter, names):
+            raise InputError(f"The files of {shown!r} differ in their columns or delimiter.")
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     return (
         f"SELECT * FROM read_csv({_list(files)}, auto_detect=false, header=true,"
@@ -160,18 +232,14 @@ def _header(file: str, shown: str) -> tuple[str, list[str]]:
         raise InputError(
             f"{shown} is not UTF-8 text.", hint="Convert it first: iconv -t utf-8."
         ) from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{shown} cannot be read ({type(error).__name__}).") from None
     if not first.strip():
         raise InputError(f"{shown} is empty.", hint="A CSV starts with a line of column names.")
     outside = "".join(part for i, part in enumerate(first.split('"')) if i % 2 == 0)
     delimiter = max(",;\t|", key=outside.count)
     names = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter))
-    repeated = [name for i, name in enumerate(names) if name.lower() in map(str.lower, names[:i])]
-    if repeated:
-        raise InputError(f"{shown} has two columns called {repeated[0]!r}.")
-    if "" in names:
-        raise InputError(f"Column {names.index('') + 1} of {shown} has no name.")
+    _check_names(names, shown)
     return delimiter, names
 
 
@@ -199,4 +267,36 @@ def _typed_csv(connection: duckdb.DuckDBPyConnection, files: list[str], shown: s
         kind = next((k for k, fit in zip(_LOSSLESS, fits, strict=True) if fit), None)
         typed = kind is not None and row[len(checks) + i]
         chosen.append(f"{quote(name)}::{kind} AS {quote(name)}" if typed else quote(name))
+    return f"SELECT {', '.join(chosen)} FROM ({text})"
+
+
+_DECLARED = {
+    Kind.INTEGER: "BIGINT",
+    Kind.NUMBER: "DOUBLE",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIME: "TIME",
+}
+
+
+def _declared_csv(
+    connection: duckdb.DuckDBPyConnection, files: list[str], shown: str, columns: Sequence[Column]
+) -> str:
+    """A CSV whose columns are known: each is cast to its kind, whatever it looks like."""
+    text = _csv(files, shown)
+    _, names = _header(files[0], shown)
+    kinds = {column.name: column.kind for column in columns}
+    chosen = []
+    for name in names:
+        kind = kinds.get(name, Kind.STRING)
+        target = _DECLARED.get(kind)
+        if kind is Kind.DECIMAL:
+            digits = f"max(length(split_part({quote(name)}, '.', 2)))"
+            scale = connection.execute(f"SELECT {digits} FROM ({text})").fetchall()[0][0] or 0
+            target = f"DECIMAL(38, {scale})"
+        elif kind is Kind.DATETIME:
+            zoned = f"count(*) FILTER (WHERE {quote(name)} LIKE '%Z')"
+            with_zone = connection.execute(f"SELECT {zoned} FROM ({text})").fetchall()[0][0]
+            target = "TIMESTAMPTZ" if with_zone else "TIMESTAMP"
+        chosen.append(f"{quote(name)}::{target} AS {quote(name)}" if target else quote(name))
     return f"SELECT {', '.join(chosen)} FROM ({text})"

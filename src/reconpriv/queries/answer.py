@@ -118,7 +118,9 @@ class Answerer:
                 index, code = names.index(name), self._code(name, wanted)
                 # Two different values asked of one column: no record has both.
                 codes[index] = code if codes.get(index, code) == code else _NOWHERE
-        values = tuple(np.flatnonzero(members).tolist()) if restricted else None
+        # Any value at all is no condition: such a count is one over public attributes.
+        whole = not restricted or bool(members.all())
+        values = None if whole else tuple(np.flatnonzero(members).tolist())
         if mask is not None:
             for index, code in codes.items():
                 mask = mask & (self.cube.codes[index] == code)
@@ -235,7 +237,14 @@ class Answerer:
         """Estimates of a set of sensitive values, or exact counts where there is no such set."""
         if selected.values is None:
             return [
-                est.exact_estimate(selected.text, sums, row, settings.confidence, self.design)
+                est.exact_estimate(
+                    selected.text, sums, row, settings.confidence, settings.intervals, self.design
+                )
+                for row in range(sums.records.size)
+            ]
+        if not selected.values:
+            return [
+                est.no_count(selected.text, sums, row, settings.confidence)
                 for row in range(sums.records.size)
             ]
         size = len(selected.values)
@@ -314,7 +323,7 @@ class Answerer:
             row = position[key]
             if query.values is None:
                 answers.append(
-                    est.exact_estimate(query.text, sums, row, settings.confidence, self.design)
+                    est.exact_estimate(query.text, sums, row, settings.confidence, 1, self.design)
                 )
                 continue
             count = float(counts[row, query.values[0]])

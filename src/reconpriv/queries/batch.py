@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from reconpriv.errors import InputError, MissingFileError, ReconprivError
 from reconpriv.queries.answer import Selected
 from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.sql import unknown_column
 
 if TYPE_CHECKING:
     from reconpriv.release import Release
@@ -39,6 +40,7 @@ def read_batch(path: Path, release: Release) -> tuple[list[list[str]], list[Sele
     if not numbered:
         raise InputError(f"The batch file {path.name!r} is empty.")
     (_, header), *rows = numbered
+    _check_header(header, path, release)
     selected = []
     for line, row in rows:
         try:
@@ -48,6 +50,17 @@ def read_batch(path: Path, release: Release) -> tuple[list[list[str]], list[Sele
                 f"Line {line} of {path.name!r}: {error.what}", hint=error.hint
             ) from None
     return [header, *(row for _, row in rows)], selected
+
+
+def _check_header(header: list[str], path: Path, release: Release) -> None:
+    if [name.lower() for name in header] == [SQL_COLUMN]:
+        return
+    names = release.column_names()
+    for i, name in enumerate(header):
+        if name not in names:
+            raise unknown_column(name, names)
+        if name in header[:i]:
+            raise InputError(f"The batch file {path.name!r} has two columns called {name!r}.")
 
 
 def _select(header: list[str], row: list[str], release: Release) -> Selected:

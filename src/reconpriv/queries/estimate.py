@@ -25,7 +25,10 @@ MICRO = (
     " says how little it tells"
 )
 OUTSIDE = "the estimate lies outside what is possible, 0 to {records:,}, as an unbiased one may"
-CONSTRAINED = "the interval is that of the unbiased estimator, cut to what is possible"
+CONSTRAINED = (
+    "the interval is that of the unbiased estimator, cut to what is possible and stretched to the"
+    " estimate"
+)
 APPROXIMATE = (
     "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
     " interval rests on estimated ones"
@@ -168,12 +171,31 @@ def constrained_counts(all_observed: Floats, records: Floats, design: Design) ->
     return result
 
 
-def exact_estimate(query: str, sums: Sums, row: int, confidence: float, design: Design) -> Estimate:
+def no_count(query: str, sums: Sums, row: int, confidence: float) -> Estimate:
+    """The count of a condition that no sensitive value satisfies: exactly 0."""
+    return Estimate(
+        query=query,
+        count=0.0,
+        low=0.0,
+        high=0.0,
+        confidence=confidence,
+        standard_error=0.0,
+        exact=True,
+        estimator="exact",
+        records=int(sums.records[row]),
+        groups=int(sums.groups[row]),
+        trials=float(sums.trials[row]),
+    )
+
+
+def exact_estimate(
+    query: str, sums: Sums, row: int, confidence: float, intervals: int, design: Design
+) -> Estimate:
     """A count over public attributes alone."""
     records = int(sums.records[row])
     exact = design.sample_size != "paper" or records == 0
     spread = 0.0 if exact else float(np.sqrt(sums.noise[row].sum()))
-    half = 0.0 if exact else quantile(confidence) * spread
+    half = 0.0 if exact else quantile(confidence, intervals) * spread
     return Estimate(
         query=query,
         count=float(records),
@@ -211,6 +233,7 @@ def estimated(
     remarks = []
     if estimator == "constrained":
         low, high = (float(np.clip(end, 0.0, records)) for end in (low, high))
+        low, high = min(low, count), max(high, count)
         remarks.append(CONSTRAINED)
     elif not 0 <= count <= records:
         remarks.append(OUTSIDE.format(records=records))

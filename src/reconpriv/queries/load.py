@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from reconpriv.engines.duckdb import DuckDBEngine
 from reconpriv.errors import ReleaseError
 from reconpriv.manifest import Description
 from reconpriv.queries.cube import Cube, collect
-from reconpriv.schema import Column
+from reconpriv.schema import Column, Kind
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.privacy import largest_private_size
 from reconpriv.theory.reconstruction import reconstruct_frequency
@@ -22,61 +21,48 @@ Floats = NDArray[np.float64]
 
 def load_cube(description: Description) -> Cube:
     """Count the published records; take trials from the groups file, or estimate them."""
-    schema = description.schema
-    engine = DuckDBEngine(description.data)
+    schema, name = description.schema, description.data.name
+    engine = DuckDBEngine(description.data, columns=schema.columns)
     try:
-        _check_columns(engine.columns(), description)
+        if engine.columns() != list(schema.columns):
+            raise ReleaseError(f"The file {name} does not match its manifest (columns).")
         found = engine.value_counts(schema.sensitive)
+        if sum(found.values()) != description.manifest["reconpriv"]["records"] or not found:
+            raise ReleaseError(f"The file {name} does not match its manifest (rows).")
         if not set(found) <= set(schema.domain):
-            raise ReleaseError(
-                f"The file {description.data.name} does not match its manifest (domain)."
-            )
+            raise ReleaseError(f"The file {name} does not match its manifest (domain).")
         cube = collect(engine.groups(schema, drop_missing=False), schema)
     finally:
         engine.close()
-    if int(cube.records.sum()) != description.manifest["reconpriv"]["records"]:
-        raise ReleaseError(f"The file {description.data.name} does not match its manifest (rows).")
     if description.sample_size == "none":
         return cube
     if description.groups is None:
-        return _with(cube, _plug_in_trials(cube, description), coins=True)
-    return _with(cube, _published_trials(cube, description), coins=False)
-
-
-def _with(cube: Cube, trials: Floats, *, coins: bool) -> Cube:
-    return Cube(
-        cube.schema,
-        cube.codes,
-        cube.values,
-        cube.records,
-        trials,
-        cube.group,
-        cube.value,
-        cube.count,
-        coins,
-    )
-
-
-def _check_columns(columns: list[Column], description: Description) -> None:
-    if columns != list(description.schema.columns):
-        raise ReleaseError(
-            f"The file {description.data.name} does not match its manifest (columns)."
-        )
+        return replace(cube, trials=_plug_in_trials(cube, description), coins=True)
+    return replace(cube, trials=_published_trials(cube, description))
 
 
 def _published_trials(cube: Cube, description: Description) -> Floats:
     """The groups file has a row a group in the same canonical order as the cells."""
     assert description.groups is not None
-    names = list(description.count_names)
-    if description.groups.suffix == ".csv":
-        table: pa.Table = pyarrow.csv.read_csv(description.groups).select(names)
-    else:
-        table = pyarrow.parquet.read_table(description.groups, columns=names)
-    records, trials = (column.to_numpy() for column in table.columns)
-    if not np.array_equal(records, cube.records):
-        raise ReleaseError(
-            f"The file {description.groups.name} does not match {description.data.name} (records)."
-        )
+    name = description.groups.name
+    counts = [Column(count, Kind.INTEGER) for count in description.count_names]
+    columns = [*description.schema.public, *counts]
+    engine = DuckDBEngine(description.groups, columns=columns)
+    try:
+        if engine.columns() != columns:
+            raise ReleaseError(f"The file {name} does not match its manifest (columns).")
+        table = engine.to_arrow()
+    finally:
+        engine.close()
+    if any(column.null_count for column in table.columns[-2:]):
+        raise ReleaseError(f"The file {name} lacks some of its counts.")
+    records, trials = (column.to_numpy() for column in table.columns[-2:])
+    mine = cube.group_table()
+    same = table.num_rows == cube.groups and np.array_equal(records, cube.records)
+    if not same or not table.select(mine.column_names).cast(mine.schema).equals(mine):
+        raise ReleaseError(f"The file {name} does not match {description.data.name} (groups).")
+    if not ((trials >= 1).all() and (trials <= records).all()):
+        raise ReleaseError(f"The file {name} has trials that are not between 1 and the records.")
     return np.asarray(trials, dtype=np.float64)
 
 

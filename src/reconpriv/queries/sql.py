@@ -7,6 +7,7 @@ attributes alone (any boolean expression) or of the sensitive attribute alone (a
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,15 @@ SUPPORTED = (
     "Supported: SELECT [columns,] count(*) FROM release [WHERE …] [GROUP BY columns], where each"
     " condition joined by AND is about public columns only, or about the sensitive column only."
 )
+
+
+_CLAUSES = {"joins": "A join", "with_": "WITH", "laterals": "A lateral join"}
+
+# Functions whose value does not depend on the record alone.
+_VOLATILE = (
+    "Rand", "Randn", "Uuid", "CurrentDate", "CurrentDatetime", "CurrentTime", "CurrentTimestamp",
+    "CurrentUser", "Localtime", "Localtimestamp",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,8 +60,9 @@ def parse_query(text: str, schema: Schema, known: Mapping[str, Sequence[Value]])
     _check_shape(exp, tree)
     grouped = tree.args.get("group")
     by = [_column_name(exp, node, schema) for node in grouped.expressions] if grouped else []
-    if grouped and any(grouped.args.get(extra) for extra in ("rollup", "cube", "grouping_sets")):
+    if grouped and any(v for k, v in grouped.args.items() if k != "expressions"):
         raise _refused("Only a plain GROUP BY of columns can be answered")
+    check_distinct(by)
     counted = 0
     for projection in tree.expressions:
         node = projection.unalias()
@@ -75,9 +86,7 @@ def parse_condition(text: str, schema: Schema, known: Mapping[str, Sequence[Valu
     if not text.strip():
         raise InputError("The condition is empty.", hint="For example \"sex = 'Female'\".")
     exp, tree = _parse(f"SELECT count(*) FROM release WHERE {text}")
-    if not isinstance(tree, exp.Select) or any(
-        tree.args.get(extra) for extra in ("group", "order", "limit", "having")
-    ):
+    if not isinstance(tree, exp.Select) or tree.args.get("group"):
         raise _refused("A condition holds nothing but what stands after WHERE")
     _check_shape(exp, tree)
     return _condition(exp, tree.args["where"].this, schema, known)
@@ -93,6 +102,8 @@ def _parse(text: str) -> tuple[Any, Any]:
             "Conditions in SQL need the package sqlglot.",
             hint="Install it: pip install 'reconpriv[query]'.",
         ) from None
+    # sqlglot logs what it does not know; the refusal below says it in one sentence.
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         trees = sqlglot.parse(text, dialect="duckdb")
     except SqlglotError as error:
@@ -108,26 +119,21 @@ def _parse(text: str) -> tuple[Any, Any]:
 
 def _check_shape(exp: Any, tree: Any) -> None:
     """One table called release, and none of the clauses that a count has no use for."""
-    names = {
-        "joins": "A join",
-        "having": "HAVING",
-        "order": "ORDER BY",
-        "limit": "LIMIT",
-        "distinct": "DISTINCT",
-        "with_": "WITH",
-        "with": "WITH",
-        "qualify": "QUALIFY",
-        "windows": "A window",
-        "laterals": "A lateral join",
-    }
-    for clause, name in names.items():
-        if tree.args.get(clause):
-            raise _refused(f"{name} is not supported")
+    for clause, content in tree.args.items():
+        if content and clause not in ("expressions", "from_", "from", "where", "group"):
+            raise _refused(
+                f"{_CLAUSES.get(clause, clause.upper().replace('_', ' ').strip())} is not supported"
+            )
     origin = tree.args.get("from_") or tree.args.get("from")
     table = origin.this if origin is not None else None
-    if not isinstance(table, exp.Table) or table.name.lower() != "release" or table.args.get("db"):
+    if not isinstance(table, exp.Table) or table.name.lower() != "release":
         raise _refused("A query is FROM release")
-    forbidden = (exp.Subquery, exp.Select, exp.Window, exp.Anonymous, exp.Placeholder)
+    if any(content for clause, content in table.args.items() if clause != "this"):
+        raise _refused("A query is FROM release, plainly")
+    volatile = tuple(getattr(exp, name) for name in _VOLATILE if hasattr(exp, name))
+    forbidden = (
+        exp.Subquery, exp.Select, exp.Window, exp.Anonymous, exp.Placeholder, *volatile
+    )  # fmt: skip
     for node in tree.walk():
         if node is not tree and isinstance(node, forbidden):
             raise _refused(f"{node.sql(dialect='duckdb')!r} is not supported")
@@ -194,20 +200,34 @@ def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
     return wanted
 
 
+def check_distinct(by: Sequence[str]) -> None:
+    """Refuse a column that is grouped by twice."""
+    repeated = [name for i, name in enumerate(by) if name in by[:i]]
+    if repeated:
+        raise InputError(f"Column {repeated[0]!r} is grouped by twice.")
+
+
 def unknown_column(name: str, names: Sequence[str]) -> InputError:
     """No such column, with the nearest one."""
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]!r}?" if near else f"It has: {', '.join(names)}."
+    near = _nearest(name, names)
+    hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(names)}."
     return InputError(f"The release has no column {name!r}.", hint=hint)
 
 
 def unknown_value(column: str, value: Value, known: Sequence[Value]) -> InputError:
     """No such value, with the nearest one."""
     texts = [str(other) for other in known if other is not None]
-    near = difflib.get_close_matches(str(value), texts, n=1, cutoff=0.5)
+    near = _nearest(str(value), texts)
     few = ", ".join(texts[:8]) + (", …" if len(texts) > 8 else "")
-    hint = f"Did you mean {near[0]!r}?" if near else f"Known: {few}."
+    hint = f"Did you mean {near!r}?" if near else f"Known: {few}."
     return InputError(f"Column {column!r} has no value {value!r}.", hint=hint)
+
+
+def _nearest(text: str, known: Sequence[str]) -> str | None:
+    """The known text that is nearest, whatever its case."""
+    folded = {other.lower(): other for other in reversed(known)}
+    near = difflib.get_close_matches(text.lower(), folded, n=1, cutoff=0.5)
+    return folded[near[0]] if near else None
 
 
 def _check_values(
@@ -215,9 +235,9 @@ def _check_values(
 ) -> None:
     """A text that is compared with a column of texts must occur in it: else it is a slip."""
     columns = {column.name: column for column in schema.columns}
-    for node in conjunct.find_all(exp.EQ, exp.In):
+    for node in conjunct.find_all(exp.EQ, exp.NEQ, exp.In):
         others = node.expressions if isinstance(node, exp.In) else [node.right, node.left]
-        targets = [node.this, *([node.right] if isinstance(node, exp.EQ) else [])]
+        targets = [node.this] if isinstance(node, exp.In) else [node.left, node.right]
         for target in targets:
             if not isinstance(target, exp.Column):
                 continue

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 # A pool is drawn in rounds of candidates; past this many the table has too few such queries.
 _ROUND = 1 << 14
-_ROUNDS = 2_000
+_ROUNDS = 200
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,31 @@ def mean_relative_error(estimates: Floats, answers: Ints) -> float:
 
 
 def write_workload(stream: TextIO, workload: Workload) -> None:
-    """The pool as a batch file: a column an attribute; the true answers stay out of it."""
-    names = list(dict.fromkeys(name for query in workload.queries for name in query))
+    """The pool as a batch file; the true answers stay out of it.
+
+    A column an attribute, or one column of SQL where a value is missing or empty: an empty field
+    would ask nothing.
+    """
     writer = csv.writer(stream, lineterminator="\n")
+    if any(value in (None, "") for query in workload.queries for value in query.values()):
+        writer.writerow(["sql"])
+        writer.writerows([_as_sql(query)] for query in workload.queries)
+        return
+    names = list(dict.fromkeys(name for query in workload.queries for name in query))
     writer.writerow(names)
     for query in workload.queries:
         writer.writerow(["" if name not in query else json_value(query[name]) for name in names])
+
+
+def _as_sql(query: dict[str, Value]) -> str:
+    conditions = []
+    for name, value in query.items():
+        column = '"' + name.replace('"', '""') + '"'
+        if value is None:
+            conditions.append(f"{column} IS NULL")
+        elif isinstance(value, int | float):
+            conditions.append(f"{column} = {value}")
+        else:
+            text = str(json_value(value)).replace("'", "''")
+            conditions.append(f"{column} = '{text}'")
+    return "SELECT count(*) FROM release WHERE " + " AND ".join(conditions)
