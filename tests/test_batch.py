@@ -232,7 +232,7 @@ def test_a_file_saved_by_a_spreadsheet_is_read(ask):
         ("age,job\n20,nurse\nold,nurse\n", 3, "does not fit column 'age'"),
         ("age,job\n20,nurse\n20,nurse,F\n", 3, "3 fields where the header has 2"),
         ("age,job\n20,nurse\n\n20\n", 4, "1 fields where the header has 2"),
-        ("agee,job\n20,nurse\n", 2, "Did you mean 'age'?"),
+        ("agee,job\n20,nurse\n", 1, "Did you mean 'age'?"),
         ("sql\nSELECT count(*) FROM release\nSELECT sum(age) FROM release\n", 3, "Supported:"),
         ("sql\nSELECT count(*) FROM release GROUP BY age\n", 2, "single counts"),
         ('sql\n"SELECT count(*)\nFROM release"\nSELECT nonsense\n', 4, "Supported:"),

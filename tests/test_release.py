@@ -555,7 +555,7 @@ def test_planted_secrets_are_not_in_a_release(
     assert b"anthrax" in content  # the search works
     words = [
         "hunter2", "northwing", "site", "admissions", "2031", "publisher-desk", "master",
-        "planted", "tmp", "seed", "example:", socket.gethostname(),
+        "planted", "tmp", "seed", "example:", *[name for name in [socket.gethostname()] if len(name) > 4],
     ]  # fmt: skip
     found = [word for word in words if word.encode() in content]
     assert found == []

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from reconpriv.errors import InputError
 from reconpriv.schema import Schema, Value
 
 Ints = NDArray[np.int64]
@@ -75,7 +76,21 @@ class CellBatch:
 
     def public_values(self, group: int) -> tuple[Value, ...]:
         """The public values of one group, as Python objects."""
-        return tuple(column.values[int(column.codes[group])].as_py() for column in self.public)
+        return tuple(
+            python_values(column.values.slice(int(column.codes[group]), 1))[0]
+            for column in self.public
+        )
+
+
+def python_values(values: pa.Array, column: str = "?") -> list[Value]:
+    """Arrow values as Python objects; refuses dates that Python cannot hold."""
+    try:
+        return list(values.to_pylist())
+    except OverflowError:
+        raise InputError(
+            f"Column {column!r} holds a date past the year 9999.",
+            hint="Turn it into text with --sql.",
+        ) from None
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[CellBatch]:

@@ -186,10 +186,9 @@ def _numpy_domain(kind: np.dtype[Any], domain: pa.Array) -> NDArray[Any]:
 
 def _with_categories(kind: Any, domain: list[Value]) -> Any:
     """A categorical type that knows every value of the domain; other types as they are."""
-    categories = getattr(kind, "categories", None)
-    if categories is None:
+    if type(kind).__name__ not in ("CategoricalDtype", "Enum"):
         return kind
-    known = list(categories)
+    known = list(kind.categories)
     known += [value for value in domain if value not in known]
     ordered = {"ordered": kind.ordered} if hasattr(kind, "ordered") else {}
     return type(kind)(known, **ordered)

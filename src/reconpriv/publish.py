@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.cells import CellBatch, Encoded
+from reconpriv.cells import CellBatch, Encoded, python_values
 from reconpriv.policy import Policy
 from reconpriv.randomness import (
     GROUP_OFFSET,
@@ -76,7 +76,9 @@ class Kernel:
         limits = sample_limits(batch, self.policy, self.schema.domain_size)
         group_ids = np.zeros(batch.groups, dtype=np.uint64)
         for column, encoded in zip(self.schema.public, batch.public, strict=True):
-            group_ids += randomness.hash_values(column, encoded.values.to_pylist())[encoded.codes]
+            group_ids += randomness.hash_values(column, python_values(encoded.values))[
+                encoded.codes
+            ]
         for first, last in _pieces(batch, limits, self.schema.domain_size):
             yield _publish_piece(
                 batch.slice(first, last),

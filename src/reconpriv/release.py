@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.engines.base import Written
-from reconpriv.engines.duckdb import read_all
 from reconpriv.errors import ReconprivWarning, ReleaseError
 from reconpriv.manifest import Description, check_files, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.estimate import Design, Estimate
-from reconpriv.queries.load import load_cube
+from reconpriv.queries.load import load_cube, load_records
 from reconpriv.queries.sql import check_distinct, unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
@@ -192,7 +191,7 @@ class Release:
         """The published records as they are: randomised, one row a record."""
         description = self._description
         check_files(description)
-        return read_all(description.data, columns=description.schema.columns)
+        return load_records(description)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The published records as a pandas data frame."""

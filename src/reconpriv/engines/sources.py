@@ -80,7 +80,7 @@ def open_source(
             f" ({type(error).__name__}).",
             hint="A column of mixed types is the usual cause.",
         ) from None
-    _check_names(table.column_names, "The table")
+    _check_names(table.column_names, f"the {type(source).__name__}")
     connection.register(VIEW, table)
 
 
@@ -89,13 +89,13 @@ def _check_names(names: Sequence[str], shown: str) -> None:
     seen: dict[str, str] = {}
     for number, name in enumerate(names, start=1):
         if name == "":
-            raise InputError(f"{shown} has a column without a name (number {number}).")
+            raise InputError(f"Column {number} of {shown} has no name.")
         if name.lower() in seen:
             other = seen[name.lower()]
             raise InputError(
-                f"{shown} has two columns called {name!r}."
+                f"There are two columns called {name!r} in {shown}."
                 if other == name
-                else f"{shown} has columns {other!r} and {name!r}, which differ only in case.",
+                else f"The columns {other!r} and {name!r} of {shown} differ only in case.",
                 hint="Rename one of them.",
             )
         seen[name.lower()] = name
@@ -174,7 +174,13 @@ def _view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 def _parquet(path: str, files: list[str], shown: str) -> str:
     """Parquet files; name=value folders are columns only below the folder that was given."""
-    _check_names(pyarrow.parquet.read_schema(files[0]).names, shown)
+    try:
+        names = pyarrow.parquet.read_schema(files[0]).names
+    except (pa.ArrowException, OSError):
+        raise InputError(
+            "The Parquet file is truncated or is no Parquet file.", hint="Fetch or export it again."
+        ) from None
+    _check_names(names, shown)
     root = Path(path)
     parts = [part for file in files for part in _parents_below(Path(file), root)]
     if not root.is_dir() or not any("=" in part for part in parts):

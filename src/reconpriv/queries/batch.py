@@ -58,7 +58,8 @@ def _check_header(header: list[str], path: Path, release: Release) -> None:
     names = release.column_names()
     for i, name in enumerate(header):
         if name not in names:
-            raise unknown_column(name, names)
+            error = unknown_column(name, names)
+            raise InputError(f"Line 1 of {path.name!r}: {error.what}", hint=error.hint)
         if name in header[:i]:
             raise InputError(f"The batch file {path.name!r} has two columns called {name!r}.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.engines.duckdb import DuckDBEngine
@@ -55,14 +56,14 @@ def _published_trials(cube: Cube, description: Description) -> Floats:
     finally:
         engine.close()
     if any(column.null_count for column in table.columns[-2:]):
-        raise ReleaseError(f"The file {name} lacks some of its counts.")
+        raise ReleaseError(f"The file {name} does not match its manifest (counts).")
     records, trials = (column.to_numpy() for column in table.columns[-2:])
     mine = cube.group_table()
     same = table.num_rows == cube.groups and np.array_equal(records, cube.records)
     if not same or not table.select(mine.column_names).cast(mine.schema).equals(mine):
         raise ReleaseError(f"The file {name} does not match {description.data.name} (groups).")
     if not ((trials >= 1).all() and (trials <= records).all()):
-        raise ReleaseError(f"The file {name} has trials that are not between 1 and the records.")
+        raise ReleaseError(f"The file {name} does not match its manifest (trials).")
     return np.asarray(trials, dtype=np.float64)
 
 
@@ -94,3 +95,12 @@ def _plug_in_trials(cube: Cube, description: Description) -> Floats:
         bound=bound,
     )
     return np.minimum(np.maximum(sizes, 1.0), cube.records)
+
+
+def load_records(description: Description) -> pa.Table:
+    """The published records as they are."""
+    engine = DuckDBEngine(description.data, columns=description.schema.columns)
+    try:
+        return engine.to_arrow()
+    finally:
+        engine.close()
