@@ -555,8 +555,10 @@ def test_planted_secrets_are_not_in_a_release(
     assert b"anthrax" in content  # the search works
     words = [
         "hunter2", "northwing", "site", "admissions", "2031", "publisher-desk", "master",
-        "planted", "tmp", "seed", "example:", *[name for name in [socket.gethostname()] if len(name) > 4],
+        "planted", "tmp", "seed", "example:",
     ]  # fmt: skip
+    # A host name of two letters would be found in any compressed file.
+    words += [socket.gethostname()] if len(socket.gethostname()) > 4 else []
     found = [word for word in words if word.encode() in content]
     assert found == []
     assert [form for form in key_forms(key.secret) if form in content] == []

@@ -76,9 +76,8 @@ class Kernel:
         limits = sample_limits(batch, self.policy, self.schema.domain_size)
         group_ids = np.zeros(batch.groups, dtype=np.uint64)
         for column, encoded in zip(self.schema.public, batch.public, strict=True):
-            group_ids += randomness.hash_values(column, python_values(encoded.values))[
-                encoded.codes
-            ]
+            values = python_values(encoded.values, column.name)
+            group_ids += randomness.hash_values(column, values)[encoded.codes]
         for first, last in _pieces(batch, limits, self.schema.domain_size):
             yield _publish_piece(
                 batch.slice(first, last),
