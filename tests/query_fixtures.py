@@ -124,7 +124,7 @@ class Slow:
     def count(
         self, where: Callable[..., bool] = lambda **_: True, values: tuple | None = None
     ) -> SlowAnswer:
-        """(O - k t |S|) / p, and the variance of design.md with rounding and duplication."""
+        """(O - k t |S|) / p, and the design variance with rounding and duplication."""
         m, p = len(self.domain), self.p
         chosen = self.domain if values is None else values
         k = len(set(chosen))

@@ -1,4 +1,4 @@
-"""Audits of the bundled census table against design.md section 3 and against pandas."""
+"""Audits of the bundled census table against the design section 3 and against pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reconpriv: publish a table with one sensitive column so that no group can be reconstructed.
+"""reconpriv: publish a table with one sensitive column so that groups resist reconstruction.
 
 Nothing heavy is imported until it is used.
 """

@@ -23,8 +23,8 @@ from reconpriv.errors import PolicyError
 
 app = typer.Typer(
     name="reconpriv",
-    help="Publish a table with one sensitive column so that nobody's group can be reconstructed,"
-    " while counts stay accurate.",
+    help="Publish a table with one sensitive column: groups resist reconstruction, counts stay"
+    " accurate.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -172,7 +172,7 @@ def publish(
     ] = False,
     json: opt.Json = False,
 ) -> None:
-    """Write a release in which no group can be reconstructed."""
+    """Write a release whose groups resist reconstruction, as far as the policy asks."""
     with reported():
         from reconpriv.folder import check_target
         from reconpriv.randomness import Key
