@@ -501,8 +501,9 @@ def test_a_dropped_identifier_is_not_warned_of(small: pa.Table, cli: Callable, d
 
 def test_an_identifier_is_a_warning_in_python_too(small: pa.Table) -> None:
     table = small.append_column("id", pa.array(np.arange(4_000)))
+    opened = rp.read(table, sensitive="Education")
     with pytest.warns(rp.ReconprivWarning, match="'id' is nearly unique"):
-        opened = rp.read(table, sensitive="Education")
+        opened.audit(rp.Policy(0.5, 0.5, 0.3))
     opened.close()
     assert any("'id'" in note for note in opened.warnings)
 

@@ -39,21 +39,17 @@ MISSING = ("refuse", "drop", "value")
 
 # A public column with at least this share of distinct values looks like an identifier.
 _IDENTIFIER_SHARE = 0.5
-_SUSPICION = 0.4
-_GLANCE = 2_000
 _IDENTIFIER_RECORDS = 20
 
 
 class Table:
     """A table behind an engine, with its schema settled and its input checked."""
 
-    def __init__(
-        self, engine: Engine, schema: Schema, *, drop_missing: bool, notes: tuple[str, ...]
-    ) -> None:
+    def __init__(self, engine: Engine, schema: Schema, *, drop_missing: bool) -> None:
         """Use :func:`read`, which settles the schema."""
         self.engine = engine
         self.schema = schema
-        self.warnings = notes
+        self.warnings: tuple[str, ...] = ()
         self._drop_missing = drop_missing
 
     def audit(
@@ -62,11 +58,11 @@ class Table:
         """Test every micro group against the policy (Corollary 2)."""
         batches = self.groups(progress=progress)
         report = audit_groups(batches, self.schema, policy, worst=worst)
-        self._look_again(report.groups)
+        self._warn_of_identifiers(report.groups)
         return replace(report, warnings=self.warnings)
 
-    def _look_again(self, groups: int) -> None:
-        """A nearly unique column makes as many groups; then the glance at the start is checked."""
+    def _warn_of_identifiers(self, groups: int) -> None:
+        """Warn of identifiers: a nearly unique column makes about as many groups as records."""
         records = self.schema.records
         if self.warnings or records < _IDENTIFIER_RECORDS or groups < _IDENTIFIER_SHARE * records:
             return
@@ -127,7 +123,7 @@ class Table:
                 test_key=secret.is_test,
             )
             write_manifest(folder, manifest)
-        self._look_again(written.groups)
+        self._warn_of_identifiers(written.groups)
         return Release(target, manifest, written, self.warnings + _key_notes(secret))
 
     def workload(
@@ -202,14 +198,10 @@ def read(
     engine = DuckDBEngine(source, sql=sql, threads=threads, memory=memory)
     try:
         schema = _settle_schema(engine, sensitive, public, drop, domain, missing)
-        suspects = _suspects(engine, schema)
-        notes = _identifier_notes(engine, schema, suspects) if suspects else ()
     except BaseException:
         engine.close()
         raise
-    for note in notes:
-        warnings.warn(note, ReconprivWarning, stacklevel=2)
-    return Table(engine, schema, drop_missing=missing == "drop", notes=notes)
+    return Table(engine, schema, drop_missing=missing == "drop")
 
 
 def _settle_schema(
@@ -255,15 +247,6 @@ def _identifier_notes(engine: Engine, schema: Schema, columns: Sequence[Column])
                 f" {column.name}."
             )
     return tuple(notes)
-
-
-def _suspects(engine: Engine, schema: Schema) -> list[Column]:
-    """Columns that look nearly unique at a glance at the first records."""
-    if schema.records < _IDENTIFIER_RECORDS or not schema.public:
-        return []
-    seen = engine.distinct(schema.public, first=_GLANCE)
-    most = min(schema.records, _GLANCE)
-    return [c for c, n in zip(schema.public, seen, strict=True) if n >= _SUSPICION * most]
 
 
 def _unattainable(groups: int, records: int) -> UnattainableError:

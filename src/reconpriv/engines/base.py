@@ -59,8 +59,8 @@ class Engine(Protocol):
         """The distinct values of a column with their counts, None among them."""
         ...
 
-    def distinct(self, columns: Sequence[Column], *, first: int | None = None) -> list[int]:
-        """How many distinct values each column has, in all records or in the first so many."""
+    def distinct(self, columns: Sequence[Column]) -> list[int]:
+        """How many distinct values each column has."""
         ...
 
     def groups(

@@ -147,12 +147,11 @@ class DuckDBEngine:
         with _clear_errors("input"):
             return dict(self._connection.execute(query).fetchall())
 
-    def distinct(self, columns: Sequence[Column], *, first: int | None = None) -> list[int]:
-        """How many distinct values each column has, in all records or in the first so many."""
+    def distinct(self, columns: Sequence[Column]) -> list[int]:
+        """How many distinct values each column has."""
         counts = ", ".join(f"count(DISTINCT {self._expressions[column]})" for column in columns)
-        source = _TABLE if first is None else f"(FROM {_TABLE} LIMIT {first})"
         with _clear_errors("input"):
-            rows = self._connection.execute(f"SELECT {counts} FROM {source}").fetchall()
+            rows = self._connection.execute(f"SELECT {counts} FROM {_TABLE}").fetchall()
         return list(rows[0])
 
     def groups(

@@ -1,0 +1,197 @@
+"""Micro reconstruction (Example 1): the distribution of a person's group from its records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.statistics import Rate, rate, relative_error, score
+from reconpriv.attacks.target import Target, count_of, largest_values
+from reconpriv.policy import SAMPLE_SIZES, Policy
+from reconpriv.publish import sample_limits
+from reconpriv.queries.cube import Cube
+from reconpriv.schema import json_value
+from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.reconstruction import reconstruct_frequency
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+KNEW = "every public value of a person, the release, its policy; not the key"
+
+
+def attack_micro(target: Target, *, keys: int = 5, worst: int = 5) -> AttackResult:
+    """Reconstruct every group by Lemma 1, on each sample size, with so many keys."""
+    exposed = target.only(target.violating())
+    sizes = [size for size in SAMPLE_SIZES if _possible(target.policy, size)]
+    rows = [_measure(target, exposed, size, keys) for size in sizes]
+    table = tuple(row for row, _ in rows)
+    errors = dict(zip(sizes, (error for _, error in rows), strict=True))
+    own = target.policy.sample_size
+    epsilon = target.policy.epsilon
+    success = rate(errors[own] <= epsilon, f"violating groups with an error of at most ε ({own})")
+    return AttackResult(
+        name="micro",
+        knew=KNEW,
+        success=success,
+        baseline=_baseline(exposed),
+        control=_control(target, own),
+        figures={
+            "violating groups": exposed.batch.groups,
+            "keys": keys,
+            "best guess from the whole table": json_value(
+                target.schema.domain[int(np.argmax(target.overall))]
+            ),
+        },
+        table=table,
+        worst=_worst(exposed, errors[own], worst),
+        verdict=_verdict(table, own, epsilon),
+    )
+
+
+def _possible(policy: Policy, sample_size: str) -> bool:
+    """Sample sizes rounded in f do not go with every bound."""
+    known = policy.tail_bound.worst_at_largest_frequency
+    return sample_size in ("none", "paper", policy.sample_size) or known
+
+
+def _measure(target: Target, exposed: Target, size: str, keys: int) -> tuple[Row, Floats]:
+    """One sample size: errors over keys, the exact prediction, and the best guesses."""
+    errors = np.concatenate([top_errors(exposed, exposed.publish(i, size)) for i in range(keys)])
+    predicted = predicted_share(exposed, size)
+    epsilon = target.policy.epsilon
+    under = errors <= epsilon
+    published = target.publish(0, size)
+    right, persons = guesses(target, published)
+    low, *_, high = quantiles = np.quantile(errors, _QUANTILES)
+    del low, high
+    row: Row = {
+        "sample size": size,
+        "error under ε": float(under.mean()),
+        "exact tails predict": float(predicted.mean()),
+        "z": score(under.astype(np.float64), np.tile(predicted, keys)),
+        **{f"error {q:.0%}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
+        "most frequent value guessed (violating)": float(right[target.violating()].mean()),
+        "most frequent value guessed (all groups)": float(right.mean()),
+        "persons guessed": float(persons),
+        "persons guessed from the whole table": float(target.overall.max()),
+    }
+    return row, errors
+
+
+def top_errors(target: Target, published: Cube) -> Floats:
+    """|F' - f|/f of each group's truly most frequent value."""
+    top = largest_values(target.raw)
+    estimate = reconstruct_frequency(
+        count_of(published, top),
+        published.records,
+        retention=target.policy.retention,
+        domain_size=target.schema.domain_size,
+    )
+    return relative_error(estimate, target.frequency)
+
+
+def predicted_share(target: Target, sample_size: str) -> Floats:
+    """1 - Pr[error above ε] - Pr[below -ε] by the exact tails at each group's trials.
+
+    Trials in `paper` vary by coin flips around s(f); the prediction is at their mean.
+    """
+    policy = replace(target.policy, sample_size=sample_size)
+    limits = np.maximum(sample_limits(target.batch, policy, target.schema.domain_size), 1.0)
+    trials = np.minimum(limits, target.batch.sizes)
+    count = ObservedCount(
+        np.round(trials),
+        target.frequency,
+        policy.retention,
+        target.schema.domain_size,
+        policy.epsilon,
+    )
+    upper, lower = exact_tails(count)
+    return np.asarray(1.0 - upper - lower)
+
+
+def guesses(target: Target, published: Cube) -> tuple[NDArray[np.bool_], float]:
+    """Where the largest estimate is the most frequent value; how many persons have their guess."""
+    guess = largest_values(published)
+    held = count_of(target.raw, guess)
+    most = np.maximum.reduceat(target.batch.count, target.batch.starts)
+    return held == most, float(held.sum() / target.batch.sizes.sum())
+
+
+def _baseline(exposed: Target) -> Rate:
+    """Without the group: the share that its most frequent value has in the whole of them."""
+    top = largest_values(exposed.raw)
+    error = relative_error(exposed.overall[top], exposed.frequency)
+    what = "violating groups whose f the whole table tells within ε"
+    return rate(error <= exposed.policy.epsilon, what)
+
+
+def _control(target: Target, sample_size: str) -> Rate:
+    """A shuffled sensitive column: its release must not tell the true groups."""
+    published = target.shuffled().publish(0, sample_size)
+    violating = target.violating()
+    top = largest_values(target.raw)
+    estimate = reconstruct_frequency(
+        count_of(published, top),
+        published.records,
+        retention=target.policy.retention,
+        domain_size=target.schema.domain_size,
+    )
+    error = relative_error(estimate[violating], target.frequency[violating])
+    return rate(error <= target.policy.epsilon, "the same with the sensitive column shuffled")
+
+
+def _worst(exposed: Target, errors: Floats, how_many: int) -> tuple[Row, ...]:
+    """The groups told best on average over the keys."""
+    mean = errors.reshape(-1, exposed.batch.groups).mean(axis=0)
+    return tuple(
+        {
+            "group": exposed.describe(int(g)),
+            "size": int(exposed.batch.sizes[g]),
+            "largest f": float(exposed.frequency[g]),
+            "mean error": float(mean[g]),
+        }
+        for g in np.argsort(mean, kind="stable")[:how_many]
+    )
+
+
+def _verdict(table: tuple[Row, ...], own: str, epsilon: float) -> str:
+    share = {row["sample size"]: row["error under ε"] for row in table}
+    return (
+        f"Perturbation alone tells f within ±{epsilon:.0%} in {share['none']:.1%} of the violating"
+        f" groups; with sample size {own!r} it is {share[own]:.1%}."
+    )
+
+
+def guess_from_release(cube: Cube, retention: float, *, show: int = 20) -> AttackResult:
+    """The adversary's guesses from a release alone; nothing here says whether they are right."""
+    m = cube.schema.domain_size
+    guess = largest_values(cube)
+    estimate = reconstruct_frequency(
+        count_of(cube, guess), cube.records, retention=retention, domain_size=m
+    )
+    order = np.argsort(-cube.trials, kind="stable")[:show]
+    values = cube.group_table().take(order).to_pylist()
+    table = tuple(
+        {
+            "group": {name: json_value(value) for name, value in public.items()},
+            "records": int(cube.records[g]),
+            "trials": float(cube.trials[g]),
+            "guess": json_value(cube.schema.domain[int(guess[g])]),
+            "F'": float(estimate[g]),
+        }
+        for g, public in zip(order, values, strict=True)
+    )
+    return AttackResult(
+        name="micro",
+        knew=KNEW,
+        table=table,
+        figures={"groups": cube.groups},
+        verdict="Guesses only, for the groups with the most trials: without the table nobody can"
+        " say which of them are right.",
+    )

@@ -1,0 +1,69 @@
+"""One result for every attack: what was known, how often it worked, against what, and a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconpriv.attacks.statistics import Interval, Rate
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """What an attack showed. For the publisher: ``worst`` names groups with their true figures.
+
+    ``success`` is the attack's rate, ``baseline`` that of a guess from the whole table, and
+    ``control`` that of the same attack where it must fail. All three are missing where a release
+    was attacked without its table: then ``table`` holds the adversary's guesses and no truth.
+    """
+
+    name: str
+    knew: str
+    verdict: str
+    success: Rate | None = None
+    baseline: Rate | None = None
+    control: Rate | None = None
+    figures: dict[str, Any] = field(default_factory=dict)
+    table: tuple[Row, ...] = ()
+    worst: tuple[Row, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        rates = {"success": self.success, "baseline": self.baseline, "control": self.control}
+        return {
+            "attack": self.name,
+            "knew": self.knew,
+            "verdict": self.verdict,
+            **{name: None if rate is None else rate.as_dict() for name, rate in rates.items()},
+            "figures": _plain(self.figures),
+            "table": _plain(list(self.table)),
+            "worst_groups_internal": _plain(list(self.worst)),
+        }
+
+    def __str__(self) -> str:
+        """The result as text."""
+        from reconpriv.render import as_text, attack_view  # noqa: PLC0415 - rich only where shown
+
+        return as_text(attack_view(self))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from reconpriv.render import attack_html  # noqa: PLC0415
+
+        return attack_html(self)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts, lists and dictionaries only; what is not finite becomes null."""
+    if isinstance(value, Interval | Rate):
+        return _plain(value.as_dict())
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return value

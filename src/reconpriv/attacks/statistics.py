@@ -1,0 +1,145 @@
+"""The statistics of the attacks, all of them and nothing else: no table, no randomness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_CONFIDENCE = 0.95
+# The normal quantile of that confidence, two-sided.
+_Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often something succeeded, with Wilson's interval; ``what`` says what was counted."""
+
+    successes: int
+    trials: int
+    what: str
+
+    @property
+    def share(self) -> float:
+        """Successes over trials."""
+        return self.successes / self.trials if self.trials else math.nan
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return wilson(self.successes, self.trials)[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return wilson(self.successes, self.trials)[1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "what": self.what,
+            "successes": self.successes,
+            "trials": self.trials,
+            "share": self.share if self.trials else None,
+            "interval": [self.low, self.high],
+        }
+
+    def __str__(self) -> str:
+        """Share and interval."""
+        if not self.trials:
+            return "nothing to count"
+        return f"{self.share:.1%} ({self.low:.1%} to {self.high:.1%}) of {self.trials:,}"
+
+
+def rate(hits: NDArray[np.bool_], what: str) -> Rate:
+    """The rate of an array of outcomes."""
+    return Rate(int(np.count_nonzero(hits)), int(np.size(hits)), what)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's score interval, 95 %; all of [0, 1] where nothing was tried."""
+    if trials == 0:
+        return 0.0, 1.0
+    share, z2 = successes / trials, _Z * _Z
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    inner = share * (1 - share) / trials + z2 / (4 * trials * trials)
+    half = _Z / (1 + z2 / trials) * math.sqrt(inner)
+    # At the ends rounding must not push the interval off the share itself.
+    return min(max(0.0, centre - half), share), max(min(1.0, centre + half), share)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with a 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def contains(self, number: float) -> bool:
+        """Whether the interval holds a number, its ends included."""
+        return self.low <= number <= self.high
+
+    def as_dict(self) -> dict[str, float]:
+        """Plain values, for JSON."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+    def __str__(self) -> str:
+        """Value and interval."""
+        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+def bootstrap(rows: Floats, statistic: Callable[[Floats], float], uniform: Floats) -> Interval:
+    """A statistic of rows with the percentile interval of its bootstrap.
+
+    ``uniform`` has a row a resample and a column a row of the data; a row stays whole, so what
+    is paired in it stays paired.
+    """
+    picks = (uniform * rows.shape[0]).astype(np.int64)
+    values = np.array([statistic(rows[pick]) for pick in picks])
+    low, high = np.quantile(values, [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2])
+    return Interval(float(statistic(rows)), float(low), float(high))
+
+
+def median_ratio(pairs: Floats) -> float:
+    """The median of the first column over that of the second."""
+    above, below = np.median(pairs, axis=0)
+    return float(above / below) if below > 0 else math.inf
+
+
+def mean_ratio(pairs: Floats) -> float:
+    """The mean of the first column over that of the second."""
+    above, below = pairs.mean(axis=0)
+    return float(above / below) if below > 0 else math.inf
+
+
+def log_slope(x: Floats, y: Floats) -> float:
+    """The slope of ln y over ln x by least squares: -1/2 where y falls like 1/sqrt(x)."""
+    u, v = np.log(x), np.log(y)
+    u = u - u.mean()
+    return float((u * v).sum() / (u * u).sum())
+
+
+def relative_error(estimate: Floats, truth: Floats) -> Floats:
+    """|F' - f| / f."""
+    return np.asarray(np.abs(estimate - truth) / truth)
+
+
+def score(observed: Floats, expected: Floats) -> float:
+    """Z of a sum of independent yes-or-no outcomes against their probabilities."""
+    variance = float((expected * (1 - expected)).sum())
+    difference = float(observed.sum() - expected.sum())
+    return difference / math.sqrt(variance) if variance > 0 else 0.0
+
+
+def correlation(x: Floats, y: Floats) -> Interval:
+    """Pearson's correlation with Fisher's interval."""
+    r = float(np.corrcoef(x, y)[0, 1])
+    middle, half = math.atanh(max(min(r, 1 - 1e-12), -1 + 1e-12)), _Z / math.sqrt(len(x) - 3)
+    return Interval(r, math.tanh(middle - half), math.tanh(middle + half))

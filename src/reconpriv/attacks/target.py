@@ -1,0 +1,152 @@
+"""The table under attack, held as cells, with its publications and its shuffled double."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.audit import judge
+from reconpriv.cells import CellBatch, Encoded
+from reconpriv.errors import InputError
+from reconpriv.policy import Policy
+from reconpriv.publish import Kernel, largest_frequency
+from reconpriv.queries.cube import Cube, collect
+from reconpriv.queries.plan import publish_cube
+from reconpriv.randomness import Key, Randomness, Words, unit_interval
+from reconpriv.schema import Schema, json_value
+from reconpriv.table import Table
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def attack_key(number: int, purpose: str = "publication") -> Key:
+    """A repeatable key: a lab is about spread, not secrecy. Never one of the publisher's."""
+    text = f"reconpriv attack {purpose} {number}"
+    return Key(hashlib.blake2b(text.encode(), digest_size=32).digest())
+
+
+def uniform_words(count: int, purpose: str) -> Words:
+    """Repeatable words for a shuffle or a bootstrap."""
+    randomness = Randomness(attack_key(0, purpose))
+    return randomness.words(np.zeros(count, np.uint64), np.arange(count, dtype=np.uint64))[:, 0]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A publisher's own table: the truth that every attack is measured against."""
+
+    schema: Schema
+    policy: Policy
+    batch: CellBatch
+
+    @classmethod
+    def of(cls, table: Table, policy: Policy) -> Target:
+        """Read the table's cells into memory."""
+        return cls(table.schema, policy, _join(collect(table.groups(), table.schema)))
+
+    @cached_property
+    def raw(self) -> Cube:
+        """The truth as a cube."""
+        return collect([self.batch], self.schema)
+
+    @cached_property
+    def frequency(self) -> Floats:
+        """The largest f of every group."""
+        return largest_frequency(self.batch)
+
+    @cached_property
+    def overall(self) -> Floats:
+        """The sensitive distribution of the whole table: what is known without any group."""
+        m = self.schema.domain_size
+        total = np.bincount(self.batch.value, weights=self.batch.count, minlength=m)
+        return np.asarray(total / total.sum())
+
+    def violating(self, least: int = 1) -> Ints:
+        """The groups that perturbation alone would expose, of at least so many records."""
+        _, private = judge(self.batch, self.policy, self.schema.domain_size)
+        return np.flatnonzero(~private & (self.batch.sizes >= least))
+
+    def only(self, groups: Ints) -> Target:
+        """The same table with these groups alone; each is published as in the whole table."""
+        if not groups.size:
+            raise InputError(
+                "No group of this table violates the policy: there is nothing to attack.",
+                hint="Attack a stricter policy (larger ε or δ), or a table with larger groups.",
+            )
+        wanted = np.isin(self.batch.group_of_cell, groups)
+        count = self.batch.cells_per_group[groups]
+        batch = CellBatch(
+            tuple(column.take(groups) for column in self.batch.public),
+            np.cumsum(count) - count,
+            self.batch.value[wanted],
+            self.batch.count[wanted],
+        )
+        return Target(self.schema, self.policy, batch)
+
+    def publish(self, number: int, sample_size: str | None = None) -> Cube:
+        """A publication in memory with the lab's key of this number."""
+        policy = replace(self.policy, sample_size=sample_size or self.policy.sample_size)
+        return self.publish_as(policy, attack_key(number))
+
+    def publish_as(self, policy: Policy, key: Key) -> Cube:
+        """A publication in memory with any policy and key."""
+        return publish_cube(self.raw, [self.batch], Kernel(self.schema, policy, key))
+
+    def shuffled(self) -> Target:
+        """The control: the sensitive column shuffled over all records, so groups mean nothing."""
+        values = np.repeat(self.batch.value, self.batch.count)
+        values = values[np.argsort(uniform_words(values.size, "shuffle"), kind="stable")]
+        group = np.repeat(np.arange(self.batch.groups), self.batch.sizes)
+        m = self.schema.domain_size
+        cells, count = np.unique(group * m + values, return_counts=True)
+        starts = np.searchsorted(cells, np.arange(self.batch.groups) * m)
+        batch = CellBatch(self.batch.public, starts, cells % m, count)
+        return Target(self.schema, self.policy, batch)
+
+    def describe(self, group: int) -> dict[str, object]:
+        """The public values of a group, for the publisher's eyes."""
+        names = (column.name for column in self.schema.public)
+        values = (json_value(value) for value in self.batch.public_values(group))
+        return dict(zip(names, values, strict=True))
+
+
+def dense(cube: Cube, groups: Ints | None = None) -> Ints:
+    """Counts with a row a group and a column a value of the domain."""
+    m = cube.schema.domain_size
+    wanted = np.arange(cube.groups) if groups is None else groups
+    row = np.full(cube.groups, -1)
+    row[wanted] = np.arange(wanted.size)
+    inside = row[cube.group] >= 0
+    slot = row[cube.group[inside]] * m + cube.value[inside]
+    counts = np.bincount(slot, weights=cube.count[inside], minlength=wanted.size * m)
+    return counts.astype(np.int64).reshape(wanted.size, m)
+
+
+def largest_values(cube: Cube) -> Ints:
+    """The most frequent value of every group; of several the first."""
+    order = np.lexsort((cube.value, -cube.count, cube.group))
+    first = np.searchsorted(cube.group[order], np.arange(cube.groups))
+    return cube.value[order[first]]
+
+
+def count_of(cube: Cube, values: Ints) -> Ints:
+    """How many records of each group have its given value."""
+    hit = cube.value == values[cube.group]
+    counts = np.bincount(cube.group[hit], weights=cube.count[hit], minlength=cube.groups)
+    return counts.astype(np.int64)
+
+
+def _join(cube: Cube) -> CellBatch:
+    public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
+    starts = np.searchsorted(cube.group, np.arange(cube.groups))
+    return CellBatch(public, starts, cube.value, cube.count)
+
+
+def uniforms(count: int, purpose: str) -> Floats:
+    """Repeatable numbers in [0, 1)."""
+    return unit_interval(uniform_words(count, purpose))
