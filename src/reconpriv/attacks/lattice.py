@@ -73,6 +73,11 @@ class Knowledge:
         p, m = self.policy.retention, self.domain_size
         return observed_mean(self.frequency, 1.0, retention=p, domain_size=m)
 
+    def consistent(self, records: int, trials: int) -> NDArray[np.bool_]:
+        """Which candidates f give a group of so many records just these trials."""
+        allowed = np.asarray(np.minimum(self.size, records) == trials)
+        return allowed if allowed.any() else np.ones_like(allowed)
+
 
 @dataclass(frozen=True)
 class Inference:
@@ -89,12 +94,11 @@ def infer(counts: Ints, known: Knowledge, trials: int | None = None) -> Inferenc
 
     ``trials`` is |g1| where the release tells it; otherwise it is inferred.
     """
-    total = int(counts.sum())
     near = _plausible(counts, known, trials)
     if trials is None:
         candidates, prior = _unknown_trials(counts, known, near)
     else:
-        candidates, prior = _known_trials(total, known, near, trials)
+        candidates, prior = np.array([trials]), np.zeros((1, near.size))
     fit, top = lattice_fit(counts, candidates, known.domain_size)
     joint = prior + _given_frequency(fit, top, candidates, known.share[near])
     by_frequency, by_trials = _log_sum(joint, 0), _log_sum(joint, 1)
@@ -110,10 +114,11 @@ def infer(counts: Ints, known: Knowledge, trials: int | None = None) -> Inferenc
 
 def _plausible(counts: Ints, known: Knowledge, trials: int | None) -> Ints:
     """The candidates for f that the largest count does not contradict by itself."""
-    total = counts.sum()
-    n = np.minimum(known.size, total) if trials is None else np.full(known.size.size, trials)
+    total = int(counts.sum())
+    if trials is not None:
+        return np.flatnonzero(known.consistent(total, trials))
     share = known.share
-    spread = np.sqrt(share * (1 - share) / n)
+    spread = np.sqrt(share * (1 - share) / np.minimum(known.size, total))
     distance = np.abs(counts.max() / total - share) / spread
     near = np.flatnonzero(distance < _REACH)
     return near if near.size else np.array([int(np.argmin(distance))])
@@ -136,14 +141,6 @@ def _unknown_trials(counts: Ints, known: Knowledge, near: Ints) -> tuple[Ints, F
     prior = np.where(size[None, :] < total, -0.5 * z * z - np.log(spread), -np.inf)
     prior[candidates == total] = np.where(size >= total, 0.0, prior[candidates == total])
     return candidates, prior
-
-
-def _known_trials(total: int, known: Knowledge, near: Ints, trials: int) -> tuple[Ints, Floats]:
-    """The release tells |g1|: which f are consistent with it, and nothing more."""
-    allowed = np.minimum(known.size[near], total) == trials
-    if not allowed.any():
-        allowed[:] = True
-    return np.array([trials]), np.where(allowed, 0.0, -np.inf)[None, :]
 
 
 def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
@@ -238,15 +235,20 @@ def _given_frequency(fit: Floats, top: Ints, candidates: Ints, share: Floats) ->
     terms = (fit[row, column] + _log_choose(n, k, log_factorial))[:, None] + (
         k[:, None] * log_share + (n - k)[:, None] * log_rest
     )
-    np.logaddexp.at(result, row, terms)
+    # np.nonzero goes row by row, so the terms of a candidate stand together.
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    peak = terms.max()
+    with np.errstate(divide="ignore"):
+        result[row[first]] = peak + np.log(np.add.reduceat(np.exp(terms - peak), first, axis=0))
     return result
 
 
 def _log_sum(log_terms: Floats, axis: int) -> Floats:
-    return np.asarray(np.logaddexp.reduce(log_terms, axis=axis))
+    peak = log_terms.max()
+    with np.errstate(divide="ignore"):
+        return np.asarray(peak + np.log(np.exp(log_terms - peak).sum(axis=axis)))
 
 
 def _log_gamma(count: int, offset: float) -> Floats:
     """Ln Γ(k + offset) - ln Γ(offset) for k = 0, 1, …: with offset 1 these are ln k!."""
     return np.concatenate(([0.0], np.cumsum(np.log(np.arange(count) + offset))))
-

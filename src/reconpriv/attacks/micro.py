@@ -39,7 +39,7 @@ def attack_micro(target: Target, *, keys: int = 5, worst: int = 5) -> AttackResu
         name="micro",
         knew=KNEW,
         success=success,
-        baseline=_baseline(exposed),
+        baseline=_baseline(exposed, target.overall),
         control=_control(target, own),
         figures={
             "violating groups": exposed.batch.groups,
@@ -68,8 +68,7 @@ def _measure(target: Target, exposed: Target, size: str, keys: int) -> tuple[Row
     under = errors <= epsilon
     published = target.publish(0, size)
     right, persons = guesses(target, published)
-    low, *_, high = quantiles = np.quantile(errors, _QUANTILES)
-    del low, high
+    quantiles = np.quantile(errors, _QUANTILES)
     row: Row = {
         "sample size": size,
         "error under ε": float(under.mean()),
@@ -123,10 +122,9 @@ def guesses(target: Target, published: Cube) -> tuple[NDArray[np.bool_], float]:
     return held == most, float(held.sum() / target.batch.sizes.sum())
 
 
-def _baseline(exposed: Target) -> Rate:
-    """Without the group: the share that its most frequent value has in the whole of them."""
-    top = largest_values(exposed.raw)
-    error = relative_error(exposed.overall[top], exposed.frequency)
+def _baseline(exposed: Target, overall: Floats) -> Rate:
+    """Without the group: the share that its most frequent value has in the whole table."""
+    error = relative_error(overall[largest_values(exposed.raw)], exposed.frequency)
     what = "violating groups whose f the whole table tells within ε"
     return rate(error <= exposed.policy.epsilon, what)
 

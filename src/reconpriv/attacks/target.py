@@ -47,7 +47,7 @@ class Target:
     @classmethod
     def of(cls, table: Table, policy: Policy) -> Target:
         """Read the table's cells into memory."""
-        return cls(table.schema, policy, _join(collect(table.groups(), table.schema)))
+        return cls(table.schema, policy, join(collect(table.groups(), table.schema)))
 
     @cached_property
     def raw(self) -> Cube:
@@ -141,7 +141,8 @@ def count_of(cube: Cube, values: Ints) -> Ints:
     return counts.astype(np.int64)
 
 
-def _join(cube: Cube) -> CellBatch:
+def join(cube: Cube) -> CellBatch:
+    """The cells of a cube as one batch of whole groups."""
     public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
     starts = np.searchsorted(cube.group, np.arange(cube.groups))
     return CellBatch(public, starts, cube.value, cube.count)

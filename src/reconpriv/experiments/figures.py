@@ -102,7 +102,8 @@ def _panels(pyplot: Any, title: str, y_label: str, plot: Callable[[Any, str], No
         )  # fmt: skip
         axis.set_xlabel(_AXES[parameter])
         axis.set_xticks([_x(parameter, value) for value in SWEEPS[parameter]])
-        axis.set_ylim(bottom=0)
+    # Only now: a limit set earlier would cut off what later panels need.
+    axes[0].set_ylim(bottom=0)
     axes[0].set_ylabel(y_label)
     figure.suptitle(title, fontsize=11)
     handles, labels = axes[0].get_legend_handles_labels()
@@ -167,7 +168,7 @@ def _dp_tables(pyplot: Any, result: Result, label: str) -> dict[str, Any]:
     """Exact probability against the printed share and the simulated one."""
     figure, axis = pyplot.subplots(figsize=(5.2, 5), layout="constrained")
     printed = [r for r in result.rows if r["printed"] != ""]
-    axis.plot([0, 0.6], [0, 0.6], color="grey", linewidth=1, label="equal")
+    axis.plot([0, 0.42], [0, 0.42], color="grey", linewidth=1, label="equal")
     axis.scatter(
         [r["exact"] for r in printed], [r["printed"] / 100 for r in printed],
         s=18, color="#0072B2", marker="o", label="printed in the paper (of 100 draws)", alpha=0.8,

@@ -54,7 +54,10 @@ def _markdown(
     lines += [f"- {fact}" for fact in facts]
     lines += ["", "## What holds", "", "| the paper says | verdict | what we measured |"]
     lines += ["|---|---|---|"]
-    lines += [f"| {f.statement} | **{f.verdict}** | {f.evidence} |" for f in findings]
+    for f in findings:
+        # |D| would end a cell of the table.
+        cells = (text.replace("|", "\\|") for text in (f.statement, f.evidence))
+        lines.append("| {} | **{verdict}** | {} |".format(*cells, verdict=f.verdict))
     for name, result in results.items():
         lines += ["", f"## {_TITLES[name]}", ""]
         lines += [f"![{path.stem}]({path.name})\n" for path in _figures(folder, name)]

@@ -1,0 +1,260 @@
+"""The granularity attack: read |g1| off the duplicates of a scaled group, and f off |g1|.
+
+The paper overlooks it. Algorithm 1 draws s_g trials, and s_g falls strictly with the very
+frequency that it protects; the number of trials shows in the published counts. See lattice.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.attacks.lattice import Inference, Knowledge, infer
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.statistics import (
+    Interval,
+    bootstrap,
+    mean_ratio,
+    median_ratio,
+    rate,
+    relative_error,
+)
+from reconpriv.attacks.target import Target, dense, uniforms
+from reconpriv.errors import InputError
+from reconpriv.policy import Policy
+from reconpriv.queries.cube import Cube
+from reconpriv.schema import json_value
+from reconpriv.theory.reconstruction import reconstruct_frequency
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SIZES = ("paper", "octave", "public")
+# A frequency told to within a tenth counts as told.
+TOLERANCE = 0.1
+_RESAMPLES = 400
+KNEW = "the published counts of each group, p, m, ε, δ, the bound and the sample size; not the key"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The attack on every group of a target, one publication: a row a group."""
+
+    records: Ints
+    truth: Floats
+    trials: Ints
+    inferred_trials: Ints
+    frequency: Floats
+    mle: Floats
+    located: NDArray[np.bool_]
+
+    @property
+    def error(self) -> Floats:
+        """The attack's relative error of f."""
+        return relative_error(self.frequency, self.truth)
+
+    @property
+    def mle_error(self) -> Floats:
+        """That of Lemma 1, cut to the range of f that the release tells anyhow."""
+        return relative_error(self.mle, self.truth)
+
+    @property
+    def exact(self) -> NDArray[np.bool_]:
+        """Where |g1| was recovered to the record."""
+        return np.asarray(self.inferred_trials == self.trials)
+
+    def where(self, rows: NDArray[np.bool_]) -> Attempt:
+        """Some of the groups."""
+        return Attempt(*(getattr(self, name)[rows] for name in Attempt.__dataclass_fields__))
+
+
+def attempt(target: Target, sample_size: str, number: int = 0) -> Attempt:
+    """Publish with one key and attack every group of the target."""
+    policy = replace(target.policy, sample_size=sample_size)
+    published = target.publish(number, sample_size)
+    known = Knowledge.of(policy, target.schema.domain_size)
+    counts = dense(published)
+    # Algorithm 1 does not tell |g1|; the hardened forms publish it, so it needs no guessing.
+    told = None if sample_size == "paper" else published.trials.astype(np.int64)
+    found = [
+        infer(counts[g], known, None if told is None else int(told[g]))
+        for g in range(published.groups)
+    ]
+    low, high = _ranges(published, known, told)
+    return Attempt(
+        records=target.batch.sizes,
+        truth=target.frequency,
+        trials=published.trials.astype(np.int64),
+        inferred_trials=np.array([one.trials for one in found]),
+        frequency=np.array([one.frequency for one in found]),
+        mle=np.clip(plain_estimate(counts, policy), low, high),
+        # The grid of candidates stops just short of the ends of an octave.
+        located=(target.frequency >= low * 0.99) & (target.frequency <= high * 1.01),
+    )
+
+
+def plain_estimate(counts: Ints, policy: Policy) -> Floats:
+    """F' of the value with the largest count (Lemma 1)."""
+    return reconstruct_frequency(
+        counts.max(axis=1),
+        counts.sum(axis=1),
+        retention=policy.retention,
+        domain_size=counts.shape[1],
+    )
+
+
+def _ranges(published: Cube, known: Knowledge, told: Ints | None) -> tuple[Floats, Floats]:
+    """Between which ends f lies by what the release tells: the domain, or an octave."""
+    if told is None:
+        ends = known.frequency[0], known.frequency[-1]
+        return np.full(published.groups, ends[0]), np.full(published.groups, ends[1])
+    allowed = [
+        known.frequency[known.consistent(int(records), int(trials))]
+        for records, trials in zip(published.records, told, strict=True)
+    ]
+    return np.array([f[0] for f in allowed]), np.array([f[-1] for f in allowed])
+
+
+def gain(found: Attempt, statistic: str = "median") -> Interval:
+    """How many times smaller than the MLE's the attack's error is; paired by group."""
+    pairs = np.column_stack([found.mle_error, found.error])
+    draws = uniforms(_RESAMPLES * len(pairs), "bootstrap").reshape(_RESAMPLES, len(pairs))
+    return bootstrap(pairs, median_ratio if statistic == "median" else mean_ratio, draws)
+
+
+def attack_granularity(
+    target: Target, *, keys: int = 1, least: int = 1, worst: int = 5
+) -> AttackResult:
+    """Attack every violating group of at least so many records, on each scaled sample size."""
+    own = target.policy.sample_size
+    if own not in SIZES:
+        raise InputError(
+            "Without sampling nothing is scaled, so there is no granularity to read.",
+            hint="Choose --sample-size paper, octave or public.",
+        )
+    exposed = target.only(target.violating(least))
+    attempts = {size: _several(exposed, size, keys) for size in SIZES}
+    table = tuple(
+        summary(found.where(found.records >= floor), size, floor)
+        for size, found in attempts.items()
+        for floor in (least, 200, 500)
+        if floor >= least and (found.records >= floor).any()
+    )
+    found = attempts[own]
+    told = "groups whose f is told within 10 %"
+    by_table = relative_error(np.full(found.truth.size, target.overall.max()), found.truth)
+    elsewhere = relative_error(np.roll(found.frequency, 1), found.truth)
+    return AttackResult(
+        name="granularity",
+        knew=KNEW,
+        success=rate(found.error <= TOLERANCE, f"{told} ({own})"),
+        baseline=rate(by_table <= TOLERANCE, f"{told} by the largest f of the whole table"),
+        control=rate(elsewhere <= TOLERANCE, f"{told} by the estimate for another group"),
+        figures={
+            "groups": exposed.batch.groups,
+            "keys": keys,
+            "MLE within 10 %": rate(found.mle_error <= TOLERANCE, f"{told} by the MLE"),
+            "gain over the MLE": gain(found),
+        },
+        table=table,
+        worst=_worst(exposed, found, worst),
+        verdict=_verdict(own, found),
+    )
+
+
+def _several(exposed: Target, sample_size: str, keys: int) -> Attempt:
+    parts = [attempt(exposed, sample_size, number) for number in range(keys)]
+    columns = ([getattr(part, name) for part in parts] for name in Attempt.__dataclass_fields__)
+    return Attempt(*(np.concatenate(column) for column in columns))
+
+
+def summary(found: Attempt, sample_size: str, least: int) -> Row:
+    """One line: errors of the attack and of the MLE, and how often |g1| was exact."""
+    ratio, mean = gain(found), gain(found, "mean")
+    return {
+        "sample size": sample_size,
+        "records from": least,
+        "groups": found.truth.size,
+        "median error": float(np.median(found.error)),
+        "MLE's": float(np.median(found.mle_error)),
+        "gain": ratio.value,
+        "gain low": ratio.low,
+        "gain high": ratio.high,
+        "mean gain": mean.value,
+        "mean gain low": mean.low,
+        "mean gain high": mean.high,
+        "|g1| exact": float(found.exact.mean()),
+        "f located": float(found.located.mean()),
+    }
+
+
+def _worst(exposed: Target, found: Attempt, how_many: int) -> tuple[Row, ...]:
+    first = slice(0, exposed.batch.groups)
+    order = np.argsort(found.error[first], kind="stable")[:how_many]
+    return tuple(
+        {
+            "group": exposed.describe(int(g)),
+            "size": int(found.records[g]),
+            "largest f": float(found.truth[g]),
+            "inferred f": float(found.frequency[g]),
+            "|g1|": int(found.trials[g]),
+            "inferred |g1|": int(found.inferred_trials[g]),
+        }
+        for g in order
+    )
+
+
+def _verdict(own: str, found: Attempt) -> str:
+    error, plain = float(np.median(found.error)), float(np.median(found.mle_error))
+    if own == "paper":
+        return (
+            f"The number of trials shows: f is told with a median error of {error:.1%}, where the"
+            f" MLE is off by {plain:.1%}; do not release with sample size 'paper'."
+        )
+    beyond = "its octave and the MLE in it" if own == "octave" else "the MLE"
+    return (
+        f"The number of trials is public and tells nothing beyond {beyond}: median error"
+        f" {error:.1%} against {plain:.1%}."
+    )
+
+
+def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackResult:
+    """The adversary's inferences from a release alone, for its largest groups first."""
+    if policy.sample_size not in SIZES:
+        raise InputError("This release was not sampled: there is no granularity to read.")
+    known = Knowledge.of(policy, cube.schema.domain_size)
+    suspects = np.flatnonzero(cube.records > known.size.min())
+    suspects = suspects[np.argsort(-cube.records[suspects], kind="stable")]
+    counts = dense(cube, suspects)
+    told = None if policy.sample_size == "paper" else cube.trials.astype(np.int64)[suspects]
+    found = [
+        infer(row, known, None if told is None else int(told[i])) for i, row in enumerate(counts)
+    ]
+    sampled = sum(one.trials < int(row.sum()) for one, row in zip(found, counts, strict=True))
+    plain = plain_estimate(counts, policy) if suspects.size else np.empty(0)
+    return AttackResult(
+        name="granularity",
+        knew=KNEW,
+        table=tuple(_guesses(cube, suspects[:show], found, plain)),
+        figures={"groups that may be sampled": suspects.size, "inferred to be": sampled},
+        verdict="Inferences only, for the largest groups: without the table nobody can say how"
+        " good they are; `reconpriv attack granularity TABLE` can.",
+    )
+
+
+def _guesses(cube: Cube, groups: Ints, found: list[Inference], plain: Floats) -> list[Row]:
+    public = cube.group_table().take(groups).to_pylist()
+    return [
+        {
+            "group": {name: json_value(value) for name, value in public[i].items()},
+            "records": int(cube.records[g]),
+            "inferred |g1|": found[i].trials,
+            "inferred f": found[i].frequency,
+            "from": found[i].low,
+            "to": found[i].high,
+            "MLE": float(plain[i]),
+        }
+        for i, g in enumerate(groups)
+    ]

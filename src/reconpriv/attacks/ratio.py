@@ -1,0 +1,129 @@
+"""The ratio attack on differentially private answers (Example 2, section 6.3).
+
+Two counts of one group are answered with Laplace noise of scale 1/λ; their ratio tells f. The
+closed forms are in theory/ratio.py; the noise here is that of OpenDP's own mechanism.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.statistics import Rate, rate, relative_error, score
+from reconpriv.attacks.target import Target, largest_values
+from reconpriv.errors import InputError
+from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+KNEW = "every public value of a person, and the noisy answers to two counts, each λ-private"
+_FREQUENCIES = (0.1, 0.25, 0.5, 0.75, 1.0)
+
+
+def attack_ratio(
+    target: Target, *, privacy: float = 0.1, draws: int = 1_000, worst: int = 5
+) -> AttackResult:
+    """Ask for each group's size and for the count of its most frequent value."""
+    epsilon, delta = target.policy.epsilon, target.policy.delta
+    above, below = group_tails(target, privacy)
+    exposed = np.flatnonzero(np.minimum(above, below) < delta)
+    inside = 1.0 - above - below
+    figures = {
+        "λ": privacy,
+        "groups": target.batch.groups,
+        "groups that λ-privacy exposes": exposed.size,
+        "records in them": int(target.batch.sizes[exposed].sum()),
+        "draws for each shown group": draws,
+    }
+    shown = exposed[np.argsort(-inside[exposed], kind="stable")][: max(worst, 1)]
+    errors = np.empty((shown.size, draws))
+    for i, group in enumerate(shown):
+        errors[i] = _simulated(target, int(group), privacy, draws)
+    rows = tuple(
+        {"f": f, "smallest |g|·f exposed": smallest_exposed_count(
+            f, privacy=privacy, epsilon=epsilon, delta=delta)}
+        for f in _FREQUENCIES
+    )  # fmt: skip
+    success, control = _rates(target, errors, privacy, draws)
+    figures["z of simulation against closed form"] = score(
+        (errors <= epsilon).ravel().astype(np.float64), np.repeat(inside[shown], draws)
+    )
+    return AttackResult(
+        name="ratio",
+        knew=KNEW,
+        success=success,
+        baseline=_baseline(target, exposed),
+        control=control,
+        figures=figures,
+        table=rows,
+        worst=_worst(target, shown, (above, below), errors),
+        verdict=f"With λ = {privacy:g} the ratio of two noisy counts violates"
+        f" (ε, δ)-reconstruction-privacy in {exposed.size:,} of {target.batch.groups:,} groups.",
+    )
+
+
+def group_tails(target: Target, privacy: float) -> tuple[Floats, Floats]:
+    """Pr[(F'-f)/f > ε] and < -ε of each group's most frequent value; each pair computed once."""
+    most = np.maximum.reduceat(target.batch.count, target.batch.starts)
+    pairs, where = np.unique(np.stack([target.batch.sizes, most]), axis=1, return_inverse=True)
+    size, count = pairs.astype(np.float64)
+    tails = ratio_tails(size, count / size, privacy=privacy, epsilon=target.policy.epsilon)
+    where = where.reshape(-1)
+    return tails.above[where], tails.below[where]
+
+
+def _simulated(target: Target, group: int, privacy: float, draws: int) -> Floats:
+    """|F' - f|/f over so many pairs of noisy answers."""
+    size, f = int(target.batch.sizes[group]), float(target.frequency[group])
+    ratios = noisy_answers(size * f, privacy, draws) / noisy_answers(size, privacy, draws)
+    return relative_error(ratios, np.full(draws, f))
+
+
+def noisy_answers(count: float, privacy: float, draws: int) -> Floats:
+    """A count answered again and again by OpenDP's Laplace mechanism with b = 1/λ."""
+    try:
+        import opendp.prelude as dp  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise InputError(
+            "The ratio attack draws its noise with the package opendp.",
+            hint="Install it: pip install 'reconpriv[attacks]'.",
+        ) from None
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+    mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=1.0 / privacy)
+    return np.asarray(mechanism([float(count)] * draws))
+
+
+def _rates(target: Target, errors: Floats, privacy: float, draws: int) -> tuple[Rate, Rate]:
+    """Draws within ε in the groups shown; and the control, a group of one record."""
+    epsilon = target.policy.epsilon
+    success = rate(errors.ravel() <= epsilon, "noisy ratios within ε, most exposed groups")
+    smallest = int(np.argmin(target.batch.sizes))
+    elsewhere = _simulated(target, smallest, privacy, draws)
+    what = "the same in the smallest group, which the noise must hide"
+    return success, rate(elsewhere <= epsilon, what)
+
+
+def _baseline(target: Target, exposed: Ints) -> Rate:
+    """What the whole table tells about the same value."""
+    top = largest_values(target.raw)[exposed]
+    error = relative_error(target.overall[top], target.frequency[exposed])
+    return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table tells")
+
+
+def _worst(
+    target: Target, shown: Ints, tails: tuple[Floats, Floats], errors: Floats
+) -> tuple[Row, ...]:
+    return tuple(
+        {
+            "group": target.describe(int(g)),
+            "size": int(target.batch.sizes[g]),
+            "largest f": float(target.frequency[g]),
+            "above ε": float(tails[0][g]),
+            "below -ε": float(tails[1][g]),
+            "simulated outside ±ε": float((error > target.policy.epsilon).mean()),
+        }
+        for g, error in zip(shown, errors, strict=True)
+    )

@@ -1,0 +1,181 @@
+"""Repeated releases: averaging them defeats a policy with fresh keys, and gains nothing with one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.statistics import (
+    Interval,
+    bootstrap,
+    correlation,
+    log_slope,
+    rate,
+    relative_error,
+)
+from reconpriv.attacks.target import Target, attack_key, count_of, largest_values, uniforms
+from reconpriv.cells import CellBatch
+from reconpriv.errors import PolicyError
+from reconpriv.queries.cube import Cube
+from reconpriv.theory.perturbation import keep_probability
+from reconpriv.theory.reconstruction import reconstruct_frequency
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_RESAMPLES = 200
+KNEW = "every release of the table, their policy; not the keys"
+
+
+def attack_repeat(target: Target, *, releases: int = 16, worst: int = 5) -> AttackResult:
+    """Publish so many times with fresh keys, and as often with one; insert a record between."""
+    if releases < 4:
+        raise PolicyError(f"Averaging needs at least 4 releases; got {releases}.")
+    exposed = target.only(target.violating())
+    fresh = np.array([estimates(exposed, exposed.publish(i)) for i in range(releases)])
+    again = np.array([estimates(exposed, exposed.publish(0)) for _ in range(3)])
+    truth, epsilon = exposed.frequency, target.policy.epsilon
+    averaged = relative_error(fresh.mean(axis=0), truth)
+    one = relative_error(fresh[0], truth)
+    same = relative_error(again.mean(axis=0), truth)
+    # Half of ε: what one release leaves uncertain in most groups.
+    near = epsilon / 2
+    counts = _powers(releases)
+    slope = error_slope(fresh, truth)
+    other_p = independence(exposed)
+    kept, expected = inserted_records(target)
+    table: tuple[Row, ...] = tuple(
+        {"releases": k, "root mean square error": float(_error(fresh, truth, k))} for k in counts
+    )
+    top = largest_values(exposed.raw)
+    return AttackResult(
+        name="repeat",
+        knew=KNEW,
+        success=rate(averaged <= near, f"violating groups within ε/2, {releases} fresh keys"),
+        baseline=rate(
+            relative_error(target.overall[top], truth) <= near, "the same from the whole table"
+        ),
+        control=rate(same <= near, "the same with one key, however often it is published"),
+        figures={
+            "one release": rate(one <= near, "violating groups within ε/2, one release"),
+            "slope of ln error over ln k": slope,
+            "releases with one key differ": bool((again != again[0]).any()),
+            "correlation of errors, one key and another p": other_p,
+            "inserted record: kept value shows": kept,
+            "inserted record: r": expected,
+        },
+        table=table,
+        worst=_worst(exposed, averaged, worst),
+        verdict=f"{releases} releases with fresh keys tell f within ±{near:.0%} in"
+        f" {np.mean(averaged <= near):.1%} of the violating groups, one in"
+        f" {np.mean(one <= near):.1%}; with one key the releases are the same.",
+    )
+
+
+def estimates(target: Target, published: Cube) -> Floats:
+    """F' of each group's truly most frequent value."""
+    return reconstruct_frequency(
+        count_of(published, largest_values(target.raw)),
+        published.records,
+        retention=target.policy.retention,
+        domain_size=target.schema.domain_size,
+    )
+
+
+def _powers(releases: int) -> list[int]:
+    return [1 << i for i in range(releases.bit_length()) if 1 << i <= releases]
+
+
+def _error(fresh: Floats, truth: Floats, k: int) -> float:
+    """The root mean square relative error of averages over k releases, all disjoint ones."""
+    blocks = fresh[: len(fresh) // k * k].reshape(-1, k, truth.size).mean(axis=1)
+    return float(np.sqrt(np.mean(((blocks - truth) / truth) ** 2)))
+
+
+def error_slope(fresh: Floats, truth: Floats) -> Interval:
+    """The slope of ln error over ln k, with its bootstrap over groups; -1/2 in theory."""
+    k = np.array(_powers(len(fresh)), dtype=np.float64)
+    rows = np.vstack([fresh, truth]).T
+
+    def slope(some: Floats) -> float:
+        errors = [_error(some[:, :-1].T, some[:, -1], int(i)) for i in k]
+        return log_slope(k, np.array(errors))
+
+    draws = uniforms(_RESAMPLES * truth.size, "slope").reshape(_RESAMPLES, truth.size)
+    return bootstrap(rows, slope, draws)
+
+
+def independence(target: Target) -> Interval:
+    """Errors of two releases with one key and two retentions: independent, so uncorrelated.
+
+    Words are bound to p, the sensitive column and the domain; shared words would disclose.
+    """
+    p = target.policy.retention
+    errors = []
+    for retention in (p, p * 0.8):
+        policy = replace(target.policy, retention=retention, sample_size="none")
+        published = target.publish_as(policy, attack_key(0))
+        found = reconstruct_frequency(
+            count_of(published, largest_values(target.raw)),
+            published.records,
+            retention=retention,
+            domain_size=target.schema.domain_size,
+        )
+        errors.append(found - target.frequency)
+    return correlation(*errors)
+
+
+def inserted_records(target: Target, *, tries: int = 200) -> tuple[Interval, float]:
+    """Insert a record into groups that are not sampled; the difference is one randomised value.
+
+    Returns how often it shows the true value, with an interval, and r of Eq. 1.
+    """
+    quiet = np.flatnonzero(np.asarray(target.batch.sizes == 1))
+    if not quiet.size:
+        quiet = np.argsort(target.batch.sizes, kind="stable")[:tries]
+    some = target.only(np.sort(quiet[:: max(1, quiet.size // tries)][:tries]))
+    grown = replace(some, batch=with_one_more(some.batch))
+    shown = []
+    for number in range(5):
+        before, after = some.publish(number, "none"), grown.publish(number, "none")
+        shown.append(published_difference(before, after)[1] == first_values(some.batch))
+    found = rate(np.concatenate(shown), "inserted values shown as they are")
+    r = keep_probability(target.policy.retention, target.schema.domain_size)
+    return Interval(found.share, found.low, found.high), r
+
+
+def with_one_more(batch: CellBatch) -> CellBatch:
+    """One more record in every group, with the value of its first cell."""
+    count = batch.count.copy()
+    count[batch.starts] += 1
+    return CellBatch(batch.public, batch.starts, batch.value, count)
+
+
+def first_values(batch: CellBatch) -> Ints:
+    """The value of each group's first cell."""
+    return batch.value[batch.starts]
+
+
+def published_difference(before: Cube, after: Cube) -> tuple[Ints, Ints]:
+    """How many published records changed in each group, and the value that was added."""
+    m = before.schema.domain_size
+    change = np.zeros(before.groups * m, dtype=np.int64)
+    np.add.at(change, after.group * m + after.value, after.count)
+    np.add.at(change, before.group * m + before.value, -before.count)
+    by_group = change.reshape(before.groups, m)
+    return np.abs(by_group).sum(axis=1), by_group.argmax(axis=1)
+
+
+def _worst(exposed: Target, averaged: Floats, how_many: int) -> tuple[Row, ...]:
+    return tuple(
+        {
+            "group": exposed.describe(int(g)),
+            "size": int(exposed.batch.sizes[g]),
+            "largest f": float(exposed.frequency[g]),
+            "error of the average": float(averaged[g]),
+        }
+        for g in np.argsort(averaged, kind="stable")[:how_many]
+    )

@@ -1,0 +1,235 @@
+"""Side channels: a release's files must depend on nothing but its published content.
+
+The published rows are read back, and the files are written anew from them alone. Where every
+byte is the same, row order, sizes, statistics, row groups and dictionaries tell nothing more.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.statistics import rate
+from reconpriv.attacks.target import Target, attack_key, join, uniform_words
+from reconpriv.cells import CellBatch
+from reconpriv.engines.base import no_progress
+from reconpriv.engines.writer import ROWS_PER_ROW_GROUP, write_release_files
+from reconpriv.manifest import MANIFEST, Description, read_manifest
+from reconpriv.policy import Policy
+from reconpriv.publish import PublishedBatch
+from reconpriv.queries.cube import Cube
+from reconpriv.queries.load import load_cube, load_records
+from reconpriv.table import Table, read
+
+KNEW = "the files of the release, byte by byte"
+
+_BLOCK = {
+    "format_version", "created_by", "method", "sample_size", "retention", "epsilon", "delta",
+    "bound", "sensitive", "domain", "public", "records", "test_key", "group_counts",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One way in which a file could tell more than its rows; ``leaks`` where it does."""
+
+    name: str
+    leaks: bool
+    detail: str
+
+
+def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
+    """Publish the table, look at every channel, and publish it again from shuffled records."""
+    target = Target.of(table, policy)
+    with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
+        folder, again = Path(work, "release"), Path(work, "again")
+        table.publish(policy, folder, key=attack_key(0))
+        channels = [*release_channels(folder)]
+        with read(
+            shuffled_records(target),
+            sensitive=table.schema.sensitive.name,
+            public=[column.name for column in table.schema.public],
+            domain=table.schema.domain,
+            missing="value" if None in table.schema.domain else "refuse",
+        ) as shuffled:
+            shuffled.publish(policy, again, key=attack_key(0))
+        differ = [f.name for f in sorted(folder.iterdir()) if not _same(f, again / f.name)]
+        detail = f"differs: {', '.join(differ)}" if differ else "same bytes from shuffled records"
+        channels.append(Channel("order of the input", bool(differ), detail))
+        control = spoiled_channels(folder, Path(work, "spoiled"))
+    return _result(channels, control)
+
+
+def scan_release(folder: Path) -> AttackResult:
+    """Look at every channel of a release that is there."""
+    with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
+        channels = list(release_channels(folder))
+        control = spoiled_channels(folder, Path(work, "spoiled"))
+    return _result(channels, control)
+
+
+def _result(channels: list[Channel], control: list[Channel]) -> AttackResult:
+    leaking = [channel.name for channel in channels if channel.leaks]
+    rows: tuple[Row, ...] = tuple(
+        {"channel": c.name, "leaks": "yes" if c.leaks else "no", "detail": c.detail}
+        for c in channels
+    )
+    found = ", ".join(leaking)
+    return AttackResult(
+        name="side-channels",
+        knew=KNEW,
+        success=rate(np.array([c.leaks for c in channels]), "channels that tell more"),
+        control=rate(
+            np.array([c.leaks for c in control]), "the same for a release with its rows shuffled"
+        ),
+        table=rows,
+        verdict=f"The files tell more than their rows: {found}."
+        if leaking
+        else f"None of {len(channels)} channels tells more than the published rows do.",
+    )
+
+
+def release_channels(folder: Path) -> Iterator[Channel]:
+    """Every channel of a release folder."""
+    description = read_manifest(folder)
+    cube = load_cube(description)
+    yield from _rewritten(description, cube)
+    yield _row_order(description)
+    if description.data.suffix == ".parquet":
+        yield _parquet_layout(description)
+        yield _parquet_metadata(description)
+    yield _manifest(description)
+    yield _strangers(description)
+
+
+def _rewritten(description: Description, cube: Cube) -> Iterator[Channel]:
+    """Write data and groups anew from the published cells, and compare bytes."""
+    trials = cube.trials.astype(np.int64)
+
+    def publish(batch: CellBatch) -> Iterator[PublishedBatch]:
+        none = np.zeros(batch.groups, dtype=bool)
+        yield PublishedBatch(
+            batch.public, batch.group_of_cell, batch.value, batch.count,
+            batch.sizes, batch.sizes, trials, none, none,
+        )  # fmt: skip
+
+    file_format = description.data.suffix[1:]
+    with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
+        write_release_files(
+            [join(cube)],
+            description.schema,
+            publish,
+            Path(work),
+            file_format,
+            description.groups is not None,
+            no_progress,
+        )
+        for file in (description.data, description.groups):
+            if file is not None:
+                same = _same(file, Path(work, file.name))
+                detail = "same bytes when written from its rows" if same else "other bytes"
+                yield Channel(f"bytes of {file.name}", not same, detail)
+
+
+def _row_order(description: Description) -> Channel:
+    """Rows sorted by public values, then by the sensitive value's place in the domain."""
+    records = load_records(description)
+    domain = pa.array(description.schema.domain, records.column(records.num_columns - 1).type)
+    place = pa.compute.index_in(records.column(records.num_columns - 1), domain)
+    public = records.select(range(records.num_columns - 1))
+    keyed = public.append_column("\0place", place)
+    order = pa.compute.sort_indices(
+        keyed, [(name, "ascending", "at_end") for name in keyed.column_names]
+    )
+    same = np.array_equal(order.to_numpy(), np.arange(len(order)))
+    return Channel("row order", not same, "sorted by group, then value" if same else "not sorted")
+
+
+def _parquet_layout(description: Description) -> Channel:
+    """Row groups of a fixed number of rows, but for the last."""
+    wrong = []
+    for file in (description.data, description.groups):
+        if file is not None:
+            metadata = pyarrow.parquet.read_metadata(file)
+            rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+            if any(n != ROWS_PER_ROW_GROUP for n in rows[:-1]) or rows[-1] > ROWS_PER_ROW_GROUP:
+                wrong.append(file.name)
+    detail = f"odd row groups in {', '.join(wrong)}" if wrong else "row groups of a fixed size"
+    return Channel("row groups", bool(wrong), detail)
+
+
+def _parquet_metadata(description: Description) -> Channel:
+    """No key-value metadata: no schema of a data frame, no path, no time."""
+    files = [file for file in (description.data, description.groups) if file is not None]
+    wrong = [file.name for file in files if pyarrow.parquet.read_metadata(file).metadata]
+    detail = f"metadata in {', '.join(wrong)}" if wrong else "none but the writer's version"
+    return Channel("Parquet metadata", bool(wrong), detail)
+
+
+def _manifest(description: Description) -> Channel:
+    """Only what the policy and the published table determine."""
+    strange = _strange_keys(description.manifest)
+    detail = f"unknown: {', '.join(strange)}" if strange else "policy and published table only"
+    return Channel("manifest", bool(strange), detail)
+
+
+def _strange_keys(manifest: dict[str, Any]) -> list[str]:
+    resource = {
+        "name", "type", "path", "format", "mediatype", "bytes", "hash", "rows", "schema",
+    }  # fmt: skip
+    found = set(manifest) - {"$schema", "resources", "reconpriv"}
+    found |= set(manifest["reconpriv"]) - _BLOCK
+    for one in manifest["resources"]:
+        found |= set(one) - resource
+    return sorted(found)
+
+
+def _strangers(description: Description) -> Channel:
+    """No file beside those that the manifest names."""
+    known = {MANIFEST, description.data.name}
+    if description.groups is not None:
+        known.add(description.groups.name)
+    found = sorted({file.name for file in description.folder.iterdir()} - known)
+    return Channel("other files", bool(found), ", ".join(found) or "none")
+
+
+def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
+    """The control: the same rows in another order, in one odd file, must be noticed."""
+    description = read_manifest(folder)
+    copy.mkdir()
+    for file in folder.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    records = load_records(description)
+    order = np.argsort(uniform_words(records.num_rows, "spoil"), kind="stable")
+    spoiled = copy / description.data.name
+    if spoiled.suffix == ".parquet":
+        pyarrow.parquet.write_table(records.take(order), spoiled, row_group_size=997)
+    else:
+        pa.csv.write_csv(records.take(order), spoiled)
+    return list(release_channels(copy))
+
+
+def shuffled_records(target: Target) -> pa.Table:
+    """The raw records in another order."""
+    batch, schema = target.batch, target.schema
+    cell = np.repeat(np.arange(batch.count.size), batch.count)
+    cell = cell[np.argsort(uniform_words(cell.size, "order"), kind="stable")]
+    group = batch.group_of_cell[cell]
+    columns = {
+        column.name: encoded.values.take(pa.array(encoded.codes[group]))
+        for column, encoded in zip(schema.public, batch.public, strict=True)
+    }
+    columns[schema.sensitive.name] = pa.array(schema.domain).take(pa.array(batch.value[cell]))
+    return pa.table(columns)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.is_file() and one.read_bytes() == other.read_bytes()

@@ -1,0 +1,129 @@
+"""The command that plays the adversary: attack."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reconpriv.cli import options as opt
+from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.errors import InputError
+
+ATTACK = "Attack"
+
+AttackName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="micro, ratio, granularity, repeat, differencing or side-channels.",
+    ),
+]
+AttackSource = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE|RELEASE",
+        help="A table as for publish; or a release folder, for micro, granularity and"
+        " side-channels: then there is no truth to measure by.",
+    ),
+]
+OptionalSensitive = Annotated[
+    str | None,
+    typer.Option("-s", "--sensitive", help="The sensitive column.", rich_help_panel=opt.TABLE),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    example = (
+        "[bold]Example[/bold]\n\nreconpriv attack granularity example:census_workers -s Occupation"
+        " --drop Weight --sample-size paper"
+    )
+    app.command(epilog=example)(attack)
+
+
+def attack(
+    name: AttackName,
+    source: AttackSource,
+    sensitive: OptionalSensitive = None,
+    public: opt.Public = None,
+    drop: opt.Drop = None,
+    domain: opt.Domain = None,
+    missing: opt.Missing = "refuse",
+    sql: opt.Sql = None,
+    threads: opt.Threads = None,
+    memory: opt.Memory = None,
+    retention: opt.Retention = 0.5,
+    epsilon: opt.Epsilon = 0.5,
+    delta: opt.Delta = 0.3,
+    bound: opt.BoundName = "chernoff",
+    sample_size: Annotated[
+        str,
+        typer.Option(
+            "--sample-size",
+            metavar="octave|public|paper|none",
+            help="The publication that is attacked.",
+            rich_help_panel=opt.POLICY,
+        ),
+    ] = "octave",
+    keys: Annotated[
+        int,
+        typer.Option("--keys", help="Publications to attack, each with its own key (micro,"
+                     " granularity).", rich_help_panel=ATTACK),
+    ] = 1,
+    releases: Annotated[
+        int, typer.Option("--releases", help="Releases to average (repeat).",
+                          rich_help_panel=ATTACK),
+    ] = 16,
+    privacy: Annotated[
+        float,
+        typer.Option("--privacy", help="λ of the noisy counts (ratio).", rich_help_panel=ATTACK),
+    ] = 0.1,
+    least: Annotated[
+        int,
+        typer.Option("--least", help="Leave smaller groups out (granularity).",
+                     rich_help_panel=ATTACK),
+    ] = 1,
+    worst: Annotated[
+        int,
+        typer.Option("--worst", help="How many groups to show; internal.", rich_help_panel=ATTACK),
+    ] = 5,
+    json: opt.Json = False,
+) -> None:  # fmt: skip
+    """Attack your own table, or a release: what would an adversary find out?
+
+    The result is for the publisher: it measures the attack by the raw table.
+    """
+    with reported():
+        from reconpriv.attacks.run import Effort, attack_release, check_name
+        from reconpriv.attacks.run import attack as run_attack
+        from reconpriv.folder import is_release
+
+        check_name(name)
+        effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
+        if is_release(Path(source)):
+            result = attack_release(name, Path(source), show=max(worst, 1))
+        elif sensitive is None:
+            raise InputError(
+                f"{source} is not a release; a table needs its sensitive column.",
+                hint="Name it with -s, or give a folder that `reconpriv publish` made.",
+            )
+        else:
+            policy = opt.make_policy(
+                retention, epsilon, delta, bound, sample_size, unattainable="one-trial"
+            )
+            policy.check_sampling()
+            opened = opt.open_table(
+                source, sensitive, public, drop, domain, missing, sql, threads, memory
+            )
+            with contextlib.closing(opened):
+                say_all("warning", opened.warnings)
+                result = run_attack(name, opened, policy, effort)
+        if json:
+            show_json(result.as_dict())
+        else:
+            from reconpriv.render import attack_view
+
+            show(attack_view(result))
