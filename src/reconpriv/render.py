@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from reconpriv.attacks.result import AttackResult
     from reconpriv.audit import AuditReport
     from reconpriv.experiments.run import Study
     from reconpriv.queries.estimate import Estimate
@@ -322,3 +323,50 @@ def findings_view(study: Study) -> RenderableType:
         table.add_row(Text(finding.statement), verdict, Text(finding.evidence))
     done = f"{len(study.files)} files in {study.folder}, {study.seconds:.0f} s; open index.html"
     return Group(table, Text(done))
+
+
+def attack_view(result: AttackResult) -> RenderableType:
+    """An attack: verdict first, then its rates, figures, table and worst groups."""
+    parts: list[RenderableType] = [Text(f"{result.verdict}\n", style="bold")]
+    return Group(*parts, *_attack_tables(result))
+
+
+def attack_html(result: AttackResult) -> str:
+    """An attack for a notebook."""
+    return _html(result.verdict, "inherit", _attack_tables(result))
+
+
+def _attack_tables(result: AttackResult) -> list[RichTable]:
+    rows = [("attack", result.name), ("adversary knew", result.knew)]
+    for name in ("success", "baseline", "control"):
+        rate = getattr(result, name)
+        if rate is not None:
+            rows.append((name, f"{rate}: {rate.what}"))
+    rows += [(name, _figure(value)) for name, value in result.figures.items()]
+    tables = [_pairs(rows)]
+    if result.table:
+        tables.append(_rows_table("\nFigures", result.table))
+    if result.worst:
+        tables.append(_rows_table("\nWorst groups (internal: not for release)", result.worst))
+    return tables
+
+
+def _rows_table(title: str, rows: tuple[dict[str, Any], ...]) -> RichTable:
+    table = RichTable(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name, value in rows[0].items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_figure(value)) for value in row.values()))
+    return table
+
+
+def _figure(value: Any) -> str:
+    """A figure for reading: four digits, thousands set apart, a group by its values."""
+    if isinstance(value, dict):
+        return ", ".join("-" if v is None else str(v) for v in value.values())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -66,6 +66,8 @@ def _violations(result: Result) -> Iterator[Finding]:
             b: [r["percent_groups"] for r in result.select(base=b, parameter=parameter)]
             for b in BASES
         }
+        if not all(len(values) > 1 for values in shares.values()):
+            continue  # a small extract has too few records for this sweep
         yield Finding(
             f"A larger {SYMBOLS[parameter]} leads to more violating micro groups (Figures 2, 4).",
             _verdict([_rises(values) and values[-1] > values[0] for values in shares.values()]),
@@ -116,6 +118,8 @@ def _error(result: Result) -> Iterator[Finding]:
         "error",
     )
     for parameter in ("retention", "records"):
+        if len(errors(result, "EDU", parameter, "UP")) < 2:
+            continue
         falls = [
             _rises([-e for e in errors(result, b, parameter, m)], slack=0.002)
             for b in BASES
