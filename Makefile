@@ -12,7 +12,7 @@ $(BIN)/python:
 
 # Stamps: an install is repeated only when pyproject.toml changes.
 $(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet -e '.[query]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

@@ -88,6 +88,7 @@ def demo_view(demo: Demo) -> RenderableType:
         audit_view(demo.audit),
         _step(2, "Publish: large groups rest on fewer independent trials"),
         release_view(demo.release),
+        Text("" if demo.kept else "(a temporary folder, gone by now; --out DIR keeps it)"),
         _step(3, "Query the release, beside the truth that only the publisher knows"),
         _answers(demo),
         _step(4, "Next, try"),

@@ -1,4 +1,4 @@
-"""Differencing (Definition 2): estimate a group as X minus Y. Lemma 2 says that this gains nothing."""
+"""Differencing (Definition 2): a group estimated as X minus Y, which Lemma 2 says gains nothing."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def _estimates(
 def _own(cube: Cube, groups: Ints, top: Ints) -> tuple[Floats, Floats]:
     values = np.zeros(cube.groups, dtype=np.int64)
     values[groups] = top
-    return count_of(cube, values)[groups].astype(np.float64), cube.records[groups].astype(float)
+    return count_of(cube, values)[groups].astype(np.float64), cube.records[groups].astype(
+        np.float64
+    )
 
 
 def _family_sums(cube: Cube, keys: Ints, groups: Ints, top: Ints) -> tuple[Floats, Floats]:
@@ -96,6 +98,7 @@ def _family_sums(cube: Cube, keys: Ints, groups: Ints, top: Ints) -> tuple[Float
         keys[cube.group] * m + cube.value, weights=cube.count, minlength=families_ * m
     )
     sizes = np.bincount(keys, weights=cube.records, minlength=families_)
+    counts, sizes = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
     return counts[keys[groups] * m + top], sizes[keys[groups]]
 
 
@@ -119,7 +122,9 @@ def _result(
     top = largest_values(target.raw)[groups]
     gained = relative_error(global_, truth) < relative_error(local, truth) - ROUNDING
     largest = float(np.abs(global_ - local).max())
-    order = np.argsort(relative_error(global_, truth), kind="stable")[:worst]
+    # A group stands in several families; it is shown once.
+    once = np.unique(groups, return_index=True)[1]
+    order = once[np.argsort(relative_error(global_, truth)[once], kind="stable")][:worst]
     return AttackResult(
         name="differencing",
         knew=KNEW,

@@ -28,7 +28,7 @@ KNEW = "every public value of a person, the release, its policy; not the key"
 def attack_micro(target: Target, *, keys: int = 5, worst: int = 5) -> AttackResult:
     """Reconstruct every group by Lemma 1, on each sample size, with so many keys."""
     exposed = target.only(target.violating())
-    sizes = [size for size in SAMPLE_SIZES if _possible(target.policy, size)]
+    sizes = [size for size in reversed(SAMPLE_SIZES) if _possible(target.policy, size)]
     rows = [_measure(target, exposed, size, keys) for size in sizes]
     table = tuple(row for row, _ in rows)
     errors = dict(zip(sizes, (error for _, error in rows), strict=True))
@@ -47,6 +47,8 @@ def attack_micro(target: Target, *, keys: int = 5, worst: int = 5) -> AttackResu
             "best guess from the whole table": json_value(
                 target.schema.domain[int(np.argmax(target.overall))]
             ),
+            "it is right in": _whole_table_guess(exposed, target.overall),
+            "persons it is right for": float(target.overall.max()),
         },
         table=table,
         worst=_worst(exposed, errors[own], worst),
@@ -71,14 +73,13 @@ def _measure(target: Target, exposed: Target, size: str, keys: int) -> tuple[Row
     quantiles = np.quantile(errors, _QUANTILES)
     row: Row = {
         "sample size": size,
-        "error under ε": float(under.mean()),
-        "exact tails predict": float(predicted.mean()),
+        "under ε": float(under.mean()),
+        "exact tails": float(predicted.mean()),
         "z": score(under.astype(np.float64), np.tile(predicted, keys)),
         **{f"error {q:.0%}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
-        "most frequent value guessed (violating)": float(right[target.violating()].mean()),
-        "most frequent value guessed (all groups)": float(right.mean()),
-        "persons guessed": float(persons),
-        "persons guessed from the whole table": float(target.overall.max()),
+        "guess right": float(right[target.violating()].mean()),
+        "all groups": float(right.mean()),
+        "persons": persons,
     }
     return row, errors
 
@@ -104,7 +105,7 @@ def predicted_share(target: Target, sample_size: str) -> Floats:
     limits = np.maximum(sample_limits(target.batch, policy, target.schema.domain_size), 1.0)
     trials = np.minimum(limits, target.batch.sizes)
     count = ObservedCount(
-        np.round(trials),
+        np.round(trials).astype(np.float64),
         target.frequency,
         policy.retention,
         target.schema.domain_size,
@@ -127,6 +128,13 @@ def _baseline(exposed: Target, overall: Floats) -> Rate:
     error = relative_error(overall[largest_values(exposed.raw)], exposed.frequency)
     what = "violating groups whose f the whole table tells within ε"
     return rate(error <= exposed.policy.epsilon, what)
+
+
+def _whole_table_guess(exposed: Target, overall: Floats) -> Rate:
+    """How often the most frequent value of the whole table is that of the group."""
+    guess = np.full(exposed.batch.groups, int(np.argmax(overall)))
+    most = np.maximum.reduceat(exposed.batch.count, exposed.batch.starts)
+    return rate(count_of(exposed.raw, guess) == most, "violating groups")
 
 
 def _control(target: Target, sample_size: str) -> Rate:
@@ -159,7 +167,7 @@ def _worst(exposed: Target, errors: Floats, how_many: int) -> tuple[Row, ...]:
 
 
 def _verdict(table: tuple[Row, ...], own: str, epsilon: float) -> str:
-    share = {row["sample size"]: row["error under ε"] for row in table}
+    share = {row["sample size"]: row["under ε"] for row in table}
     return (
         f"Perturbation alone tells f within ±{epsilon:.0%} in {share['none']:.1%} of the violating"
         f" groups; with sample size {own!r} it is {share[own]:.1%}."

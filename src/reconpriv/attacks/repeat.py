@@ -1,4 +1,4 @@
-"""Repeated releases: averaging them defeats a policy with fresh keys, and gains nothing with one."""
+"""Repeated releases: averaging defeats a policy with fresh keys, and gains nothing with one."""
 
 from __future__ import annotations
 
