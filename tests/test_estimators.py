@@ -202,7 +202,7 @@ def test_intervals_of_a_paper_release_are_wider_than_if_all_records_were_trials(
 
 def test_an_estimate_names_what_its_interval_is_for():
     text = str(people_release("octave").count("age < 25", job="nurse", confidence=0.9))
-    assert "0.9 interval for the count in the original table" in text
+    assert "90 % interval for the count in the original table" in text
     assert "groups" in text and "trials" in text
 
 

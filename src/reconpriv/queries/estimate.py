@@ -79,7 +79,7 @@ class Estimate:
         if self.exact:
             return f"{self.count:,.0f} (exact)"
         text = (
-            f"{self.count:,.1f} ({self.confidence:.4g} interval for the count in the original"
+            f"{self.count:,.1f} ({100 * self.confidence:g} % interval for the count in the original"
             f" table: {self.low:,.1f} to {self.high:,.1f}; {self.groups:,} groups,"
             f" {self.trials:,.0f} trials)"
         )
