@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch
+from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.publish import largest_frequency
 from reconpriv.schema import Schema, Value, json_value
@@ -34,6 +35,8 @@ class GroupVerdict:
     largest_frequency: float
     largest_private_size: float
     private: bool
+    bound_above: float
+    bound_below: float
     upper_tail: float
     lower_tail: float
 
@@ -45,6 +48,7 @@ class GroupVerdict:
             "largest_frequency": self.largest_frequency,
             "largest_private_size": _finite(self.largest_private_size),
             "private": self.private,
+            "bound": {"above": self.bound_above, "below": self.bound_below},
             "exact_tails": {"above": self.upper_tail, "below": self.lower_tail},
         }
 
@@ -130,6 +134,8 @@ def audit_groups(
     warnings: tuple[str, ...] = (),
 ) -> AuditReport:
     """Test every group and keep the worst ones, those furthest above their s_g."""
+    if worst < 0:
+        raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
     records = groups = violating_groups = violating_records = 0
     distribution = np.zeros((64, 2), dtype=np.int64)
     # Ties are broken by canonical order: the earlier group counts as worse.
@@ -188,6 +194,9 @@ def group_table(
             "largest_private_size": limits,
             "private": private,
         }
+        facts["bound_above"], facts["bound_below"] = smallest_bounds(
+            batch, policy, schema.domain_size
+        )
         if exact:
             facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(
                 batch, policy, schema.domain_size
@@ -198,6 +207,14 @@ def group_table(
                 free = f"reconpriv_{free}"
             columns[free] = values
         yield pa.table(columns)
+
+
+def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Floats]:
+    """The smallest U and the smallest L over the values of each group, at |g| trials (Eq. 8)."""
+    count = _count(batch.sizes[batch.group_of_cell], batch.count, policy, domain_size)
+    tails = policy.tail_bound.tails(count)
+    upper, lower = (np.minimum.reduceat(tail, batch.starts) for tail in tails)
+    return upper, lower
 
 
 def smallest_exact_tails(
@@ -258,12 +275,15 @@ def _verdict(
 ) -> GroupVerdict:
     alone = batch.slice(group, group + 1)
     upper, lower = smallest_exact_tails(alone, policy, schema.domain_size)
+    above, below = smallest_bounds(alone, policy, schema.domain_size)
     return GroupVerdict(
         public=dict(zip((c.name for c in schema.public), batch.public_values(group), strict=True)),
         size=int(alone.sizes[0]),
         largest_frequency=float(largest_frequency(alone)[0]),
         largest_private_size=float(limits[group]),
         private=bool(private[group]),
+        bound_above=float(above[0]),
+        bound_below=float(below[0]),
         upper_tail=float(upper[0]),
         lower_tail=float(lower[0]),
     )

@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.audit import AuditReport
+from reconpriv.errors import OutputError
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.cube import collect
@@ -56,6 +57,8 @@ class Demo:
 def run_demo(out: Path | None) -> Demo:
     """Audit and publish the bundled Adult table and answer a few count queries."""
     policy = Policy(retention=0.5, epsilon=0.5, delta=0.3)
+    if out is not None and out.exists():
+        raise OutputError(f"{out} exists already.", hint="Choose another name for the release.")
     with (
         read("example:adult", sensitive=SENSITIVE, public=PUBLIC, missing="value") as table,
         tempfile.TemporaryDirectory(prefix="reconpriv-demo-") as scratch,

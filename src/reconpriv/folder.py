@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,9 +24,11 @@ def is_release(folder: Path) -> bool:
 
 
 @contextmanager
-def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
+def new_folder(
+    target: Path, *, overwrite: bool, replaceable: Callable[[Path], bool] = is_release
+) -> Iterator[Path]:
     """A temporary folder beside the target that takes its place when whole, or vanishes."""
-    check_target(target, overwrite=overwrite)
+    check_target(target, overwrite=overwrite, replaceable=replaceable)
     missing = [p for p in (target.parent, *target.parent.parents) if not p.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -40,9 +42,9 @@ def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     except ReconprivError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
+        reason = str(error.strerror or error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
         raise OutputError(
-            f"The release could not be written: {reason.strip().rstrip('.')}.",
+            f"{target} could not be written: {reason.strip().rstrip('.')}.",
             hint="Nothing was left behind.",
         ) from None
     finally:
@@ -54,16 +56,18 @@ def new_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
                     parent.rmdir()
 
 
-def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over anything that is not a release, or without being told to."""
+def check_target(
+    target: Path, *, overwrite: bool, replaceable: Callable[[Path], bool] = is_release
+) -> None:
+    """Refuse to write over anything that we did not make, or without being told to."""
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise OutputError(f"{target} exists already.", hint="Use --overwrite to replace a release.")
+        raise OutputError(f"{target} exists already.", hint="Use --overwrite to replace it.")
     empty = target.is_dir() and not any(target.iterdir())
-    if target.is_symlink() or not (empty or is_release(target)):
+    if target.is_symlink() or not (empty or replaceable(target)):
         raise OutputError(
-            f"{target} exists and is not a release; it will not be replaced.",
+            f"{target} exists and was not made by this command; it will not be replaced.",
             hint="Choose another name, or remove it yourself.",
         )
 

@@ -13,15 +13,20 @@ import pyarrow.parquet
 from reconpriv.errors import OutputError
 
 
-def write_groups(tables: Iterable[pa.Table], path: Path) -> None:
-    """Stream the tables into a new .parquet or .csv file; nothing half-written remains."""
-    ending = path.suffix.lower()
-    if ending not in (".parquet", ".csv"):
+def check_groups_file(path: Path) -> None:
+    """Refuse a name that cannot be written, before any work is done."""
+    if path.suffix.lower() not in (".parquet", ".csv"):
         raise OutputError(
             f"Groups cannot be written to {path.name!r}.", hint="Use a name in .parquet or .csv."
         )
     if path.exists():
         raise OutputError(f"{path} exists already.", hint="Choose another name.")
+
+
+def write_groups(tables: Iterable[pa.Table], path: Path) -> None:
+    """Stream the tables into a new .parquet or .csv file; nothing half-written remains."""
+    check_groups_file(path)
+    ending = path.suffix.lower()
     try:
         # Raw frequencies are in it, so it is made readable by its owner alone.
         with tempfile.NamedTemporaryFile(

@@ -57,6 +57,7 @@ def build_manifest(
         "epsilon": policy.epsilon,
         "delta": policy.delta,
         "bound": policy.tail_bound.name,
+        "unattainable": policy.unattainable,
         "sensitive": schema.sensitive.name,
         "domain": [json_value(value) for value in schema.domain],
         "public": [column.name for column in schema.public],

@@ -33,6 +33,10 @@ class Policy:
 
     def __post_init__(self) -> None:
         """Check every field, and that the bound and the sample size go together."""
+        for name in ("retention", "epsilon", "delta"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise PolicyError(f"The {name} of a policy is a number; got {value!r}.")
         check_retention(self.retention)
         check_delta(self.delta)
         if not self.epsilon > 0:

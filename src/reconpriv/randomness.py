@@ -101,6 +101,11 @@ class Key:
                 )
             content = file.read_bytes()
         except FileNotFoundError:
+            if re.fullmatch(r"[A-Za-z0-9+/=_-]{32,}", os.fspath(path)):
+                raise KeyFileError(
+                    "There is no such key file; a key is given as a file, not as its text.",
+                    hint="Make one: reconpriv keygen FILE.",
+                ) from None
             raise KeyFileError(
                 f"There is no key file at {file}.", hint=f"Make one: reconpriv keygen {file}."
             ) from None

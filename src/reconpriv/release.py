@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.engines.base import Written
-from reconpriv.errors import ReconprivWarning, ReleaseError
+from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
 from reconpriv.manifest import Description, check_files, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.estimate import Design, Estimate
@@ -71,6 +71,7 @@ class Release:
 
         ``where`` is what would stand after WHERE in SQL; further arguments are column = value (a
         list means any of them). Without a condition on the sensitive column the answer is exact.
+        A column called where, estimator or confidence is asked about in ``where``.
         """
         selected = self._answerer.select(where, equal)
         return self._answerer.count(selected, Settings(estimator, confidence))
@@ -134,6 +135,10 @@ class Release:
         confidence: float = 0.95,
     ) -> list[Estimate]:
         """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
+        if isinstance(queries, str | dict):
+            raise InputError(
+                "count_many takes a list; use count or sql for a single query."
+            )
         return self.answer_many(
             [self.select(query) for query in queries], estimator=estimator, confidence=confidence
         )

@@ -109,12 +109,12 @@ def _worst_groups(report: AuditReport) -> RichTable:
         title_justify="left",
         box=None,
         padding=(0, 2, 0, 0),
-        caption="size above s_g: not private. exact tails: the true probability that the estimate"
-        " of the most exposed value is more than ε too high / too low.",
+        caption="size above s_g, or bound below δ: not private. exact tails: the true probability"
+        " that the estimate of the most exposed value is more than ε too high / too low.",
         caption_justify="left",
     )
     table.add_column("group", overflow="fold")
-    for heading in ("size", "largest f", "s_g", "private", "exact tail above", "below"):
+    for heading in ("size", "largest f", "s_g", "private", "bound", "exact tail above", "below"):
         table.add_column(heading, justify="right")
     for verdict in report.worst:
         table.add_row(
@@ -123,6 +123,7 @@ def _worst_groups(report: AuditReport) -> RichTable:
             f"{verdict.largest_frequency:.3f}",
             f"{verdict.largest_private_size:,.1f}",
             "yes" if verdict.private else "no",
+            _probability(min(verdict.bound_above, verdict.bound_below)),
             _probability(verdict.upper_tail),
             _probability(verdict.lower_tail),
         )
@@ -257,7 +258,8 @@ _SAMPLING = {
     "none": "Every record was perturbed by itself; no group was sampled, and no promise is made"
     " about groups.",
     "paper": "Large groups rest on fewer independent trials than they have records, by the"
-    " paper's Algorithm 1. How many is not told.",
+    " paper's Algorithm 1. How many is not told, but can be read off the counts of large groups,"
+    " and with it their largest frequency.",
     "octave": "Large groups rest on fewer independent trials than they have records; the file"
     " groups tells how many.",
     "public": "Large groups rest on fewer independent trials than they have records, as many as"
@@ -279,14 +281,18 @@ def info_view(release: Release) -> RenderableType:
     promise = (
         ": no group is protected beyond the perturbation of its records."
         if facts["sample_size"] == "none"
-        else ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values is"
-        " made to be unreliable; counts over many are not."
+        else ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
+        " rests on few trials; counts over many do not."
     )
+    if facts.get("unattainable") == "one-trial":
+        promise += (
+            " Groups in which not even one trial is private keep one; nothing is promised for them."
+        )
     paragraphs = [
         ("Exact", f"{public}. {exact}"),
         (
             "Estimated",
-            f"{sensitive}. With probability p = {p:g} a value is the true one; otherwise it was"
+            f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
             f" drawn anew from all {m} values ({shown}{', …' if m > 12 else ''}), and nothing"
             " marks which. So rows are not to be read one by one, and plain counts are biased:"
             " use `reconpriv query`, which undoes the mixing and gives an interval.",
@@ -365,6 +371,8 @@ def _figure(value: Any) -> str:
     """A figure for reading: four digits, thousands set apart, a group by its values."""
     if isinstance(value, dict):
         return ", ".join("-" if v is None else str(v) for v in value.values())
+    if value is None:
+        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

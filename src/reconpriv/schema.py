@@ -130,7 +130,9 @@ def choose_columns(
         if column.kind is Kind.OTHER:
             raise InputError(
                 f"Column {column.name!r} holds nested or binary values, which cannot be published.",
-                hint=f"Leave it out (--drop {column.name}) or turn it into text with --sql.",
+                hint="Turn it into text with --sql."
+                if column == chosen
+                else f"Leave it out (--drop {column.name}) or turn it into text with --sql.",
             )
     return tuple(kept), chosen
 

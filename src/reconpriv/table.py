@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from reconpriv.audit import AuditReport, audit_groups, group_table
 from reconpriv.cells import CellBatch
-from reconpriv.engines.base import FORMATS, Engine, Progress, no_progress
+from reconpriv.engines.base import FORMATS, Engine, Progress, Written, no_progress
 from reconpriv.engines.writer import count_names
 from reconpriv.errors import InputError, PolicyError, ReconprivWarning, UnattainableError
 from reconpriv.folder import check_target, new_folder
@@ -124,7 +124,8 @@ class Table:
             )
             write_manifest(folder, manifest)
         self._warn_of_identifiers(written.groups)
-        return Release(target, manifest, written, self.warnings + _key_notes(secret))
+        notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
+        return Release(target, manifest, written, notes)
 
     def workload(
         self,
@@ -173,8 +174,8 @@ def read(
     source: Any,
     *,
     sensitive: str,
-    public: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
+    public: Sequence[str] | str | None = None,
+    drop: Sequence[str] | str = (),
     domain: Sequence[Value] | str | os.PathLike[str] | None = None,
     missing: str = "refuse",
     sql: str | None = None,
@@ -188,6 +189,8 @@ def read(
     but the sensitive one is public. ``missing`` says what to do with records that lack the
     sensitive value: refuse, drop them, or make missing a value of the domain.
     """
+    public = [public] if isinstance(public, str) else public
+    drop = [drop] if isinstance(drop, str) else drop
     if missing not in MISSING:
         raise InputError(
             f"There is no treatment of missing values called {missing!r}.",
@@ -255,6 +258,24 @@ def _unattainable(groups: int, records: int) -> UnattainableError:
         " (s_g < 1).",
         hint="Lower p, ε or δ; or accept one trial in each of them with --unattainable one-trial.",
     )
+
+
+def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:
+    """What the chosen policy gives up."""
+    notes = []
+    if policy.sample_size == "paper":
+        notes.append(
+            "Sample size 'paper' reproduces Algorithm 1, which leaks: the trials of a large group,"
+            " and so its largest frequency, can be read off. Use 'octave' or 'public' for release."
+        )
+    if policy.sample_size == "none":
+        notes.append("Sample size 'none' only perturbs: it promises nothing about groups.")
+    if written.unattainable_groups:
+        notes.append(
+            f"{written.unattainable_groups:,} groups in which not even one trial is private keep"
+            " one; nothing is promised for them."
+        )
+    return tuple(notes)
 
 
 def _key_notes(key: Key) -> tuple[str, ...]:

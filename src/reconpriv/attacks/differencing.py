@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,23 +23,12 @@ ROUNDING = 1e-9
 
 def attack_differencing(target: Target, *, worst: int = 5) -> AttackResult:
     """X: the groups that agree but for one public attribute. Y: X without the group itself."""
-    published = target.publish(0)
-    stranger = target.publish(1)
-    violating = target.violating()
-    target.only(violating)  # refuses where there is none
     table: list[Row] = []
-    pieces: list[tuple[Ints, Floats, Floats, Floats]] = []
-    for attribute in range(-1, len(target.schema.public)):
-        keys = families(target, attribute)
-        groups = violating[np.bincount(keys)[keys[violating]] > 1]
-        if not groups.size:
-            continue
-        local, global_, mixed = _estimates(target, published, stranger, keys, groups)
-        pieces.append((groups, local, global_, mixed))
+    pieces = list(_pieces(target))
+    for attribute, groups, local, global_, mixed in pieces:
         truth = target.frequency[groups]
-        name = (
-            "any: X is the whole table" if attribute < 0 else target.schema.public[attribute].name
-        )
+        public = target.schema.public
+        name = "any: X is the whole table" if attribute < 0 else public[attribute].name
         table.append(
             {
                 "X ignores": name,
@@ -48,7 +39,26 @@ def attack_differencing(target: Target, *, worst: int = 5) -> AttackResult:
                 "Y of another release": float(np.median(relative_error(mixed, truth))),
             }
         )
-    return _result(target, tuple(table), pieces, worst)
+    return _result(target, tuple(table), [piece[1:] for piece in pieces], worst)
+
+
+def pairs_of_estimates(target: Target) -> tuple[Floats, Floats, Floats]:
+    """Local, global and mixed estimates of every pair that leaves one attribute out."""
+    kept = [piece[2:] for piece in _pieces(target) if piece[0] >= 0]
+    local, global_, mixed = (np.concatenate(column) for column in zip(*kept, strict=True))
+    return local, global_, mixed
+
+
+def _pieces(target: Target) -> Iterator[tuple[int, Ints, Floats, Floats, Floats]]:
+    """For each attribute that X ignores (-1: all): the groups, and their three estimates."""
+    published, stranger = target.publish(0), target.publish(1)
+    violating = target.violating()
+    target.only(violating)  # refuses where there is none
+    for attribute in range(-1, len(target.schema.public)):
+        keys = families(target, attribute)
+        groups = violating[np.bincount(keys)[keys[violating]] > 1]
+        if groups.size:
+            yield attribute, groups, *_estimates(target, published, stranger, keys, groups)
 
 
 def families(target: Target, attribute: int) -> Ints:
@@ -98,8 +108,8 @@ def _family_sums(cube: Cube, keys: Ints, groups: Ints, top: Ints) -> tuple[Float
         keys[cube.group] * m + cube.value, weights=cube.count, minlength=families_ * m
     )
     sizes = np.bincount(keys, weights=cube.records, minlength=families_)
-    counts, sizes = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
-    return counts[keys[groups] * m + top], sizes[keys[groups]]
+    of_value = counts.astype(np.float64)[keys[groups] * m + top]
+    return of_value, sizes.astype(np.float64)[keys[groups]]
 
 
 def _reconstruct(target: Target, count: Floats | Ints, size: Floats | Ints) -> Floats:

@@ -26,7 +26,7 @@ from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.cube import Cube
 from reconpriv.schema import json_value
-from reconpriv.theory.reconstruction import reconstruct_frequency
+from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,6 +35,8 @@ SIZES = ("paper", "octave", "public")
 # A frequency told to within a tenth counts as told.
 TOLERANCE = 0.1
 _RESAMPLES = 400
+# Fewer groups than this cannot be resampled to an interval that means anything.
+_FEW = 10
 KNEW = "the published counts of each group, p, m, ε, δ, the bound and the sample size; not the key"
 
 
@@ -70,16 +72,28 @@ class Attempt:
         return Attempt(*(getattr(self, name)[rows] for name in Attempt.__dataclass_fields__))
 
 
-def attempt(target: Target, sample_size: str, number: int = 0) -> Attempt:
-    """Publish with one key and attack every group of the target."""
+def attempt(
+    target: Target, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
+) -> Attempt:
+    """Publish with one key and attack every group of the target.
+
+    ``knowing_the_rest`` gives the adversary the true frequencies of all but the most frequent
+    value: what the attack could reach with the best of priors.
+    """
     policy = replace(target.policy, sample_size=sample_size)
     published = target.publish(number, sample_size)
     known = Knowledge.of(policy, target.schema.domain_size)
     counts = dense(published)
     # Algorithm 1 does not tell |g1|; the hardened forms publish it, so it needs no guessing.
     told = None if sample_size == "paper" else published.trials.astype(np.int64)
+    shares = _true_shares(target) if knowing_the_rest else None
     found = [
-        infer(counts[g], known, None if told is None else int(told[g]))
+        infer(
+            counts[g],
+            known,
+            None if told is None else int(told[g]),
+            None if shares is None else shares[g],
+        )
         for g in range(published.groups)
     ]
     low, high = _ranges(published, known, told)
@@ -92,6 +106,17 @@ def attempt(target: Target, sample_size: str, number: int = 0) -> Attempt:
         mle=np.clip(plain_estimate(counts, policy), low, high),
         # The grid of candidates stops just short of the ends of an octave.
         located=(target.frequency >= low * 0.99) & (target.frequency <= high * 1.01),
+    )
+
+
+def _true_shares(target: Target) -> Floats:
+    """Pf + t of every value of every group."""
+    counts = dense(target.raw)
+    return observed_mean(
+        counts / counts.sum(axis=1, keepdims=True),
+        1.0,
+        retention=target.policy.retention,
+        domain_size=target.schema.domain_size,
     )
 
 
@@ -120,8 +145,11 @@ def _ranges(published: Cube, known: Knowledge, told: Ints | None) -> tuple[Float
 def gain(found: Attempt, statistic: str = "median") -> Interval:
     """How many times smaller than the MLE's the attack's error is; paired by group."""
     pairs = np.column_stack([found.mle_error, found.error])
+    chosen = median_ratio if statistic == "median" else mean_ratio
+    if len(pairs) < _FEW:
+        return Interval(chosen(pairs), 0.0, float("inf"))
     draws = uniforms(_RESAMPLES * len(pairs), "bootstrap").reshape(_RESAMPLES, len(pairs))
-    return bootstrap(pairs, median_ratio if statistic == "median" else mean_ratio, draws)
+    return bootstrap(pairs, chosen, draws)
 
 
 def attack_granularity(

@@ -89,17 +89,20 @@ class Inference:
     high: float
 
 
-def infer(counts: Ints, known: Knowledge, trials: int | None = None) -> Inference:
+def infer(
+    counts: Ints, known: Knowledge, trials: int | None = None, shares: Floats | None = None
+) -> Inference:
     """The best |g1| and f for the published counts of one group (all values of the domain).
 
-    ``trials`` is |g1| where the release tells it; otherwise it is inferred.
+    ``trials`` is |g1| where the release tells it; otherwise it is inferred. ``shares`` are for an
+    adversary who knows the perturbed shares pf + t of all other values: a limit, not an attack.
     """
     near = _plausible(counts, known, trials)
     if trials is None:
         candidates, prior = _unknown_trials(counts, known, near)
     else:
         candidates, prior = np.array([trials]), np.zeros((1, near.size))
-    fit, top = lattice_fit(counts, candidates, known.domain_size)
+    fit, top = lattice_fit(counts, candidates, known.domain_size, shares)
     joint = prior + _given_frequency(fit, top, candidates, known.share[near])
     by_frequency, by_trials = _log_sum(joint, 0), _log_sum(joint, 1)
     frequency = known.frequency[near]
@@ -131,7 +134,7 @@ def _unknown_trials(counts: Ints, known: Knowledge, near: Ints) -> tuple[Ints, F
     """
     total, size = int(counts.sum()), known.size[near]
     spread = _coin_spread(counts, known, float(np.median(np.minimum(size, total))))
-    lowest = max(1, int(np.floor(size.min() - 4 * spread)))
+    lowest = max(1, int(np.floor(min(float(size.min()), total) - 4 * spread)))
     highest = min(total, int(np.ceil(min(float(size.max()), total) + 4 * spread)))
     candidates = np.arange(min(lowest, total), highest + 1)
     if size.max() >= total and candidates[-1] != total:
@@ -150,13 +153,16 @@ def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
     return float(np.sqrt(max(coins.sum(), 0.1)))
 
 
-def lattice_fit(counts: Ints, candidates: Ints, domain_size: int) -> tuple[Floats, Ints]:
+def lattice_fit(
+    counts: Ints, candidates: Ints, domain_size: int, shares: Floats | None = None
+) -> tuple[Floats, Ints]:
     """Ln Pr[counts | n, k] for each candidate n and each k trials of the most frequent value.
 
     Returns a row a candidate; column j stands for k = top + j. The other values' trials are
     summed out: a convolution of what each value allows, restricted to the sum n - k.
     """
-    y = np.sort(counts[counts > 0])[::-1]
+    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    y = counts[order]
     total = int(y.sum())
     copies = total // candidates
     extra = total - copies * candidates
@@ -166,32 +172,35 @@ def lattice_fit(counts: Ints, candidates: Ints, domain_size: int) -> tuple[Float
     possible = (least <= most).all(axis=0) & (slack >= 0) & (most.sum(axis=0) >= candidates)
     columns = int(max(slack[possible].max(), 0)) + 1 if possible.any() else 1
     log_factorial = _log_gamma(total + 2, 1.0)
-    vague = _log_gamma(total + 2, _VAGUE)
+    prior, of_sum = _trial_prior(total + 2, domain_size, None if shares is None else shares[order])
     state, scale = np.zeros((candidates.size, columns)), np.zeros(candidates.size)
     state[:, 0] = 1.0
     for value in range(1, y.size):
-        weight = _value_weights(y[value], least[value], most[value], copies, columns,
-                                vague, log_factorial)  # fmt: skip
-        state, scale = _convolve(state, scale, weight)
+        k, choose = _ways(y[value], least[value], most[value], copies, columns, log_factorial)
+        state, scale = _convolve(state, scale, choose + prior[value % len(prior)][k])
     k, choose = _ways(y[0], least[0], most[0], copies, columns, log_factorial)
     rest = slack[:, None] - np.arange(k.shape[1])
     inside = (rest >= 0) & (rest < columns) & possible[:, None]
     with np.errstate(divide="ignore"):
         summed = np.log(np.take_along_axis(state, np.where(inside, rest, 0), axis=1))
     others = np.where(inside, candidates[:, None] - k, 0)
-    parameters = _VAGUE * (domain_size - 1)
     fit = summed + scale[:, None] + choose - _log_choose(candidates, extra, log_factorial)[:, None]
-    fit += log_factorial[others] - _log_gamma(total + 2, parameters)[others]
-    return np.where(inside, fit, -np.inf), least[0]
+    return np.where(inside, fit + of_sum[others], -np.inf), least[0]
 
 
-def _value_weights(
-    count: int, least: Ints, most: Ints, copies: Ints, columns: int,
-    vague: Floats, log_factorial: Floats,
-) -> Floats:  # fmt: skip
-    """Ln of what one value allows: Pólya's weight of k trials times the ways to spread copies."""
-    k, choose = _ways(count, least, most, copies, columns, log_factorial)
-    return np.asarray(choose + vague[k] - log_factorial[k])
+def _trial_prior(
+    count: int, domain_size: int, shares: Floats | None
+) -> tuple[list[Floats], Floats]:
+    """Ln of the weight of k trials of each value, and of the factor that goes with their sum.
+
+    Pólya's law, alike for all values; or the multinomial law where their shares are known.
+    """
+    log_factorial = _log_gamma(count, 1.0)
+    if shares is None:
+        even = _log_gamma(count, _VAGUE) - log_factorial
+        return [even], log_factorial - _log_gamma(count, _VAGUE * (domain_size - 1))
+    k = np.arange(count + 1)
+    return [k * np.log(w / (1 - shares[0])) - log_factorial for w in shares], log_factorial
 
 
 def _ways(

@@ -16,11 +16,14 @@ from reconpriv.queries.cube import Cube
 from reconpriv.schema import json_value
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Products that are whole on paper must count as whole here.
+_WHOLE = 1e-9
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 KNEW = "every public value of a person, the release, its policy; not the key"
 
@@ -65,7 +68,8 @@ def _possible(policy: Policy, sample_size: str) -> bool:
 def _measure(target: Target, exposed: Target, size: str, keys: int) -> tuple[Row, Floats]:
     """One sample size: errors over keys, the exact prediction, and the best guesses."""
     errors = np.concatenate([top_errors(exposed, exposed.publish(i, size)) for i in range(keys)])
-    predicted = predicted_share(exposed, size)
+    by_trials = predicted_share(exposed, size)
+    predicted = by_trials if size == "none" else share_with_copies(exposed, size)
     epsilon = target.policy.epsilon
     under = errors <= epsilon
     published = target.publish(0, size)
@@ -74,8 +78,11 @@ def _measure(target: Target, exposed: Target, size: str, keys: int) -> tuple[Row
     row: Row = {
         "sample size": size,
         "under ε": float(under.mean()),
-        "exact tails": float(predicted.mean()),
-        "z": score(under.astype(np.float64), np.tile(predicted, keys)),
+        "exact tails": float(by_trials.mean()),
+        "with copies": None if predicted is None else float(predicted.mean()),
+        "z": None
+        if predicted is None
+        else score(under.astype(np.float64), np.tile(predicted, keys)),
         **{f"error {q:.0%}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
         "guess right": float(right[target.violating()].mean()),
         "all groups": float(right.mean()),
@@ -101,18 +108,69 @@ def predicted_share(target: Target, sample_size: str) -> Floats:
 
     Trials in `paper` vary by coin flips around s(f); the prediction is at their mean.
     """
-    policy = replace(target.policy, sample_size=sample_size)
-    limits = np.maximum(sample_limits(target.batch, policy, target.schema.domain_size), 1.0)
-    trials = np.minimum(limits, target.batch.sizes)
     count = ObservedCount(
-        np.round(trials).astype(np.float64),
+        _trials(target, sample_size),
         target.frequency,
-        policy.retention,
+        target.policy.retention,
         target.schema.domain_size,
-        policy.epsilon,
+        target.policy.epsilon,
     )
     upper, lower = exact_tails(count)
     return np.asarray(1.0 - upper - lower)
+
+
+def _trials(target: Target, sample_size: str) -> Floats:
+    policy = replace(target.policy, sample_size=sample_size)
+    limits = np.maximum(sample_limits(target.batch, policy, target.schema.domain_size), 1.0)
+    return np.round(np.minimum(limits, target.batch.sizes)).astype(np.float64)
+
+
+def share_with_copies(target: Target, sample_size: str) -> Floats | None:
+    """The same for the counts as they are published: copies of trials are not quite even.
+
+    A value with k of the n trials is published k⌊|g|/n⌋ + H times, H hypergeometric: its share
+    of the |g| mod n trials that got one copy more. In `paper` coins also move n: no answer.
+    """
+    if sample_size == "paper":
+        return None
+    shares = [
+        _one_share(int(n), int(size), float(f), target.policy, target.schema.domain_size)
+        for n, size, f in zip(
+            _trials(target, sample_size), target.batch.sizes, target.frequency, strict=True
+        )
+    ]
+    return np.array(shares)
+
+
+def _one_share(n: int, size: int, f: float, policy: Policy, domain_size: int) -> float:
+    from scipy.stats import hypergeom  # noqa: PLC0415 - slow import
+
+    k = np.arange(n + 1)
+    copies, extra = divmod(size, n)
+    whole = ObservedCount(
+        np.array(float(size)), np.array(f), policy.retention, domain_size, policy.epsilon
+    )
+    reach = size * whole.shift
+    high = np.floor(whole.mean + reach + _WHOLE) - k * copies
+    low = np.ceil(whole.mean - reach - _WHOLE) - k * copies
+    inside = hypergeom.cdf(high, n, k, extra) - hypergeom.cdf(low - 1, n, k, extra)
+    return float(np.dot(_trial_counts(n, n * f, policy.retention, domain_size), inside))
+
+
+def _trial_counts(n: int, quota: float, retention: float, domain_size: int) -> Floats:
+    """The distribution of O* among n trials, Bin(c, r) + Bin(n - c, t), c the quota rounded."""
+    from scipy.stats import binom  # noqa: PLC0415
+
+    r = keep_probability(retention, domain_size)
+    t = replacement_probability(retention, domain_size)
+    below = int(np.floor(quota + _WHOLE))
+    share = max(quota - below, 0.0)
+    result = np.zeros(n + 1)
+    for holders, weight in ((below, 1 - share), (min(below + 1, n), share)):
+        kept = binom.pmf(np.arange(holders + 1), holders, r)
+        strayed = binom.pmf(np.arange(n - holders + 1), n - holders, t)
+        result += weight * np.convolve(kept, strayed)
+    return result
 
 
 def guesses(target: Target, published: Cube) -> tuple[NDArray[np.bool_], float]:

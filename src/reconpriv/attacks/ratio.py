@@ -46,8 +46,8 @@ def attack_ratio(
     rows = tuple(
         {
             "f": f,
-            "smallest |g|·f violated": smallest_exposed_count(
-                f, privacy=privacy, epsilon=epsilon, delta=delta
+            "smallest |g|·f violated": _or_none_at_all(
+                smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)
             ),
             "smallest |g|·f told": smallest_told_count(f, privacy, epsilon, delta),
         }
@@ -70,6 +70,11 @@ def attack_ratio(
         f" (ε, δ)-reconstruction-privacy in {violated.size:,} of {target.batch.groups:,} groups as"
         f" the paper defines it; in {exposed.size:,} of them both tails are under δ.",
     )
+
+
+def _or_none_at_all(count: float) -> float:
+    """0 where a tail is under δ however few records there are."""
+    return count if count > 1e-9 else 0.0
 
 
 def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) -> float:

@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _RESAMPLES = 200
+_KEYS = 32
 KNEW = "every release of the table, their policy; not the keys"
 
 
@@ -114,18 +115,15 @@ def independence(target: Target) -> Interval:
     Words are bound to p, the sensitive column and the domain; shared words would disclose.
     """
     p = target.policy.retention
-    errors = []
-    for retention in (p, p * 0.8):
-        policy = replace(target.policy, retention=retention, sample_size="none")
-        published = target.publish_as(policy, attack_key(0))
-        found = reconstruct_frequency(
-            count_of(published, largest_values(target.raw)),
-            published.records,
-            retention=retention,
-            domain_size=target.schema.domain_size,
-        )
-        errors.append(found - target.frequency)
-    return correlation(*errors)
+    errors: list[list[Floats]] = [[], []]
+    for number in range(_KEYS):
+        for side, retention in enumerate((p, p * 0.8)):
+            policy = replace(target.policy, retention=retention, sample_size="none")
+            other = replace(target, policy=policy)
+            found = estimates(other, target.publish_as(policy, attack_key(number)))
+            # Errors fall with the root of a group's size; so do all count alike.
+            errors[side].append((found - target.frequency) * np.sqrt(target.batch.sizes))
+    return correlation(np.concatenate(errors[0]), np.concatenate(errors[1]))
 
 
 def inserted_records(target: Target, *, tries: int = 200) -> tuple[Interval, float]:
@@ -139,7 +137,7 @@ def inserted_records(target: Target, *, tries: int = 200) -> tuple[Interval, flo
     some = target.only(np.sort(quiet[:: max(1, quiet.size // tries)][:tries]))
     grown = replace(some, batch=with_one_more(some.batch))
     shown = []
-    for number in range(5):
+    for number in range(8):
         before, after = some.publish(number, "none"), grown.publish(number, "none")
         shown.append(published_difference(before, after)[1] == first_values(some.batch))
     found = rate(np.concatenate(shown), "inserted values shown as they are")

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet
 
 from reconpriv.attacks.result import AttackResult, Row
@@ -33,7 +35,8 @@ KNEW = "the files of the release, byte by byte"
 
 _BLOCK = {
     "format_version", "created_by", "method", "sample_size", "retention", "epsilon", "delta",
-    "bound", "sensitive", "domain", "public", "records", "test_key", "group_counts",
+    "bound", "unattainable", "sensitive", "domain", "public", "records", "test_key",
+    "group_counts",
 }  # fmt: skip
 
 
@@ -143,12 +146,10 @@ def _row_order(description: Description) -> Channel:
     """Rows sorted by public values, then by the sensitive value's place in the domain."""
     records = load_records(description)
     domain = pa.array(description.schema.domain, records.column(records.num_columns - 1).type)
-    place = pa.compute.index_in(records.column(records.num_columns - 1), domain)
+    place = pc.index_in(records.column(records.num_columns - 1), domain)
     public = records.select(range(records.num_columns - 1))
     keyed = public.append_column("\0place", place)
-    order = pa.compute.sort_indices(
-        keyed, [(name, "ascending", "at_end") for name in keyed.column_names]
-    )
+    order = pc.sort_indices(keyed, [(name, "ascending", "at_end") for name in keyed.column_names])
     same = np.array_equal(order.to_numpy(), np.arange(len(order)))
     return Channel("row order", not same, "sorted by group, then value" if same else "not sorted")
 

@@ -75,7 +75,8 @@ class Target:
         """The same table with these groups alone; each is published as in the whole table."""
         if not groups.size:
             raise InputError(
-                "No group of this table violates the policy: there is nothing to attack.",
+                "No group of this table that is large enough violates the policy: there is nothing"
+                " to attack.",
                 hint="Attack a stricter policy (larger ε or δ), or a table with larger groups.",
             )
         wanted = np.isin(self.batch.group_of_cell, groups)

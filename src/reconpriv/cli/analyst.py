@@ -46,7 +46,7 @@ def query(
     release: ReleaseFolder,
     sql: Annotated[
         str | None,
-        typer.Argument(metavar="[SQL]", help="SELECT [columns,] count(*) FROM release …"),
+        typer.Argument(metavar="SQL", help="SELECT \\[columns,] count(*) FROM release …"),
     ] = None,
     batch: Annotated[
         Path | None,
@@ -75,6 +75,10 @@ def query(
             raise PolicyError("Give either an SQL query or --batch FILE.")
         if out is not None and batch is None:
             raise PolicyError("-o goes with --batch.")
+        if overwrite and out is None:
+            raise PolicyError("--overwrite goes with -o.")
+        if simultaneous and batch is not None:
+            raise PolicyError("--simultaneous goes with a GROUP BY query, not with --batch.")
         opened = _open(release)
         if batch is not None:
             _answer_batch(opened, batch, out, overwrite, estimator, confidence, json)
@@ -198,11 +202,12 @@ def workload(
 ) -> None:
     """The paper's pool of random count queries on a raw table, and a release's error on it."""
     with reported():
+        if overwrite and out is None:
+            raise PolicyError("--overwrite goes with -o.")
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory
         )
         with contextlib.closing(opened):
-            say_all("warning", opened.warnings)
             pool = opened.workload(
                 queries=queries,
                 min_selectivity=min_selectivity,

@@ -94,6 +94,10 @@ def audit(
         policy = opt.make_policy(retention, epsilon, delta, bound)
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails goes with --groups FILE.")
+        if groups is not None:
+            from reconpriv.group_file import check_groups_file
+
+            check_groups_file(groups)
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory
         )

@@ -115,8 +115,11 @@ def open_table(
     memory: str | None,
 ) -> Table:
     """The table that the shared options describe."""
+    from reconpriv.errors import PolicyError
     from reconpriv.table import read
 
+    if public is not None and not split_names(public):
+        raise PolicyError("--public is empty.", hint="Name the public columns, or leave it out.")
     return read(
         source,
         sensitive=sensitive,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -23,8 +24,23 @@ EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+EXIT_TERMINATED = 143
 
 _QUIET_SECONDS = 2.0
+
+
+_terminated = False
+
+
+def stop_on_terminate() -> None:
+    """Let SIGTERM, the usual stop of a service manager, clean up as Ctrl-C does."""
+
+    def stop(*_: object) -> None:
+        global _terminated  # noqa: PLW0603 - a signal handler has no other place to leave word
+        _terminated = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 @contextmanager
@@ -37,7 +53,7 @@ def reported() -> Iterator[None]:
         raise typer.Exit(EXIT_BAD_INPUT) from None
     except KeyboardInterrupt:
         say("interrupted", "nothing was left behind.")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise typer.Exit(EXIT_TERMINATED if _terminated else EXIT_INTERRUPTED) from None
     except BrokenPipeError:
         # The reader of our output has gone; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -82,7 +98,7 @@ def show(renderable: RenderableType) -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """JSON with its text readable, whatever the language."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 class Ticker:

@@ -39,6 +39,9 @@ def experiment(
             " Occupation (CSV or Parquet) instead of the bundled census workers.",
         ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUT where it is an earlier run.")
+    ] = False,
     json: opt.Json = False,
 ) -> None:
     """Re-run the paper's empirical study: CSV, figures, and a page of what holds."""
@@ -47,7 +50,7 @@ def experiment(
 
         wanted = STEPS if "all" in names else {n: s for n, s in STEPS.items() if n in names}
         with counting_steps(sum(wanted.values())) as step:
-            study = run_study(names, out, fast=fast, data=data, step=step)
+            study = run_study(names, out, fast=fast, data=data, overwrite=overwrite, step=step)
         if json:
             show_json(
                 {

@@ -27,8 +27,9 @@ _BATCH = 1 << 17  # cells fetched at a time
 _KEEP = 1 << 20  # cells kept in memory, so that an audit before a publication counts once
 
 _KINDS = {
-    "FLOAT": (Kind.NUMBER, "({} + 0.0)::DOUBLE"),  # + 0.0 makes -0.0 and 0.0 one value
-    "DOUBLE": (Kind.NUMBER, "({} + 0.0)"),
+    # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
+    "FLOAT": (Kind.NUMBER, "(CASE WHEN isnan({0}) THEN NULL ELSE {0} + 0.0 END)::DOUBLE"),
+    "DOUBLE": (Kind.NUMBER, "(CASE WHEN isnan({0}) THEN NULL ELSE {0} + 0.0 END)"),
     "VARCHAR": (Kind.STRING, "{}"),
     "UUID": (Kind.STRING, "{}::VARCHAR"),
     '"NULL"': (Kind.STRING, "{}::VARCHAR"),
@@ -40,6 +41,8 @@ _KINDS = {
     "TIMESTAMP_MS": (Kind.DATETIME, "{}::TIMESTAMP"),
     "TIMESTAMP_NS": (Kind.DATETIME, "{}::TIMESTAMP"),
     "TIMESTAMP WITH TIME ZONE": (Kind.DATETIME, "{}"),
+    "TIMESTAMP_NS WITH TIME ZONE": (Kind.DATETIME, "{}::TIMESTAMPTZ"),
+    "TIME_NS": (Kind.TIME, "{}::TIME"),
     "BIGINT": (Kind.INTEGER, "{}"),
     **dict.fromkeys(
         ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"),
@@ -263,6 +266,16 @@ def _watched(
 
 
 _MEANINGS = (
+    (
+        ("schema mismatch", "Schema mismatch", "mismatch in glob", "failed to cast column"),
+        "The Parquet files differ in their columns or types.",
+        "Bring them to one schema, or read them one by one.",
+    ),
+    (
+        ("Connection has been closed", "connection closed", "Connection Error"),
+        "The table has been closed.",
+        "Open it again with read().",
+    ),
     (
         ("Parquet", "magic bytes", "Footer", "TProtocolException", "Thrift"),
         "The Parquet file is truncated or is no Parquet file.",

@@ -40,7 +40,7 @@ def draw(result: Result, folder: Path, label: str) -> list[Path]:
         "error": _error,
         "dp-tables": _dp_tables,
     }
-    pyplot = _pyplot()
+    pyplot = require_matplotlib()
     written = []
     for name, figure in drawings[result.name](pyplot, result, label).items():
         for ending in ("svg", "png"):
@@ -53,7 +53,8 @@ def draw(result: Result, folder: Path, label: str) -> list[Path]:
     return written
 
 
-def _pyplot() -> Any:
+def require_matplotlib() -> Any:
+    """Matplotlib's pyplot, set up for files; or how to get it."""
     try:
         import matplotlib  # noqa: PLC0415 - an extra
     except ImportError:

@@ -51,9 +51,10 @@ def _rises(values: list[float], slack: float = 0.0) -> bool:
 
 
 def _distribution(result: Result) -> Iterator[Finding]:
+    size = result.rows[0]["records"] // 1000
     tops = {b: max(r["frequency"] for r in result.select(base=b)) for b in BASES}
     yield Finding(
-        "EDU-300K has a more skewed distribution than OCC-300K (Figure 1).",
+        f"EDU-{size}K has a more skewed distribution than OCC-{size}K (Figure 1).",
         _verdict([tops["EDU"] > tops["OCC"]]),
         "most frequent value: " + ", ".join(f"{b} {v:.1%}" for b, v in tops.items()),
         "distribution",
@@ -68,24 +69,31 @@ def _violations(result: Result) -> Iterator[Finding]:
         }
         if not all(len(values) > 1 for values in shares.values()):
             continue  # a small extract has too few records for this sweep
+        if not any(value for values in shares.values() for value in values):
+            yield Finding(
+                f"A larger {SYMBOLS[parameter]} leads to more violating micro groups.",
+                "cannot be judged",
+                "no group violates the policy anywhere in this sweep",
+                "violations",
+            )
+            continue
         yield Finding(
             f"A larger {SYMBOLS[parameter]} leads to more violating micro groups (Figures 2, 4).",
             _verdict([_rises(values) and values[-1] > values[0] for values in shares.values()]),
             "; ".join(f"{b} " + ", ".join(f"{v:.2f} %" for v in vs) for b, vs in shares.items()),
             "violations",
         )
-    records = {
-        b: next(
-            r["percent_records"]
-            for r in result.select(base=b, parameter="retention", value=DEFAULT.retention)
-        )
-        for b in BASES
+    at_default = {
+        b: result.select(base=b, parameter="retention", value=DEFAULT.retention)[0] for b in BASES
     }
     yield Finding(
         "A nontrivial share of groups violates the policy although ρ1-ρ2 privacy is ensured.",
-        _verdict([share > 5 for share in records.values()]),
-        "records in violating groups at the defaults: "
-        + ", ".join(f"{b} {v:.1f} %" for b, v in records.items()),
+        _verdict([row["percent_groups"] > 1 for row in at_default.values()]),
+        "groups (and records in them) at the defaults: "
+        + ", ".join(
+            f"{b} {row['percent_groups']:.1f} % ({row['percent_records']:.0f} %)"
+            for b, row in at_default.items()
+        ),
         "violations",
     )
     small = {

@@ -9,6 +9,8 @@ from reconpriv._version import __version__
 from reconpriv.experiments.findings import Finding
 from reconpriv.experiments.results import Result, Row
 
+PAGE_TITLE = "The paper's empirical study, re-run"
+
 _TITLES = {
     "distribution": "Figure 1: distributions",
     "violations": "Figures 2 and 4: violating micro groups",
@@ -50,7 +52,7 @@ def _figures(folder: Path, name: str) -> list[Path]:
 def _markdown(
     folder: Path, results: dict[str, Result], findings: list[Finding], facts: list[str]
 ) -> str:
-    lines = ["# The paper's empirical study, re-run", ""]
+    lines = [f"# {PAGE_TITLE}", ""]
     lines += [f"- {fact}" for fact in facts]
     lines += ["", "## What holds", "", "| the paper says | verdict | what we measured |"]
     lines += ["|---|---|---|"]
@@ -108,7 +110,7 @@ def _dp_markdown(result: Result, base: str) -> list[str]:
 def _html(
     folder: Path, results: dict[str, Result], findings: list[Finding], facts: list[str]
 ) -> str:
-    parts = ["<h1>The paper's empirical study, re-run</h1>", "<ul>"]
+    parts = [f"<h1>{PAGE_TITLE}</h1>", "<ul>"]
     parts += [f"<li>{escape(fact)}</li>" for fact in facts]
     parts += ["</ul><h2>What holds</h2><table><thead><tr><th>the paper says</th><th>verdict</th>"]
     parts += ["<th>what we measured</th></tr></thead><tbody>"]

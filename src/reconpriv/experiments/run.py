@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconpriv._version import __version__
-from reconpriv.errors import InputError, OutputError
+from reconpriv.errors import InputError
 from reconpriv.experiments.data import Population, census_population, own_population
 from reconpriv.experiments.distribution import run_distribution
-from reconpriv.experiments.dp_tables import run_dp_tables
+from reconpriv.experiments.dp_tables import require_opendp, run_dp_tables
 from reconpriv.experiments.error import run_error
-from reconpriv.experiments.figures import draw
+from reconpriv.experiments.figures import draw, require_matplotlib
 from reconpriv.experiments.findings import Finding, judge
-from reconpriv.experiments.page import write_pages
+from reconpriv.experiments.page import PAGE_TITLE, write_pages
 from reconpriv.experiments.results import Result, Step
-from reconpriv.experiments.setting import FAST, FULL, Effort
+from reconpriv.experiments.setting import DEFAULT, FAST, FULL, Effort
 from reconpriv.experiments.violations import run_violations
+from reconpriv.folder import check_target, new_folder
 
 NAMES = ("distribution", "violations", "error", "dp-tables")
 
@@ -43,15 +44,19 @@ def run_study(
     *,
     fast: bool = False,
     data: Path | None = None,
+    overwrite: bool = False,
     step: Step = lambda _: None,
 ) -> Study:
-    """Run the named experiments (or ``all``) and write CSV, figures and pages."""
+    """Run the named experiments (or ``all``) and write CSV, figures and pages.
+
+    The folder appears when it is whole.
+    """
     wanted = _wanted(names)
     effort = FAST if fast else FULL
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror}.") from None
+    check_target(folder, overwrite=overwrite, replaceable=is_study)
+    require_matplotlib()
+    if "dp-tables" in wanted:
+        require_opendp()
     begun = time.monotonic()
     population = own_population(data) if data is not None else census_population()
     runners: dict[str, Callable[[Population, Effort, Step], Result]] = {
@@ -61,15 +66,22 @@ def run_study(
         "dp-tables": run_dp_tables,
     }
     results: dict[str, Result] = {}
-    files: list[Path] = []
-    for name in wanted:
-        results[name] = runners[name](population, effort, step)
-        files.append(results[name].write(folder))
-        files += draw(results[name], folder, population.label.split(",")[0])
-    findings = judge(results)
-    seconds = time.monotonic() - begun
-    files += write_pages(folder, results, findings, _facts(population, effort))
-    return Study(folder, results, findings, files, seconds)
+    with new_folder(folder, overwrite=overwrite, replaceable=is_study) as work:
+        files: list[Path] = []
+        for name in wanted:
+            results[name] = runners[name](population, effort, step)
+            files.append(results[name].write(work))
+            files += draw(results[name], work, population.label.split(",")[0])
+        findings = judge(results)
+        seconds = time.monotonic() - begun
+        files += write_pages(work, results, findings, _facts(population, effort, wanted))
+    return Study(folder, results, findings, [folder / path.name for path in files], seconds)
+
+
+def is_study(folder: Path) -> bool:
+    """Whether a folder was written by a run of the study."""
+    page = folder / "index.html"
+    return page.is_file() and PAGE_TITLE in page.read_text(encoding="utf-8", errors="replace")
 
 
 def _wanted(names: Sequence[str]) -> list[str]:
@@ -82,12 +94,14 @@ def _wanted(names: Sequence[str]) -> list[str]:
     return list(NAMES) if "all" in names else [name for name in NAMES if name in names]
 
 
-def _facts(population: Population, effort: Effort) -> list[str]:
+def _facts(population: Population, effort: Effort, names: list[str]) -> list[str]:
+    size = min(DEFAULT.records, population.largest)
+    command = "all" if list(NAMES) == names else " ".join(names)
     return [
         f"Data: {population.label}; samples of up to {population.largest:,} records.",
         f"Effort: {effort.keys} keys, {effort.queries:,} queries, {effort.trials:,} noisy draws"
         + (" (a fast run: the shape, not the last digit)." if effort.fast else "."),
-        "Defaults: p = 0.5, ε = 0.5, δ = 0.3, |D| = 300K, simplified Chernoff bound. Groups in"
+        f"Defaults: p = 0.5, ε = 0.5, δ = 0.3, |D| = {size:,}, simplified Chernoff bound. Groups in"
         " which not even one trial is private keep one.",
-        f"Made with reconpriv {__version__}: `reconpriv experiment all`.",
+        f"Made with reconpriv {__version__}: `reconpriv experiment {command}`.",
     ]

@@ -20,6 +20,7 @@ ESTIMATORS = ("mle", "constrained")
 # A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
 _ROUNDING = 1.0 / 6.0
 
+SINGLE = "rests on a single micro group"
 MICRO = (
     "rests on a single micro group, where the release is made to be uninformative: the interval"
     " says how little it tells"
@@ -126,7 +127,7 @@ def quantile(confidence: float, intervals: int = 1) -> float:
     """The normal quantile of a two-sided interval; Bonferroni's where several must hold."""
     from scipy.special import ndtri  # noqa: PLC0415 - slow import
 
-    return float(ndtri(1.0 - (1.0 - check_confidence(confidence)) / (2.0 * intervals)))
+    return float(-ndtri((1.0 - check_confidence(confidence)) / (2.0 * intervals)))
 
 
 def runs(chosen: list[int] | tuple[int, ...], domain_size: int) -> int:
@@ -238,7 +239,7 @@ def estimated(
     elif not 0 <= count <= records:
         remarks.append(OUTSIDE.format(records=records))
     if groups == 1:
-        remarks.append(MICRO)
+        remarks.append(SINGLE if design.sample_size == "none" else MICRO)
     if design.sample_size == "paper":
         remarks.append(APPROXIMATE)
     empty = records == 0

@@ -63,6 +63,11 @@ def make_workload(
         raise InputError("A workload needs at least one public attribute.")
     pool = _Pool(cube, min(max_attributes, len(cube.codes)), seed)
     least = min_selectivity * int(cube.records.sum())
+    if pool.largest_answer() < least:
+        raise InputError(
+            f"No query on this table reaches a selectivity of {min_selectivity:g}.",
+            hint="Ask for a lower one.",
+        )
     found: list[tuple[tuple[int, ...], tuple[int, ...], int, int]] = []
     for number in range(_ROUNDS):
         for attributes, codes, value, answer in pool.candidates(number):
@@ -86,6 +91,10 @@ class _Pool:
         digest = hashlib.blake2b(f"workload {seed}".encode(), digest_size=32).digest()
         self._randomness = Randomness(Key(digest))
         self._tables: dict[tuple[int, ...], tuple[Ints, Ints]] = {}
+
+    def largest_answer(self) -> int:
+        """The largest answer that a query with one public attribute can have."""
+        return max(int(self._count((i,))[1].max()) for i in range(len(self._cube.codes)))
 
     def candidates(self, number: int) -> list[tuple[tuple[int, ...], tuple[int, ...], int, int]]:
         """One round of candidates."""

@@ -68,8 +68,17 @@ def amplification(rho1: float, rho2: float) -> float:
 
 def retention_for_privacy(rho1: float, rho2: float, domain_size: int) -> float:
     """The largest p with ρ1-ρ2 privacy: (γ-1)/(m-1+γ) (section 6.2)."""
-    gamma = amplification(rho1, rho2)
-    return (gamma - 1) / (check_domain_size(domain_size) - 1 + gamma)
+    m = check_domain_size(domain_size)
+    prior = rho1 * (1 - rho2)
+    gamma = amplification(rho1, rho2) if prior > 0 else math.inf
+    retention = (gamma - 1) / (m - 1 + gamma) if math.isfinite(gamma) else 1.0
+    if not 0 < retention < 1:
+        raise PolicyError(
+            f"ρ1 = {rho1:g} and ρ2 = {rho2:g} are too far apart, or too near: p would be"
+            f" {retention:g}.",
+            hint="Any p below 1 gives this privacy, or none does; choose ρ1 and ρ2 anew.",
+        )
+    return retention
 
 
 def posterior_limit(retention: float, domain_size: int, rho1: float) -> float:

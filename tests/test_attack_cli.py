@@ -1,0 +1,116 @@
+"""`reconpriv attack`: text, JSON, releases, and clear errors."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+import reconpriv as rp
+from reconpriv.attacks import ATTACKS, ON_RELEASE, Effort, attack, attack_release
+from reconpriv.policy import Policy
+
+
+@pytest.fixture(scope="module")
+def file(small, tmp_path_factory):
+    path = tmp_path_factory.mktemp("attack") / "small.parquet"
+    pq.write_table(small, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def releases(file, key, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("attacked")
+    made = {}
+    with rp.read(file, sensitive="Education") as table:
+        for size in ("paper", "octave", "none"):
+            policy = Policy(0.5, 0.5, 0.3, sample_size=size)
+            made[size] = table.publish(policy, folder / size, key=key).path
+    return made
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_every_attack_runs_on_a_table(cli, file, name):
+    done = cli("attack", name, file, "-s", "Education", "--sample-size", "paper", "--json")
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert result["attack"] == name
+    assert result["verdict"].endswith(".")
+    assert set(result["success"]) == {"what", "successes", "trials", "share", "interval"}
+    assert result["control"] is not None
+
+
+def test_text_has_the_verdict_first_and_says_what_is_internal(cli, file):
+    done = cli("attack", "micro", file, "-s", "Education")
+    assert done.code == 0
+    assert done.out.startswith("Perturbation alone tells f")
+    assert "internal: not for release" in done.out
+
+
+@pytest.mark.parametrize("name", ON_RELEASE)
+@pytest.mark.parametrize("size", ["paper", "octave"])
+def test_a_release_can_be_attacked_without_its_table(cli, releases, name, size):
+    done = cli("attack", name, releases[size], "--json")
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert result["baseline"] is None
+    assert result["worst_groups_internal"] == []
+    assert (result["success"] is None) == (name != "side-channels")
+
+
+def test_guesses_from_a_paper_release_are_near_the_truth(releases, file):
+    """The adversary's own output, held against the table that the adversary lacks."""
+    result = attack_release("granularity", releases["paper"], show=3)
+    raw = pq.read_table(file).to_pandas()
+    for row in result.table:
+        same = raw
+        for name, value in row["group"].items():
+            same = same[same[name] == value]
+        truth = same["Education"].value_counts(normalize=True).iloc[0]
+        assert abs(row["inferred f"] - truth) / truth < 0.25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense", "FILE", "-s", "Education"], "no attack called"),
+        (["micro", "FILE"], "needs its sensitive column"),
+        (["repeat", "RELEASE"], "needs the table itself"),
+        (["granularity", "NONE"], "not sampled"),
+        (["micro", "FILE", "-s", "Nothing"], "Nothing"),
+        (["micro", "FILE", "-s", "Education", "--sample-size", "large"], "sample size"),
+        (["micro", "FILE", "-s", "Education", "--bound", "exact"], "rounds the largest frequency"),
+        (["ratio", "FILE", "-s", "Education", "--privacy", "0"], "λ"),
+        (["micro", "FILE", "-s", "Education", "--keys", "0"], "keys"),
+        (["repeat", "FILE", "-s", "Education", "--releases", "1"], "at least 4"),
+        (["micro", "FILE", "-s", "Education", "-e", "0.01", "-d", "0.01"], "nothing to attack"),
+    ],
+)
+def test_errors_are_one_sentence_and_exit_2(cli, file, releases, arguments, words):
+    places = {"FILE": file, "RELEASE": releases["octave"], "NONE": releases["none"]}
+    done = cli("attack", *(places.get(a, a) for a in arguments))
+    assert done.code == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_exact_bound_can_be_attacked_where_it_can_be_published(cli, file):
+    done = cli("attack", "micro", file, "-s", "Education", "-d", "0.1", "--bound", "exact",
+               "--sample-size", "paper", "--json")  # fmt: skip
+    assert done.code == 0, done.err
+    sizes = [row["sample size"] for row in json.loads(done.out)["table"]]
+    assert sizes == ["none", "paper"]
+
+
+def test_the_library_gives_the_same_as_the_command(cli, file):
+    with rp.read(file, sensitive="Education") as table:
+        result = attack("micro", table, Policy(0.5, 0.5, 0.3), Effort(keys=2))
+    done = cli("attack", "micro", file, "-s", "Education", "--keys", "2", "--json")
+    assert json.loads(done.out)["table"] == json.loads(json.dumps(result.as_dict()))["table"]
+
+
+def test_help_has_an_example(cli):
+    done = cli("attack", "--help")
+    assert done.code == 0
+    assert "reconpriv attack granularity" in " ".join(done.out.split())

@@ -1,0 +1,200 @@
+"""The granularity attack: succeeds on `paper`, and finds nothing more on `octave` and `public`."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+import reconpriv as rp
+from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, gain
+from reconpriv.attacks.lattice import Knowledge, infer, lattice_fit
+from reconpriv.attacks.target import Target, dense
+from reconpriv.cells import CellBatch, Encoded
+from reconpriv.experiments.data import census_population
+from reconpriv.policy import Policy
+from reconpriv.publish import round_up_to_octave
+from reconpriv.schema import Column, Kind, Schema
+
+POLICY = Policy(0.5, 0.5, 0.3, sample_size="paper")
+
+
+@pytest.fixture(scope="module")
+def edu() -> Target:
+    """EDU-300K of the study: its violating groups of at least 200 records."""
+    with census_population(300_000).sample("EDU", 300_000) as table:
+        target = Target.of(table, POLICY)
+    return target.only(target.violating(200))
+
+
+@pytest.fixture(scope="module")
+def occ() -> Target:
+    """OCC-300K: every fourth of its violating groups of at least 200 records."""
+    with census_population(300_000).sample("OCC", 300_000) as table:
+        target = Target.of(table, POLICY)
+    return target.only(target.violating(200)[::4])
+
+
+@pytest.fixture(scope="module")
+def on(edu: Target, occ: Target):
+    targets = {"EDU": edu, "OCC": occ}
+
+    @cache
+    def made(base: str, size: str) -> Attempt:
+        return attempt(targets[base], size)
+
+    return made
+
+
+@pytest.mark.parametrize("base", ["EDU", "OCC"])
+def test_on_paper_f_is_told_at_least_three_times_better_than_by_the_mle(on, base):
+    found = on(base, "paper")
+    assert np.median(found.error) <= 0.06
+    assert gain(found).low > 3
+
+
+def test_on_paper_the_number_of_trials_is_recovered(on):
+    found = on("EDU", "paper")
+    assert found.exact.mean() >= 0.70
+    assert found.exact[found.records >= 500].mean() >= 0.90
+
+
+def test_on_paper_recovery_depends_on_the_copies_of_a_trial(on):
+    """Below three copies of each trial the counts fit many |g1|; from six on hardly another."""
+    found = on("OCC", "paper")
+    copies = found.records / found.trials
+    assert found.exact[copies >= 6].mean() >= 0.9
+    assert found.exact[copies < 2].mean() <= 0.3
+
+
+def test_knowing_all_other_frequencies_would_help_the_recovery_little(on, occ):
+    """So what is missing on OCC is missing in the counts, not in the attack."""
+    best = attempt(occ, "paper", knowing_the_rest=True)
+    assert best.exact.mean() < on("OCC", "paper").exact.mean() + 0.15
+
+
+@pytest.mark.parametrize("base", ["EDU", "OCC"])
+@pytest.mark.parametrize("size", ["public", "octave"])
+def test_on_hardened_sizes_the_attack_is_no_better_than_the_mle(on, base, size):
+    assert gain(on(base, size)).contains(1.0)
+
+
+@pytest.mark.parametrize("base", ["EDU", "OCC"])
+def test_on_octave_f_is_located_in_its_octave_and_stays_there(on, base):
+    found = on(base, "octave")
+    assert found.located.all()
+    same = round_up_to_octave(found.frequency * 0.999) == round_up_to_octave(found.truth * 0.999)
+    assert same.mean() > 0.97  # but for f at the border, where the grid is a little off
+
+
+def test_on_public_f_is_anywhere(on):
+    found = on("EDU", "public")
+    assert len(set(found.trials.tolist())) == 1
+    assert found.located.all()
+
+
+def test_the_attack_must_fail_for_another_group(on):
+    """The control: an estimate held against another group's truth tells little."""
+    found = on("EDU", "paper")
+    elsewhere = np.abs(np.roll(found.frequency, 1) - found.truth) / found.truth
+    assert np.median(elsewhere) > 5 * np.median(found.error)
+
+
+def test_the_attack_must_fail_where_the_policy_is_another():
+    """Believing a wrong δ, the adversary inverts the wrong s(f)."""
+    target = one_group([300, 60, 60, 60, 60, 60], 600)
+    counts = dense(target.publish(0, "paper"))[0]
+    right = infer(counts, Knowledge.of(POLICY, 6))
+    wrong = infer(counts, Knowledge.of(Policy(0.5, 0.5, 0.6, sample_size="paper"), 6))
+    assert abs(right.frequency - 0.5) < 0.05
+    assert abs(wrong.frequency - 0.5) > abs(right.frequency - 0.5)
+
+
+def test_a_shuffled_sensitive_column_leaves_no_more_than_the_whole_table_tells(census_tables):
+    """Shuffled, every group looks like the table: the attack finds that, and nothing of it."""
+    target = Target.of(census_tables("Education"), POLICY)
+    large = target.violating(120)
+    shuffled = target.shuffled()
+    here = np.intersect1d(shuffled.violating(), large)
+    found = attempt(shuffled.only(here), "paper")
+    true = target.frequency[here]
+    assert np.median(np.abs(found.frequency - true) / true) > 0.15
+    assert np.median(np.abs(found.frequency - target.overall.max())) < 0.1
+
+
+def one_group(counts: list[int], size: int) -> Target:
+    import pyarrow as pa
+
+    assert sum(counts) == size
+    m = len(counts)
+    schema = Schema((Column("a", Kind.STRING),), Column("s", Kind.STRING),
+                    tuple(f"v{i}" for i in range(m)), size)  # fmt: skip
+    batch = CellBatch(
+        (Encoded(np.zeros(1, np.int32), pa.array(["x"])),), np.zeros(1, np.int64),
+        np.arange(m), np.array(counts),
+    )  # fmt: skip
+    return Target(schema, POLICY, batch)
+
+
+def test_the_lattice_likelihood_equals_brute_force():
+    """Sum over all trial counts of Pólya's law times the ways to hand out the copies."""
+    from math import comb, lgamma
+
+    from reconpriv.attacks.lattice import _VAGUE
+
+    counts, m = np.array([7, 4, 3, 0]), 4
+    total = int(counts.sum())
+    for n in range(1, total + 1):
+        q, extra = divmod(total, n)
+        fit, top = lattice_fit(counts, np.array([n]), m)
+        brute: dict[int, float] = {}
+        for k in product(*(range(c + 1) for c in counts)):
+            e = [y - q * i for y, i in zip(counts, k, strict=True)]
+            if sum(k) != n or any(not 0 <= j <= i for j, i in zip(e, k, strict=True)):
+                continue
+            ways = np.prod([comb(i, j) for i, j in zip(k, e, strict=True)]) / comb(n, extra)
+            rest, a = n - k[0], _VAGUE * (m - 1)
+            polya = lgamma(rest + 1) + lgamma(a) - lgamma(rest + a) + sum(
+                lgamma(i + _VAGUE) - lgamma(i + 1) - lgamma(_VAGUE) for i in k[1:]
+            )  # fmt: skip
+            brute[k[0]] = brute.get(k[0], 0.0) + float(ways * np.exp(polya))
+        got = {int(top[0]) + j: float(np.exp(v)) for j, v in enumerate(fit[0]) if v > -np.inf}
+        assert got == pytest.approx(brute), n
+
+
+def test_a_group_that_is_not_sampled_is_taken_for_one(census_tables):
+    """Counts of single trials: mostly |g1| = |g|, and never an estimate outside [1/m, 1]."""
+    target = Target.of(census_tables("Education"), POLICY)
+    quiet = np.setdiff1d(np.flatnonzero(target.batch.sizes >= 60), target.violating())[:40]
+    some = target.only(quiet)
+    known = Knowledge.of(POLICY, target.schema.domain_size)
+    counts = dense(some.publish(0, "paper"))
+    found = [infer(row, known) for row in counts]
+    whole = np.array([one.trials == row.sum() for one, row in zip(found, counts, strict=True)])
+    assert whole.mean() > 0.5
+    assert all(1 / target.schema.domain_size <= one.low <= one.high <= 1 for one in found)
+
+
+def test_an_exact_bound_has_no_sizes_to_invert():
+    with pytest.raises(rp.ReconprivError, match="no function of"):
+        Knowledge.of(Policy(0.5, 0.5, 0.1, bound="exact", sample_size="paper"), 5)
+
+
+def test_the_result_of_the_whole_attack(census_tables):
+    target = Target.of(census_tables("Education"), POLICY)
+    result = attack_granularity(target, least=120)
+    assert result.success is not None and result.baseline is not None
+    assert result.control is not None
+    assert result.success.share > result.baseline.share
+    assert result.success.share > result.control.share
+    assert result.success.share > result.figures["MLE within 10 %"].share
+    assert {row["sample size"] for row in result.table} == {"paper", "octave", "public"}
+    assert "do not release" in result.verdict
+
+
+def test_without_sampling_there_is_nothing_to_read(census_tables):
+    target = Target.of(census_tables("Education"), Policy(0.5, 0.5, 0.3, sample_size="none"))
+    with pytest.raises(rp.ReconprivError, match="nothing is scaled"):
+        attack_granularity(target)
