@@ -25,7 +25,7 @@ BASES = ("EDU", "OCC")
 
 @pytest.fixture(scope="module")
 def fast(tmp_path_factory):
-    return run_study(["all"], tmp_path_factory.mktemp("study"), fast=True)
+    return run_study(["all"], tmp_path_factory.mktemp("study") / "out", fast=True)
 
 
 @pytest.fixture(scope="module", params=["committed", "fast"])

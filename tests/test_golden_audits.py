@@ -286,7 +286,10 @@ def group_file(census: pa.Table, cli: Callable, tmp_path_factory: pytest.TempPat
     return folder / "groups.parquet"
 
 
-FACTS = ["size", "largest_frequency", "largest_private_size", "private", "upper_tail", "lower_tail"]
+FACTS = [
+    "size", "largest_frequency", "largest_private_size", "private", "bound_above", "bound_below",
+    "upper_tail", "lower_tail",
+]  # fmt: skip
 FOUR = ["Gender", "Race", "Workclass", "Marital"]
 
 
@@ -338,7 +341,7 @@ def test_group_file_without_exact_tails_has_none(
     pq.write_table(small, tmp_path / "t.parquet")
     cli("audit", tmp_path / "t.parquet", "-s", "Education", "--groups", tmp_path / "g.parquet")
     names = pq.read_table(tmp_path / "g.parquet").column_names
-    assert names == ["Gender", "Race", "Workclass", *FACTS[:4]]
+    assert names == ["Gender", "Race", "Workclass", *FACTS[:6]]
 
 
 @pytest.mark.parametrize("taken", [["size"], ["size", "reconpriv_size"], ["private", "upper_tail"]])

@@ -129,7 +129,7 @@ def test_the_block_holds_the_policy_and_the_domain(
 
 ALLOWED = {
     "format_version", "created_by", "method", "sample_size", "retention", "epsilon", "delta",
-    "bound", "sensitive", "domain", "public", "records", "test_key", "group_counts",
+    "bound", "unattainable", "sensitive", "domain", "public", "records", "test_key", "group_counts",
 }  # fmt: skip
 
 

@@ -401,7 +401,7 @@ def test_info_tells_what_is_exact_what_is_estimated_and_what_p_means(cli, sample
     text = told(cli, sample_size)
     assert f"{people_release(sample_size).records:,} records" in text
     assert "Exact age, Sex, region." in text
-    assert "Estimated job. With probability p = 0.5 a value is the true one" in text
+    assert "Estimated job. With probability p = 0.5 a trial keeps its true value" in text
     assert "drawn anew from all 5 values (baker, clerk, nurse, pilot, (missing))" in text
     assert "plain counts are biased" in text
     assert "not in a population" in text
@@ -432,8 +432,8 @@ def test_info_calls_public_counts_exact_only_where_they_are(cli, sample_size):
 
 
 def test_info_without_sampling_does_not_promise_reconstruction_privacy(cli):
-    assert "made to be unreliable" not in told(cli, "none")
-    assert "made to be unreliable" in told(cli, "octave")
+    assert "reconstruction-privacy" not in told(cli, "none")
+    assert "reconstruction-privacy" in told(cli, "octave")
 
 
 def test_info_as_json_is_what_a_program_needs(cli):

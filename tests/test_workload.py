@@ -163,9 +163,9 @@ def test_bad_arguments_are_refused(people_table, options, sentence):
 
 
 def test_a_table_without_such_queries_says_so_and_what_to_change(people_table, monkeypatch):
-    monkeypatch.setattr(module, "_ROUNDS", 2)
-    with pytest.raises(InputError, match=r"Only 0 of 32,768 .* selectivity of 0\.9.*lower"):
-        people_table.workload(min_selectivity=0.9)
+    monkeypatch.setattr(module, "_ROUNDS", 1)
+    with pytest.raises(InputError, match=r"Only [\d,]+ of 16,384 .* selectivity of 0\.05.*lower"):
+        people_table.workload(queries=16_000, min_selectivity=0.05)
 
 
 def test_a_table_without_public_attributes_has_no_pool():

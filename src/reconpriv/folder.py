@@ -23,6 +23,9 @@ def is_release(folder: Path) -> bool:
     return isinstance(manifest, dict) and isinstance(manifest.get("reconpriv"), dict)
 
 
+_NOT_OURS = {True: "not a release", False: "not an earlier run of the study"}
+
+
 @contextmanager
 def new_folder(
     target: Path, *, overwrite: bool, replaceable: Callable[[Path], bool] = is_release
@@ -66,8 +69,9 @@ def check_target(
         raise OutputError(f"{target} exists already.", hint="Use --overwrite to replace it.")
     empty = target.is_dir() and not any(target.iterdir())
     if target.is_symlink() or not (empty or replaceable(target)):
+        what = _NOT_OURS[replaceable is is_release]
         raise OutputError(
-            f"{target} exists and was not made by this command; it will not be replaced.",
+            f"{target} exists and is {what}; it will not be replaced.",
             hint="Choose another name, or remove it yourself.",
         )
 

@@ -136,9 +136,7 @@ class Release:
     ) -> list[Estimate]:
         """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
         if isinstance(queries, str | dict):
-            raise InputError(
-                "count_many takes a list; use count or sql for a single query."
-            )
+            raise InputError("count_many takes a list; use count or sql for a single query.")
         return self.answer_many(
             [self.select(query) for query in queries], estimator=estimator, confidence=confidence
         )

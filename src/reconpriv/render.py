@@ -368,7 +368,7 @@ def _rows_table(title: str, rows: tuple[dict[str, Any], ...]) -> RichTable:
 
 
 def _figure(value: Any) -> str:
-    """A figure for reading: four digits, thousands set apart, a group by its values."""
+    """A figure for reading: three digits, thousands set apart, a group by its values."""
     if isinstance(value, dict):
         return ", ".join("-" if v is None else str(v) for v in value.values())
     if value is None:
@@ -377,4 +377,4 @@ def _figure(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

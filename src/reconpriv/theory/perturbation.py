@@ -63,14 +63,14 @@ def amplification(rho1: float, rho2: float) -> float:
             f"ρ1-ρ2 privacy needs 0 < ρ1 < ρ2 < 1; got ρ1 = {rho1:g}, ρ2 = {rho2:g}.",
             hint="ρ1 is the belief before, ρ2 the largest belief allowed after.",
         )
-    return rho2 * (1 - rho1) / (rho1 * (1 - rho2))
+    before = rho1 * (1 - rho2)
+    return rho2 * (1 - rho1) / before if before > 0 else math.inf
 
 
 def retention_for_privacy(rho1: float, rho2: float, domain_size: int) -> float:
     """The largest p with ρ1-ρ2 privacy: (γ-1)/(m-1+γ) (section 6.2)."""
     m = check_domain_size(domain_size)
-    prior = rho1 * (1 - rho2)
-    gamma = amplification(rho1, rho2) if prior > 0 else math.inf
+    gamma = amplification(rho1, rho2)
     retention = (gamma - 1) / (m - 1 + gamma) if math.isfinite(gamma) else 1.0
     if not 0 < retention < 1:
         raise PolicyError(
