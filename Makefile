@@ -32,6 +32,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.core
 	$(BIN)/python benchmarks/bench_core.py
+	$(BIN)/python benchmarks/bench_core.py --spread
 	$(BIN)/python benchmarks/bench_queries.py
 
 clean:

@@ -17,17 +17,18 @@ CACHE = Path(os.environ.get("RECONPRIV_BENCH_DIR", Path(__file__).parent / ".cac
 COLUMNS = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
 
 
-def census_rows(rows: int) -> Path:
+def census_rows(rows: int, *, spread: bool = False) -> Path:
     """So many records drawn with replacement from the census table, all seven columns as text.
 
-    Age is moved by up to two years, so that the number of groups grows with the rows.
+    With ``spread`` Age is moved by up to two years, which makes twice as many cells.
     """
     import duckdb
 
     from reconpriv import dataset_path
 
     CACHE.mkdir(parents=True, exist_ok=True)
-    path = CACHE / f"census-{rows}.parquet"
+    path = CACHE / f"census-{rows}{'-spread' if spread else ''}.parquet"
+    age = "Age + (hash(i * 7 + 1) % 5)::INT - 2" if spread else "Age"
     if path.exists():
         return path
     connection = duckdb.connect()
@@ -38,7 +39,7 @@ def census_rows(rows: int) -> Path:
     people = connection.execute("SELECT count(*) FROM w").fetchall()[0][0]
     connection.execute(
         f"""COPY (
-            SELECT (Age + (hash(i * 7 + 1) % 5)::INT - 2)::VARCHAR AS Age, Gender, Education,
+            SELECT ({age})::VARCHAR AS Age, Gender, Education,
                    Marital, Race, Workclass, Occupation::VARCHAR AS Occupation
             FROM (SELECT range AS i, (hash(range) % {people})::BIGINT AS id FROM range({rows}))
             JOIN w USING (id)
