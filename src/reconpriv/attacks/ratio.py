@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
 from reconpriv.attacks.target import Target, largest_values
-from reconpriv.errors import InputError
+from reconpriv.laplace import noisy_answers
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 Floats = NDArray[np.float64]
@@ -105,21 +105,6 @@ def _simulated(target: Target, group: int, privacy: float, draws: int) -> Floats
     size, f = int(target.batch.sizes[group]), float(target.frequency[group])
     ratios = noisy_answers(size * f, privacy, draws) / noisy_answers(size, privacy, draws)
     return relative_error(ratios, np.full(draws, f))
-
-
-def noisy_answers(count: float, privacy: float, draws: int) -> Floats:
-    """A count answered again and again by OpenDP's Laplace mechanism with b = 1/λ."""
-    try:
-        import opendp.prelude as dp  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError(
-            "The ratio attack draws its noise with the package opendp.",
-            hint="Install it: pip install 'reconpriv[attacks]'.",
-        ) from None
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=1.0 / privacy)
-    return np.asarray(mechanism([float(count)] * draws))
 
 
 def _rates(target: Target, errors: Floats, privacy: float, draws: int) -> tuple[Rate, Rate]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.errors import InputError
 from reconpriv.experiments.data import BASES, Population
 from reconpriv.experiments.results import Result, Row, Step
 from reconpriv.experiments.setting import SIZES, Effort
+from reconpriv.laplace import noisy_answers
 from reconpriv.publish import largest_frequency
 from reconpriv.theory.ratio import ratio_tails
 
@@ -125,12 +124,8 @@ def simulate_ratios(
     size: int, frequency: float, privacy: float, trials: int
 ) -> NDArray[np.float64]:
     """F' = o'_2 / o'_1 from OpenDP's Laplace mechanism with b = 1/λ."""
-    dp = require_opendp()
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=1.0 / privacy)
-    whole = np.asarray(mechanism([float(size)] * trials))
-    part = np.asarray(mechanism([size * frequency] * trials))
+    whole = noisy_answers(size, privacy, trials)
+    part = noisy_answers(size * frequency, privacy, trials)
     return np.asarray(part / whole)
 
 
@@ -152,15 +147,3 @@ def printed_scores(privacy_factor: float = 1.0) -> NDArray[np.float64]:
                     spread = math.sqrt(PRINTED_TRIALS * p * (1 - p))
                     scores.append((count - PRINTED_TRIALS * p) / spread)
     return np.array(scores)
-
-
-def require_opendp() -> Any:
-    """The package opendp, or how to get it."""
-    try:
-        import opendp.prelude as dp  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError(
-            "The tables on differential privacy need the package opendp.",
-            hint="Install it: pip install 'reconpriv[experiments]'.",
-        ) from None
-    return dp

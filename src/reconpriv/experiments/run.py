@@ -11,7 +11,7 @@ from reconpriv._version import __version__
 from reconpriv.errors import InputError
 from reconpriv.experiments.data import Population, census_population, own_population
 from reconpriv.experiments.distribution import run_distribution
-from reconpriv.experiments.dp_tables import require_opendp, run_dp_tables
+from reconpriv.experiments.dp_tables import run_dp_tables
 from reconpriv.experiments.error import run_error
 from reconpriv.experiments.figures import draw, require_matplotlib
 from reconpriv.experiments.findings import Finding, judge
@@ -20,6 +20,7 @@ from reconpriv.experiments.results import Result, Step
 from reconpriv.experiments.setting import DEFAULT, FAST, FULL, Effort
 from reconpriv.experiments.violations import run_violations
 from reconpriv.folder import check_target, new_folder
+from reconpriv.laplace import require_opendp
 
 NAMES = ("distribution", "violations", "error", "dp-tables")
 
