@@ -226,3 +226,19 @@ def test_a_study_does_not_replace_what_it_did_not_make(cli, tmp_path):
         done = cli("experiment", "distribution", "--out", tmp_path / "out", *extra)
         assert done.code == 2
     assert (tmp_path / "out" / "letter.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["micro", "-s", "s"], "already"),
+        (["micro", "-p", "0.4"], "already"),
+        (["micro", "--releases", "3"], "--releases goes with"),
+    ],
+)
+def test_an_attack_refuses_options_that_it_has_no_use_for(cli, table, tmp_path, arguments, words):
+    with rp.read(table, sensitive="s") as opened:
+        opened.publish(POLICY, tmp_path / "r", key=rp.Key.generate())
+    name, *rest = arguments
+    done = cli("attack", name, tmp_path / "r", *rest)
+    assert done.code == 2 and words in done.err

@@ -10,7 +10,7 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json
-from reconpriv.errors import InputError
+from reconpriv.errors import InputError, PolicyError
 
 ATTACK = "Attack"
 
@@ -42,6 +42,25 @@ def register(app: typer.Typer) -> None:
         " --drop Weight --sample-size paper"
     )
     app.command(epilog=example)(attack)
+
+
+_POLICY_DEFAULTS = (0.5, 0.5, 0.3, "chernoff", "octave", "refuse")
+
+# Which attacks an option is for, and its default.
+_USES = {
+    "--keys": (1, ("micro", "granularity")),
+    "--releases": (16, ("repeat",)),
+    "--privacy": (0.1, ("ratio",)),
+    "--least": (1, ("granularity",)),
+}
+
+
+def _refuse_ignored(name: str, chosen: dict[str, float]) -> None:
+    """An option that this attack has no use for is refused, not ignored."""
+    for option, value in chosen.items():
+        default, attacks = _USES[option]
+        if value != default and name not in attacks:
+            raise PolicyError(f"{option} goes with the attack {' or '.join(attacks)}.")
 
 
 def attack(
@@ -103,7 +122,16 @@ def attack(
 
         check_name(name)
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
+        chosen = {"--keys": keys, "--releases": releases, "--privacy": privacy, "--least": least}
+        _refuse_ignored(name, chosen)
         if is_release(Path(source)):
+            given = (sensitive, public, drop, domain, sql, threads, memory)
+            policy_given = (retention, epsilon, delta, bound, sample_size, missing)
+            if any(value is not None for value in given) or policy_given != _POLICY_DEFAULTS:
+                raise PolicyError(
+                    "A release has its columns and its policy already.",
+                    hint="Leave the options of table and policy out.",
+                )
             result = attack_release(name, Path(source), show=max(worst, 1))
         elif sensitive is None:
             raise InputError(
