@@ -17,7 +17,7 @@ from reconpriv.cells import CellBatch
 from reconpriv.engines.base import FORMATS, Engine, Progress, Written, no_progress
 from reconpriv.engines.writer import count_names
 from reconpriv.errors import InputError, PolicyError, ReconprivWarning, UnattainableError
-from reconpriv.folder import check_target, new_folder
+from reconpriv.folder import new_folder
 from reconpriv.manifest import build_manifest, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import Kernel
@@ -101,7 +101,6 @@ class Table:
         secret = as_key(key)
         target = Path(out)
         policy.check_sampling()
-        check_target(target, overwrite=overwrite)
         with new_folder(target, overwrite=overwrite) as folder:
             written = self.engine.write(
                 self.schema,

@@ -198,15 +198,7 @@ def _whole_table_guess(exposed: Target, overall: Floats) -> Rate:
 def _control(target: Target, sample_size: str) -> Rate:
     """A shuffled sensitive column: its release must not tell the true groups."""
     published = target.shuffled().publish(0, sample_size)
-    violating = target.violating()
-    top = largest_values(target.raw)
-    estimate = reconstruct_frequency(
-        count_of(published, top),
-        published.records,
-        retention=target.policy.retention,
-        domain_size=target.schema.domain_size,
-    )
-    error = relative_error(estimate[violating], target.frequency[violating])
+    error = top_errors(target, published)[target.violating()]
     return rate(error <= target.policy.epsilon, "the same with the sensitive column shuffled")
 
 

@@ -11,36 +11,24 @@ from numpy.typing import NDArray
 
 from reconpriv.attacks.granularity import Attempt
 from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.errors import InputError
+from reconpriv.experiments.figures import require_matplotlib
 from reconpriv.policy import Policy
 from reconpriv.theory.ratio import ratio_tails
 
 Floats = NDArray[np.float64]
 
-BLACK, BLUE, VERMILION, GREEN, ORANGE, SKY, GREY = (
-    "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#999999",
+BLACK, BLUE, VERMILION, GREEN, ORANGE, GREY = (
+    "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#999999",
 )  # fmt: skip
 _MODES = ("none", "paper", "octave", "public")
 
 
 def _pyplot() -> Any:
-    try:
-        import matplotlib  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError(
-            "The pictures need the package matplotlib.",
-            hint="Install it: pip install 'reconpriv[attacks]'.",
-        ) from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415
-
+    pyplot = require_matplotlib()
     pyplot.rcParams.update(
         {
-            "font.size": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
             "grid.color": "#dddddd",
+            "grid.alpha": 1.0,
             "axes.axisbelow": True,
             "legend.frameon": False,
         }

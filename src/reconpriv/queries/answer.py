@@ -30,6 +30,7 @@ from reconpriv.schema import Kind, Value, json_value, parse_value
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+_SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
 _NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
@@ -110,7 +111,7 @@ class Answerer:
                 restricted = True
             elif name not in names:
                 raise unknown_column(name, [c.name for c in schema.columns])
-            elif isinstance(wanted, list | tuple | set | frozenset):
+            elif isinstance(wanted, _SEVERAL):
                 chosen = [self._code(name, value) for value in wanted]
                 inside = np.isin(self.cube.codes[names.index(name)], [c for c in chosen if c >= 0])
                 mask = inside if mask is None else mask & inside
@@ -128,7 +129,7 @@ class Answerer:
         return Selected(text, codes, None, values)
 
     def _members(self, name: str, wanted: Value) -> Flags:
-        several = isinstance(wanted, list | tuple | set | frozenset)
+        several = isinstance(wanted, _SEVERAL)
         members = np.zeros(self.cube.schema.domain_size, dtype=bool)
         for value in wanted if several else [wanted]:
             code = self._code(name, value)
@@ -191,11 +192,17 @@ class Answerer:
             settings = Settings(settings.estimator, settings.confidence, max(cells, 1))
         if split:
             sums = sum_selections(self.cube, selection, len(keys), None)
-            columns = [self._estimates(sums, selected, settings, value) for value in chosen]
+            counts = est.mle_counts(sums, 1, self.design)
+            variances = est.count_variances(sums, 1, 1, self.design)
+            shown = counts
+            if settings.estimator == "constrained":
+                shown = est.constrained_counts(sums.observed, sums.records, self.design)
             for i, key in enumerate(keys):
-                for value, column in zip(chosen, columns, strict=True):
+                for value in chosen:
                     label = {**key, sensitive: domain[value]}
-                    rows.append(({name: label[name] for name in by}, column[i]))
+                    figures = shown[i, value], counts[i, value], variances[i, value]
+                    answer = self._estimate(selected.text, sums, i, settings, *figures)
+                    rows.append(({name: label[name] for name in by}, answer))
             return rows
         sums = sum_selections(self.cube, selection, len(keys), selected.values)
         return list(
@@ -207,9 +214,6 @@ class Answerer:
         selection = np.where(mask, 0, -1).astype(np.int64)
         if not public:
             return [{}], selection
-        for name in public:
-            if name not in names:
-                raise unknown_column(name, names)
         inside = np.flatnonzero(mask)
         stacked = np.stack([self.cube.codes[names.index(name)][inside] for name in public])
         combinations, position = np.unique(stacked, axis=1, return_inverse=True)
@@ -219,17 +223,6 @@ class Answerer:
             for column in combinations.T.tolist()
         ]
         return keys, selection
-
-    def _estimates(
-        self, sums: Sums, selected: Selected, settings: Settings, value: int
-    ) -> list[Estimate]:
-        """Estimates of one sensitive value from sums that are split by value."""
-        counts = est.mle_counts(sums, 1, self.design)[:, value]
-        variances = est.count_variances(sums, 1, 1, self.design)[:, value]
-        shown = counts
-        if settings.estimator == "constrained":
-            shown = est.constrained_counts(sums.observed, sums.records, self.design)[:, value]
-        return self._finish(sums, selected, settings, shown, counts, variances)
 
     def _estimates_of_set(
         self, sums: Sums, selection: Ints, selected: Selected, settings: Settings
@@ -256,32 +249,33 @@ class Answerer:
             split = sum_selections(self.cube, selection, sums.records.size, None)
             whole = est.constrained_counts(split.observed, split.records, self.design)
             shown = whole[:, list(selected.values)].sum(axis=1)
-        return self._finish(sums, selected, settings, shown, counts, variances)
-
-    def _finish(
-        self,
-        sums: Sums,
-        selected: Selected,
-        settings: Settings,
-        shown: NDArray[np.float64],
-        unbiased: NDArray[np.float64],
-        variances: NDArray[np.float64],
-    ) -> list[Estimate]:
         return [
-            est.estimated(
-                selected.text,
-                sums,
-                row,
-                count=float(shown[row]),
-                unbiased=float(unbiased[row]),
-                variance=float(variances[row]),
-                estimator=settings.estimator,
-                confidence=settings.confidence,
-                intervals=settings.intervals,
-                design=self.design,
-            )
-            for row in range(sums.records.size)
+            self._estimate(selected.text, sums, row, settings, *figures)
+            for row, figures in enumerate(zip(shown, counts, variances, strict=True))
         ]
+
+    def _estimate(
+        self,
+        text: str,
+        sums: Sums,
+        row: int,
+        settings: Settings,
+        shown: float,
+        unbiased: float,
+        variance: float,
+    ) -> Estimate:
+        return est.estimated(
+            text,
+            sums,
+            row,
+            count=float(shown),
+            unbiased=float(unbiased),
+            variance=float(variance),
+            estimator=settings.estimator,
+            confidence=settings.confidence,
+            intervals=settings.intervals,
+            design=self.design,
+        )
 
     def count_many(self, queries: Sequence[Selected], settings: Settings) -> list[Estimate]:
         """Many counts: those of equalities on the same attributes share one pass over the cells."""
@@ -326,21 +320,8 @@ class Answerer:
                     est.exact_estimate(query.text, sums, row, settings.confidence, 1, self.design)
                 )
                 continue
-            count = float(counts[row, query.values[0]])
-            answers.append(
-                est.estimated(
-                    query.text,
-                    sums,
-                    row,
-                    count=count,
-                    unbiased=count,
-                    variance=float(variances[row, query.values[0]]),
-                    estimator="mle",
-                    confidence=settings.confidence,
-                    intervals=1,
-                    design=self.design,
-                )
-            )
+            count, variance = counts[row, query.values[0]], variances[row, query.values[0]]
+            answers.append(self._estimate(query.text, sums, row, settings, count, count, variance))
         return answers
 
 
@@ -362,7 +343,7 @@ def describe(where: str | None, equal: dict[str, Value]) -> str:
     """A condition in words."""
     parts = [where] if where else []
     for name, value in equal.items():
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, _SEVERAL):
             parts.append(f"{name} IN ({', '.join(repr(json_value(v)) for v in value)})")
         else:
             parts.append(f"{name} = {json_value(value)!r}")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reconpriv.engines.duckdb import DuckDBEngine
+from reconpriv.engines.duckdb import DuckDBEngine, read_all
 from reconpriv.errors import ReleaseError
 from reconpriv.manifest import Description
 from reconpriv.queries.cube import Cube, collect
@@ -99,8 +99,4 @@ def _plug_in_trials(cube: Cube, description: Description) -> Floats:
 
 def load_records(description: Description) -> pa.Table:
     """The published records as they are."""
-    engine = DuckDBEngine(description.data, columns=description.schema.columns)
-    try:
-        return engine.to_arrow()
-    finally:
-        engine.close()
+    return read_all(description.data, columns=description.schema.columns)
