@@ -29,17 +29,21 @@ EXIT_TERMINATED = 143
 _QUIET_SECONDS = 2.0
 
 
-_terminated = False
+_stopped_by: signal.Signals | None = None
 
 
-def stop_on_terminate() -> None:
-    """Let SIGTERM, the usual stop of a service manager, clean up as Ctrl-C does."""
+def stop_on_signals() -> None:
+    """Take note of Ctrl-C and of SIGTERM, the usual stop of a service manager; both clean up.
 
-    def stop(*_: object) -> None:
-        global _terminated  # noqa: PLW0603 - a signal handler has no other place to leave word
-        _terminated = True
+    A library that is interrupted may raise an error of its own; the note tells it from a bug.
+    """
+
+    def stop(number: int, _: object) -> None:
+        global _stopped_by  # noqa: PLW0603 - a signal handler has no other place to leave word
+        _stopped_by = signal.Signals(number)
         raise KeyboardInterrupt
 
+    signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
 
 
@@ -48,19 +52,20 @@ def reported() -> Iterator[None]:
     """Turn what goes wrong into one sentence and an exit code; never a traceback."""
     try:
         yield
-    except ReconprivError as error:
-        say("error", str(error))
-        raise typer.Exit(EXIT_BAD_INPUT) from None
-    except KeyboardInterrupt:
-        say("interrupted", "nothing was left behind.")
-        raise typer.Exit(EXIT_TERMINATED if _terminated else EXIT_INTERRUPTED) from None
-    except BrokenPipeError:
-        # The reader of our output has gone; Python must not complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(EXIT_BROKEN_PIPE) from None
     except (typer.Exit, typer.Abort):
         raise
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        if isinstance(error, KeyboardInterrupt) or _stopped_by is not None:
+            say("interrupted", "nothing was left behind.")
+            terminated = _stopped_by is signal.SIGTERM
+            raise typer.Exit(EXIT_TERMINATED if terminated else EXIT_INTERRUPTED) from None
+        if isinstance(error, ReconprivError):
+            say("error", str(error))
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+        if isinstance(error, BrokenPipeError):
+            # The reader of our output has gone; Python must not complain about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(EXIT_BROKEN_PIPE) from None
         if os.environ.get("RECONPRIV_DEBUG"):
             raise
         say(

@@ -74,8 +74,8 @@ class DuckDBEngine:
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         try:
-            self._configure(threads, memory)
             with _clear_errors("input"):
+                self._configure(threads, memory)
                 open_source(self._connection, source, self._scratch_folder, columns)
             with _clear_errors("--sql query" if sql is not None else "input"):
                 query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
