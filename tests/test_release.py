@@ -21,7 +21,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.engines import duckdb as duckdb_engine
-from reconpriv.engines import writer
+from reconpriv.engines import record_file
 
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
 SAMPLE_SIZES = ["paper", "octave", "public", "none"]
@@ -321,7 +321,7 @@ def test_row_groups_have_a_fixed_size(
     monkeypatch: pytest.MonkeyPatch, small: pa.Table, policy: rp.Policy, key: rp.Key,
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(writer, "ROWS_PER_ROW_GROUP", 300)
+    monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 300)
     with rp.read(small, sensitive="Education") as table:
         table.publish(policy, tmp_path / "out", key=key)
     metadata = pq.read_metadata(tmp_path / "out" / "data.parquet")
@@ -334,7 +334,7 @@ def test_dictionaries_hold_just_the_values_in_their_row_group_sorted(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     """A dictionary with more in it would tell of values that are not published there."""
-    monkeypatch.setattr(writer, "ROWS_PER_ROW_GROUP", 300)
+    monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 300)
     with rp.read(small, sensitive="Education") as table:
         table.publish(policy, tmp_path / "out", key=key)
     names = small.column_names
@@ -370,7 +370,7 @@ def test_groups_larger_than_batches_and_row_groups_change_no_cell(
 
     whole = [published(f"whole-{size}", size) for size in SAMPLE_SIZES]
     monkeypatch.setattr(duckdb_engine, "_BATCH", 300)
-    monkeypatch.setattr(writer, "ROWS_PER_ROW_GROUP", 1_000)
+    monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 1_000)
     monkeypatch.setattr("reconpriv.publish._TRIALS_AT_ONCE", 10)
     monkeypatch.setattr("reconpriv.publish._COUNTS_AT_ONCE", 10)
     monkeypatch.setattr("reconpriv.randomness.CHUNK", 997)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,21 +124,34 @@ def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, N
     return limits, batch.sizes <= limits
 
 
+@dataclass(frozen=True)
+class AuditPart:
+    """What the audit of some of the groups found; parts are joined into a report."""
+
+    records: int
+    groups: int
+    violating_groups: int
+    violating_records: int
+    distribution: Ints
+    worst: tuple[tuple[float, GroupVerdict], ...]
+
+
 def audit_groups(
-    batches: Iterable[CellBatch],
-    schema: Schema,
-    policy: Policy,
-    *,
-    worst: int = 10,
-    warnings: tuple[str, ...] = (),
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, worst: int = 10
 ) -> AuditReport:
     """Test every group and keep the worst ones, those furthest above their s_g."""
+    return join_parts([audit_part(batches, schema, policy, worst)], schema, policy, worst=worst)
+
+
+def audit_part(
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, worst: int
+) -> AuditPart:
+    """Test some of the groups, whole ones, in canonical order."""
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
     records = groups = violating_groups = violating_records = 0
     distribution = np.zeros((64, 2), dtype=np.int64)
-    # Ties are broken by canonical order: the earlier group counts as worse.
-    heap: list[tuple[float, int, GroupVerdict]] = []
+    found: list[tuple[float, GroupVerdict]] = []
     for batch in batches:
         limits, private = judge(batch, policy, schema.domain_size)
         sizes = batch.sizes
@@ -148,33 +160,57 @@ def audit_groups(
         distribution[:, 1] += np.bincount(octave, weights=sizes, minlength=64).astype(np.int64)
         with np.errstate(divide="ignore"):
             excess = sizes / limits
-        for group in _furthest(excess, worst):
-            entry = (float(excess[group]), -(groups + int(group)))
-            if len(heap) < worst or entry > heap[0][:2]:
-                verdict = _verdict(batch, int(group), limits, private, schema, policy)
-                (heapq.heappush if len(heap) < worst else heapq.heappushpop)(
-                    heap, (*entry, verdict)
-                )
+        least = found[-1][0] if len(found) == worst and found else -1.0
+        new = [
+            (float(excess[group]), _verdict(batch, int(group), limits, private, schema, policy))
+            for group in _furthest(excess, worst)
+            if excess[group] >= least
+        ]
+        found = _worst_of([*found, *new], worst) if new else found
         records += int(sizes.sum())
         groups += batch.groups
         violating_groups += int((~private).sum())
         violating_records += int(sizes[~private].sum())
+    return AuditPart(
+        records, groups, violating_groups, violating_records, distribution, tuple(found)
+    )
+
+
+def _worst_of(
+    found: Iterable[tuple[float, GroupVerdict]], how_many: int
+) -> list[tuple[float, GroupVerdict]]:
+    """The furthest above their s_g; among equals the first in canonical order."""
+
+    def place(entry: tuple[float, GroupVerdict]) -> tuple[Any, ...]:
+        values = entry[1].public.values()
+        return -entry[0], *(
+            (value is None, value) if value is not None else (True,) for value in values
+        )
+
+    return sorted(found, key=place)[:how_many]
+
+
+def join_parts(
+    parts: Sequence[AuditPart], schema: Schema, policy: Policy, *, worst: int
+) -> AuditReport:
+    """One report of all parts; the order of the parts does not matter."""
+    distribution = np.sum([part.distribution for part in parts], axis=0)
+    found = _worst_of((entry for part in parts for entry in part.worst), worst)
     return AuditReport(
         policy=policy,
         sensitive=schema.sensitive.name,
         public=tuple(column.name for column in schema.public),
-        records=records,
-        groups=groups,
+        records=sum(part.records for part in parts),
+        groups=sum(part.groups for part in parts),
         domain_size=schema.domain_size,
-        violating_groups=violating_groups,
-        violating_records=violating_records,
+        violating_groups=sum(part.violating_groups for part in parts),
+        violating_records=sum(part.violating_records for part in parts),
         size_distribution=tuple(
             (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
             for i, row in enumerate(distribution)
             if row[0]
         ),
-        worst=tuple(verdict for _, _, verdict in sorted(heap, key=lambda e: e[:2], reverse=True)),
-        warnings=warnings,
+        worst=tuple(verdict for _, verdict in found),
     )
 
 

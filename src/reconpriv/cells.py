@@ -116,7 +116,7 @@ def whole_groups(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[
 
 def _from_sorted(table: pa.Table, schema: Schema) -> CellBatch:
     """Group boundaries by comparing neighbours; sensitive values as indices into the domain."""
-    columns = [_encode(column) for column in table.columns[:-1]]
+    columns = [encode(column) for column in table.columns[:-1]]
     changes = np.zeros(table.num_rows, dtype=bool)
     changes[0] = True
     for column in columns[:-1]:
@@ -133,8 +133,11 @@ def _from_sorted(table: pa.Table, schema: Schema) -> CellBatch:
     )
 
 
-def _encode(column: pa.ChunkedArray) -> Encoded:
-    array = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+def encode(column: pa.Array | pa.ChunkedArray) -> Encoded:
+    """A column as codes into the values that occur, a missing one among them."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    array = pc.dictionary_encode(column, null_encoding="encode")
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     return Encoded(array.indices.to_numpy(zero_copy_only=False), array.dictionary)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv._version import __version__
-from reconpriv.engines.base import Written, WrittenFile
+from reconpriv.engines.base import Layout, Written, WrittenFile
 from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.policy import SAMPLE_SIZES, Policy
 from reconpriv.schema import Column, Kind, Schema, Value, json_value, parse_value
@@ -35,8 +35,9 @@ def build_manifest(
     policy: Policy,
     written: Written,
     *,
-    file_format: str,
+    layout: Layout,
     count_names: tuple[str, str],
+    cell_count_name: str,
     test_key: bool,
 ) -> dict[str, Any]:
     """The Data Package (v2) descriptor with its ``reconpriv`` block."""
@@ -44,10 +45,12 @@ def build_manifest(
     if None not in schema.domain and schema.sensitive.kind in (Kind.STRING, Kind.INTEGER):
         sensitive["categories"] = [json_value(value) for value in schema.domain]
     fields = [_field(column) for column in schema.public]
-    resources = [_resource("data", written.data, file_format, [*fields, sensitive])]
-    if written.groups_file is not None:
+    cell_count = [{"name": cell_count_name, "type": "integer"}] if layout.cells else []
+    file_format = layout.file_format
+    resources = [_resource("data", written.data, file_format, [*fields, sensitive, *cell_count])]
+    if layout.with_trials:
         counts = [{"name": name, "type": "integer"} for name in count_names]
-        resources.append(_resource("groups", written.groups_file, file_format, fields + counts))
+        resources.append(_resource("groups", written.groups_files, file_format, fields + counts))
     block: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "created_by": f"reconpriv {__version__}",
@@ -64,8 +67,10 @@ def build_manifest(
         "records": written.records,
         "test_key": test_key,
     }
-    if written.groups_file is not None:
+    if layout.with_trials:
         block["group_counts"] = dict(zip(("records", "trials"), count_names, strict=True))
+    if layout.cells:
+        block["cell_count"] = cell_count_name
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "resources": resources,
@@ -81,19 +86,21 @@ def _field(column: Column) -> dict[str, Any]:
 
 
 def _resource(
-    name: str, file: WrittenFile, file_format: str, fields: list[dict[str, Any]]
+    name: str, files: tuple[WrittenFile, ...], file_format: str, fields: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    return {
+    described: dict[str, Any] = {
         "name": name,
         "type": "table",
-        "path": file.name,
+        "path": files[0].name if len(files) == 1 else [file.name for file in files],
         "format": file_format,
         "mediatype": _MEDIA_TYPES[file_format],
-        "bytes": file.bytes,
-        "hash": f"sha256:{file.sha256}",
-        "rows": file.rows,
+        "bytes": sum(file.bytes for file in files),
+        "rows": sum(file.rows for file in files),
         "schema": {"fields": fields},
     }
+    # A Data Package knows one hash a resource; a resource of several files has a list of ours.
+    hashes = [f"sha256:{file.sha256}" for file in files]
+    return described | ({"hash": hashes[0]} if len(files) == 1 else {"reconpriv:hashes": hashes})
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -111,9 +118,11 @@ class Description:
     schema: Schema
     retention: float
     sample_size: str
-    data: Path
-    groups: Path | None
+    file_format: str
+    data: tuple[Path, ...]
+    groups: tuple[Path, ...]
     count_names: tuple[str, str]
+    cell_count: str | None
 
 
 def read_manifest(folder: Path) -> Description:
@@ -161,7 +170,8 @@ def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> 
     if not 0 < float(block["delta"]) < 1 or not float(block["epsilon"]) > 0:
         raise ValueError
     whole = [block["records"], *(resource["rows"] for resource in manifest["resources"])]
-    texts = [block["bound"], block["created_by"], *(r["hash"] for r in manifest["resources"])]
+    hashes = [digest for resource in manifest["resources"] for _, digest in _hashes(resource)]
+    texts = [block["bound"], block["created_by"], *hashes]
     if not all(type(count) is int and count >= 0 for count in whole):
         raise ValueError
     if not all(isinstance(text, str) for text in texts):
@@ -174,22 +184,37 @@ def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> 
         schema=schema,
         retention=retention,
         sample_size=sample_size,
-        data=folder / Path(resources["data"]["path"]).name,
-        groups=folder / Path(resources["groups"]["path"]).name if with_groups else None,
+        file_format=resources["data"]["format"],
+        data=tuple(folder / name for name, _ in _hashes(resources["data"])),
+        groups=tuple(folder / name for name, _ in _hashes(resources["groups"]))
+        if with_groups
+        else (),
         count_names=(names["records"], names["trials"]),
+        cell_count=block.get("cell_count"),
     )
+
+
+def _hashes(resource: dict[str, Any]) -> list[tuple[str, str]]:
+    """The files of a resource with their hashes; only names count, so none lies elsewhere."""
+    path = resource["path"]
+    paths = [path] if isinstance(path, str) else path
+    hashes = [resource["hash"]] if isinstance(path, str) else resource["reconpriv:hashes"]
+    if not paths or resource["format"] not in _MEDIA_TYPES:
+        raise ValueError
+    return [(Path(one).name, digest) for one, digest in zip(paths, hashes, strict=True)]
 
 
 def check_files(description: Description) -> None:
     """Compare every file with its hash; a release that was touched is refused."""
-    for resource in description.manifest["resources"]:
-        path = description.folder / Path(resource["path"]).name
+    files = [one for resource in description.manifest["resources"] for one in _hashes(resource)]
+    for name, expected in files:
+        path = description.folder / name
         try:
             with path.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             raise ReleaseError(f"The release lacks its file {path.name}.") from None
-        if f"sha256:{digest}" != resource["hash"]:
+        if f"sha256:{digest}" != expected:
             raise ReleaseError(
                 f"The file {path.name} does not match its manifest (hash).",
                 hint="It was changed or damaged; fetch the release again.",

@@ -6,16 +6,17 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
-from reconpriv.audit import AuditReport, audit_groups, group_table
+from reconpriv.audit import AuditReport, audit_part, group_table, join_parts
 from reconpriv.cells import CellBatch
-from reconpriv.engines.base import FORMATS, Engine, Progress, Written, no_progress
-from reconpriv.engines.writer import count_names
+from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, Written, no_progress
+from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import InputError, PolicyError, ReconprivWarning, UnattainableError
 from reconpriv.folder import new_folder
 from reconpriv.manifest import build_manifest, write_manifest
@@ -36,6 +37,7 @@ from reconpriv.schema import (
 )
 
 MISSING = ("refuse", "drop", "value")
+ENGINES = ("duckdb", "spark")
 
 # A public column with at least this share of distinct values looks like an identifier.
 _IDENTIFIER_SHARE = 0.5
@@ -56,8 +58,13 @@ class Table:
         self, policy: Policy, *, worst: int = 10, progress: Progress = no_progress
     ) -> AuditReport:
         """Test every micro group against the policy (Corollary 2)."""
-        batches = self.groups(progress=progress)
-        report = audit_groups(batches, self.schema, policy, worst=worst)
+        parts = self.engine.map_groups(
+            self.schema,
+            partial(audit_part, schema=self.schema, policy=policy, worst=worst),
+            drop_missing=self._drop_missing,
+            progress=progress,
+        )
+        report = join_parts(parts, self.schema, policy, worst=worst)
         self._warn_of_identifiers(report.groups)
         return replace(report, warnings=self.warnings)
 
@@ -101,13 +108,13 @@ class Table:
         secret = as_key(key)
         target = Path(out)
         policy.check_sampling()
+        layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
         with new_folder(target, overwrite=overwrite) as folder:
             written = self.engine.write(
                 self.schema,
                 Kernel(self.schema, policy, secret),
                 folder,
-                file_format=file_format,
-                with_trials=policy.sample_size in ("octave", "public"),
+                layout=layout,
                 drop_missing=self._drop_missing,
                 progress=progress,
             )
@@ -117,8 +124,9 @@ class Table:
                 self.schema,
                 policy,
                 written,
-                file_format=file_format,
+                layout=layout,
                 count_names=count_names(self.schema),
+                cell_count_name=cell_count_name(self.schema),
                 test_key=secret.is_test,
             )
             write_manifest(folder, manifest)
@@ -180,13 +188,17 @@ def read(
     sql: str | None = None,
     threads: int | None = None,
     memory: str | None = None,
+    engine: str | None = None,
+    master: str | None = None,
 ) -> Table:
     """Open a table and give its columns their roles.
 
     ``source`` is a path (Parquet, CSV, JSON lines, Arrow; a folder or glob of Parquet; ``-`` for
-    CSV on standard input) or a pandas, Polars, PyArrow or DuckDB table. By default every column
-    but the sensitive one is public. ``missing`` says what to do with records that lack the
-    sensitive value: refuse, drop them, or make missing a value of the domain.
+    CSV on standard input), a list of paths, or a pandas, Polars, PyArrow, DuckDB or Spark table.
+    By default every column but the sensitive one is public. ``missing`` says what to do with
+    records that lack the sensitive value: refuse, drop them, or make missing a value of the
+    domain. ``engine`` is duckdb (one machine) or spark, which takes the session that is active
+    or starts one at ``master``.
     """
     public = [public] if isinstance(public, str) else public
     drop = [drop] if isinstance(drop, str) else drop
@@ -195,15 +207,32 @@ def read(
             f"There is no treatment of missing values called {missing!r}.",
             hint=f"Choose one of: {', '.join(MISSING)}.",
         )
+    opened = _open_engine(source, engine, sql=sql, threads=threads, memory=memory, master=master)
+    try:
+        schema = _settle_schema(opened, sensitive, public, drop, domain, missing)
+    except BaseException:
+        opened.close()
+        raise
+    return Table(opened, schema, drop_missing=missing == "drop")
+
+
+def _open_engine(source: Any, engine: str | None, *, master: str | None, **settings: Any) -> Engine:
+    """The engine asked for; a Spark data frame is Spark's, anything else DuckDB's."""
+    frame = type(source).__module__.startswith("pyspark.sql.")
+    chosen = engine or ("spark" if frame or master is not None else "duckdb")
+    if chosen not in ENGINES:
+        raise InputError(
+            f"There is no engine {chosen!r}.", hint=f"Choose one of: {', '.join(ENGINES)}."
+        )
+    if chosen == "spark":
+        from reconpriv.engines.spark import SparkEngine  # noqa: PLC0415 - no engine until used
+
+        return SparkEngine(source, master=master, **settings)
+    if master is not None:
+        raise InputError("A master goes with the Spark engine.", hint="Add --engine spark.")
     from reconpriv.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - no engine until used
 
-    engine = DuckDBEngine(source, sql=sql, threads=threads, memory=memory)
-    try:
-        schema = _settle_schema(engine, sensitive, public, drop, domain, missing)
-    except BaseException:
-        engine.close()
-        raise
-    return Table(engine, schema, drop_missing=missing == "drop")
+    return DuckDBEngine(source, **settings)
 
 
 def _settle_schema(

@@ -22,13 +22,14 @@ from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate
 from reconpriv.attacks.target import Target, attack_key, join, uniform_words
 from reconpriv.cells import CellBatch
-from reconpriv.engines.base import no_progress
-from reconpriv.engines.writer import ROWS_PER_ROW_GROUP, write_release_files
+from reconpriv.engines.base import Layout, no_progress
+from reconpriv.engines.record_file import ROWS_PER_ROW_GROUP
+from reconpriv.engines.writer import write_release_files
 from reconpriv.manifest import MANIFEST, Description, read_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import PublishedBatch
 from reconpriv.queries.cube import Cube
-from reconpriv.queries.load import load_cube, load_records
+from reconpriv.queries.load import load_cube, load_records, load_rows
 from reconpriv.table import Table, read
 
 KNEW = "the files of the release, byte by byte"
@@ -36,7 +37,7 @@ KNEW = "the files of the release, byte by byte"
 _BLOCK = {
     "format_version", "created_by", "method", "sample_size", "retention", "epsilon", "delta",
     "bound", "unattainable", "sensitive", "domain", "public", "records", "test_key",
-    "group_counts",
+    "group_counts", "cell_count",
 }  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def release_channels(folder: Path) -> Iterator[Channel]:
     cube = load_cube(description)
     yield from _rewritten(description, cube)
     yield _row_order(description)
-    if description.data.suffix == ".parquet":
+    if description.file_format == "parquet":
         yield _parquet_layout(description)
         yield _parquet_metadata(description)
     yield _manifest(description)
@@ -124,22 +125,22 @@ def _rewritten(description: Description, cube: Cube) -> Iterator[Channel]:
             batch.sizes, batch.sizes, trials, none, none,
         )  # fmt: skip
 
-    file_format = description.data.suffix[1:]
+    layout = Layout(
+        description.file_format, description.cell_count is not None, bool(description.groups)
+    )
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         write_release_files(
             [join(cube)],
             description.schema,
             publish,
             Path(work),
-            file_format,
-            description.groups is not None,
+            layout,
             no_progress,
         )
-        for file in (description.data, description.groups):
-            if file is not None:
-                same = _same(file, Path(work, file.name))
-                detail = "same bytes when written from its rows" if same else "other bytes"
-                yield Channel(f"bytes of {file.name}", not same, detail)
+        for file in (*description.data, *description.groups):
+            same = _same(file, Path(work, file.name))
+            detail = "same bytes when written from its rows" if same else "other bytes"
+            yield Channel(f"bytes of {file.name}", not same, detail)
 
 
 def _row_order(description: Description) -> Channel:
@@ -157,19 +158,18 @@ def _row_order(description: Description) -> Channel:
 def _parquet_layout(description: Description) -> Channel:
     """Row groups of a fixed number of rows, but for the last."""
     wrong = []
-    for file in (description.data, description.groups):
-        if file is not None:
-            metadata = pyarrow.parquet.read_metadata(file)
-            rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-            if any(n != ROWS_PER_ROW_GROUP for n in rows[:-1]) or rows[-1] > ROWS_PER_ROW_GROUP:
-                wrong.append(file.name)
+    for file in (*description.data, *description.groups):
+        metadata = pyarrow.parquet.read_metadata(file)
+        rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if any(n != ROWS_PER_ROW_GROUP for n in rows[:-1]) or rows[-1] > ROWS_PER_ROW_GROUP:
+            wrong.append(file.name)
     detail = f"odd row groups in {', '.join(wrong)}" if wrong else "row groups of a fixed size"
     return Channel("row groups", bool(wrong), detail)
 
 
 def _parquet_metadata(description: Description) -> Channel:
     """No key-value metadata: no schema of a data frame, no path, no time."""
-    files = [file for file in (description.data, description.groups) if file is not None]
+    files = [*description.data, *description.groups]
     wrong = [file.name for file in files if pyarrow.parquet.read_metadata(file).metadata]
     detail = f"metadata in {', '.join(wrong)}" if wrong else "none but the writer's version"
     return Channel("Parquet metadata", bool(wrong), detail)
@@ -185,6 +185,7 @@ def _manifest(description: Description) -> Channel:
 def _strange_keys(manifest: dict[str, Any]) -> list[str]:
     resource = {
         "name", "type", "path", "format", "mediatype", "bytes", "hash", "rows", "schema",
+        "reconpriv:hashes",
     }  # fmt: skip
     found = set(manifest) - {"$schema", "resources", "reconpriv"}
     found |= set(manifest["reconpriv"]) - _BLOCK
@@ -195,9 +196,7 @@ def _strange_keys(manifest: dict[str, Any]) -> list[str]:
 
 def _strangers(description: Description) -> Channel:
     """No file beside those that the manifest names."""
-    known = {MANIFEST, description.data.name}
-    if description.groups is not None:
-        known.add(description.groups.name)
+    known = {MANIFEST, *(file.name for file in (*description.data, *description.groups))}
     found = sorted({file.name for file in description.folder.iterdir()} - known)
     return Channel("other files", bool(found), ", ".join(found) or "none")
 
@@ -208,13 +207,13 @@ def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
     copy.mkdir()
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    records = load_records(description)
-    order = np.argsort(uniform_words(records.num_rows, "spoil"), kind="stable")
-    spoiled = copy / description.data.name
+    rows = load_rows(description, description.data[:1])
+    order = np.argsort(uniform_words(rows.num_rows, "spoil"), kind="stable")
+    spoiled = copy / description.data[0].name
     if spoiled.suffix == ".parquet":
-        pyarrow.parquet.write_table(records.take(order), spoiled, row_group_size=997)
+        pyarrow.parquet.write_table(rows.take(order), spoiled, row_group_size=997)
     else:
-        pa.csv.write_csv(records.take(order), spoiled)
+        pa.csv.write_csv(rows.take(order), spoiled)
     return list(release_channels(copy))
 
 

@@ -66,6 +66,8 @@ def audit(
     sql: opt.Sql = None,
     threads: opt.Threads = None,
     memory: opt.Memory = None,
+    engine: opt.EngineName = None,
+    master: opt.Master = None,
     retention: opt.Retention = 0.5,
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
@@ -99,7 +101,7 @@ def audit(
 
             check_groups_file(groups)
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory
+            table, sensitive, public, drop, domain, missing, sql, threads, memory, engine, master
         )
         with contextlib.closing(opened):
             with ticking(opened.schema.records) as ticker:
@@ -136,6 +138,8 @@ def publish(
     sql: opt.Sql = None,
     threads: opt.Threads = None,
     memory: opt.Memory = None,
+    engine: opt.EngineName = None,
+    master: opt.Master = None,
     retention: opt.Retention = 0.5,
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
@@ -169,7 +173,12 @@ def publish(
         typer.Option("--test-key", help="The key that everybody knows, for tests and examples."),
     ] = False,
     file_format: Annotated[
-        str, typer.Option("--format", metavar="parquet|csv", help="The format of the data.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="parquet|csv|cells",
+            help="Records as Parquet or CSV, or cells with their counts (Parquet).",
+        ),
     ] = "parquet",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace OUT where it is a release.")
@@ -188,7 +197,7 @@ def publish(
         check_target(out, overwrite=overwrite)
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory
+            table, sensitive, public, drop, domain, missing, sql, threads, memory, engine, master
         )
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             release = opened.publish(

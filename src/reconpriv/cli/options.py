@@ -76,6 +76,22 @@ Memory = Annotated[
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", metavar="duckdb|spark", help="What counts and writes: one machine, or Spark.",
+        rich_help_panel=TABLE,
+    ),
+]  # fmt: skip
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Spark's master: local[4], spark://host:7077, yarn, sc://host (Connect).",
+        rich_help_panel=TABLE,
+    ),
+]
 Retention = Annotated[
     float,
     typer.Option(
@@ -113,6 +129,8 @@ def open_table(
     sql: str | None,
     threads: int | None,
     memory: str | None,
+    engine: str | None = None,
+    master: str | None = None,
 ) -> Table:
     """The table that the shared options describe."""
     from reconpriv.errors import PolicyError
@@ -130,6 +148,8 @@ def open_table(
         sql=sql,
         threads=threads,
         memory=memory,
+        engine=engine,
+        master=master,
     )
 
 

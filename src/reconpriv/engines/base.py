@@ -5,21 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from reconpriv.cells import CellBatch
 from reconpriv.publish import PublishedBatch
 from reconpriv.schema import Column, Schema, Value
 
-FORMATS = ("parquet", "csv")
+FORMATS = ("parquet", "csv", "cells")
+ROWS_PER_FILE = 1 << 26
 
 PublishFunction = Callable[[CellBatch], Iterator[PublishedBatch]]
 Progress = Callable[[str, float], None]
 """Called with a stage and the share of the records that is done, 0 to 1."""
 
 
+T = TypeVar("T")
+
+
 def no_progress(stage: str, done: float) -> None:
     """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a release lies on disk: records or cells with counts, with or without the trials."""
+
+    file_format: str
+    cells: bool
+    with_trials: bool
+    rows_per_file: int = ROWS_PER_FILE
+
+    @classmethod
+    def of(cls, release_format: str, *, with_trials: bool) -> Layout:
+        """The layout of one of ``FORMATS``; cells are written as Parquet."""
+        cells = release_format == "cells"
+        return cls("parquet" if cells else release_format, cells, with_trials)
 
 
 @dataclass(frozen=True)
@@ -36,8 +56,8 @@ class WrittenFile:
 class Written:
     """What a publication wrote, and totals that stay with the publisher."""
 
-    data: WrittenFile
-    groups_file: WrittenFile | None
+    data: tuple[WrittenFile, ...]
+    groups_files: tuple[WrittenFile, ...]
     records: int
     groups: int
     sampled_groups: int
@@ -69,14 +89,24 @@ class Engine(Protocol):
         """Every micro group, whole, in canonical order, in batches of bounded size."""
         ...
 
+    def map_groups(
+        self,
+        schema: Schema,
+        work: Callable[[Iterator[CellBatch]], T],
+        *,
+        drop_missing: bool,
+        progress: Progress = no_progress,
+    ) -> list[T]:
+        """Apply a picklable function to the groups, all at once or part by part."""
+        ...
+
     def write(
         self,
         schema: Schema,
         publish: PublishFunction,
         folder: Path,
         *,
-        file_format: str,
-        with_trials: bool,
+        layout: Layout,
         drop_missing: bool,
         progress: Progress = no_progress,
     ) -> Written:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from reconpriv.cells import CellBatch, whole_groups
-from reconpriv.engines.base import Progress, PublishFunction, Written, no_progress
+from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.sources import VIEW, literal, open_source, quote
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, ReconprivError
@@ -65,11 +65,14 @@ class DuckDBEngine:
         threads: int | None = None,
         memory: str | None = None,
         columns: Sequence[Column] | None = None,
+        count_column: str | None = None,
     ) -> None:
         """Open the source; with ``sql``, the table is that query over ``input``.
 
-        ``columns`` declares what a text file holds, where that is known.
+        ``columns`` declares what a text file holds, where that is known. With ``count_column`` a
+        row stands for as many records as that column says.
         """
+        self._count = "count(*)" if count_column is None else f"sum({quote(count_column)})::BIGINT"
         self._scratch: Path | None = None
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
@@ -146,7 +149,7 @@ class DuckDBEngine:
 
     def value_counts(self, column: Column) -> dict[Value, int]:
         """The distinct values of a column with their counts, None among them."""
-        query = f"SELECT {self._expressions[column]} AS v, count(*) FROM {_TABLE} GROUP BY ALL"
+        query = f"SELECT {self._expressions[column]} AS v, {self._count} FROM {_TABLE} GROUP BY ALL"
         with _clear_errors("input"):
             return dict(self._connection.execute(query).fetchall())
 
@@ -184,12 +187,24 @@ class DuckDBEngine:
         where = f"WHERE {quote(schema.sensitive.name)} IS NOT NULL" if drop_missing else ""
         order = ", ".join(f"c{i} NULLS LAST" for i in range(len(schema.columns)))
         query = (
-            f"SELECT {columns}, count(*) AS n FROM {_TABLE} {where} GROUP BY ALL ORDER BY {order}"
+            f"SELECT {columns}, {self._count} AS n FROM {_TABLE} {where}"
+            f" GROUP BY ALL ORDER BY {order}"
         )
         with _clear_errors("input"):
             with _watched(self._connection, "counting", progress):
                 reader = self._connection.sql(query).to_arrow_reader(_BATCH)
             yield from whole_groups(reader, schema)
+
+    def map_groups(
+        self,
+        schema: Schema,
+        work: Callable[[Iterator[CellBatch]], T],
+        *,
+        drop_missing: bool,
+        progress: Progress = no_progress,
+    ) -> list[T]:
+        """Apply a function to all groups at once."""
+        return [work(self.groups(schema, drop_missing=drop_missing, progress=progress))]
 
     def write(
         self,
@@ -197,16 +212,13 @@ class DuckDBEngine:
         publish: PublishFunction,
         folder: Path,
         *,
-        file_format: str,
-        with_trials: bool,
+        layout: Layout,
         drop_missing: bool,
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group and write data (and groups, where asked) into an existing folder."""
         batches = self.groups(schema, drop_missing=drop_missing, progress=progress)
-        return write_release_files(
-            batches, schema, publish, folder, file_format, with_trials, progress
-        )
+        return write_release_files(batches, schema, publish, folder, layout, progress)
 
     def to_arrow(self) -> pa.Table:
         """Every column in its canonical type."""

@@ -22,6 +22,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.names import check_names
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.schema import Column, Kind
 
@@ -61,12 +62,17 @@ def open_source(
     if isinstance(source, str | os.PathLike):
         _open_path(connection, os.fspath(source), scratch, columns)
         return
+    if _are_paths(source):
+        files = [file for path in source for file in _resolve(os.fspath(path))[0]]
+        _open_files(connection, "", files, f"{len(files)} files", columns)
+        return
     if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
         source = source.collect()
     if not (hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")):
         raise InputError(
             f"A table cannot be read from a {type(source).__name__}.",
-            hint="Give a path, or a pandas, Polars, PyArrow or DuckDB table.",
+            hint="Give a path or a list of paths, or a pandas, Polars, PyArrow, DuckDB or Spark"
+            " table.",
         )
     try:
         if type(source).__module__.split(".")[0] == "pandas":
@@ -80,25 +86,13 @@ def open_source(
             f" ({type(error).__name__}).",
             hint="A column of mixed types is the usual cause.",
         ) from None
-    _check_names(table.column_names, f"the {type(source).__name__}")
+    check_names(table.column_names, f"the {type(source).__name__}")
     connection.register(VIEW, table)
 
 
-def _check_names(names: Sequence[str], shown: str) -> None:
-    """Refuse names that SQL cannot tell apart; DuckDB would quietly rename them."""
-    seen: dict[str, str] = {}
-    for number, name in enumerate(names, start=1):
-        if name == "":
-            raise InputError(f"Column {number} of {shown} has no name.")
-        if name.lower() in seen:
-            other = seen[name.lower()]
-            raise InputError(
-                f"There are two columns called {name!r} in {shown}."
-                if other == name
-                else f"The columns {other!r} and {name!r} of {shown} differ only in case.",
-                hint="Rename one of them.",
-            )
-        seen[name.lower()] = name
+def _are_paths(source: Any) -> bool:
+    several = isinstance(source, list | tuple) and bool(source)
+    return several and all(isinstance(path, str | os.PathLike) for path in source)
 
 
 def _open_path(
@@ -116,7 +110,20 @@ def _open_path(
     if path.startswith(_EXAMPLE):
         path = str(dataset_path(path.removeprefix(_EXAMPLE)))
     files, shown = _resolve(path)
-    ending = _ending(files[0])
+    _open_files(connection, path, files, shown, columns)
+
+
+def _open_files(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    files: list[str],
+    shown: str,
+    columns: Sequence[Column] | None,
+) -> None:
+    endings = {_ending(file) for file in files}
+    if len(endings) > 1:
+        raise InputError(f"The files of {shown!r} are of different kinds.")
+    ending = endings.pop()
     if ending in _PARQUET:
         _view(connection, _parquet(path, files, shown))
     elif ending in _CSV:
@@ -149,9 +156,6 @@ def _resolve(path: str) -> tuple[list[str], str]:
         files = sorted(file for file in glob.iglob(path, recursive=True) if Path(file).is_file())
         if not files:
             raise MissingFileError(f"No file matches {shown!r}.")
-        endings = {_ending(file) for file in files}
-        if len(endings) > 1:
-            raise InputError(f"The files that match {shown!r} are of different kinds.")
         return files, shown
     raise MissingFileError(
         f"There is no file {shown!r}.", hint="Check the name and the folder it is looked for in."
@@ -180,7 +184,7 @@ def _parquet(path: str, files: list[str], shown: str) -> str:
         raise InputError(
             "The Parquet file is truncated or is no Parquet file.", hint="Fetch or export it again."
         ) from None
-    _check_names(names, shown)
+    check_names(names, shown)
     root = Path(path)
     parts = [part for file in files for part in _parents_below(Path(file), root)]
     if not root.is_dir() or not any("=" in part for part in parts):
@@ -245,7 +249,7 @@ def _header(file: str, shown: str) -> tuple[str, list[str]]:
     outside = "".join(part for i, part in enumerate(first.split('"')) if i % 2 == 0)
     delimiter = max(",;\t|", key=outside.count)
     names = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter))
-    _check_names(names, shown)
+    check_names(names, shown)
     return delimiter, names
 
 

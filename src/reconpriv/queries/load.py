@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +24,11 @@ Floats = NDArray[np.float64]
 
 def load_cube(description: Description) -> Cube:
     """Count the published records; take trials from the groups file, or estimate them."""
-    schema, name = description.schema, description.data.name
-    engine = DuckDBEngine(description.data, columns=schema.columns)
+    schema, name = description.schema, description.data[0].name
+    columns = _stored_columns(description)
+    engine = DuckDBEngine(description.data, columns=columns, count_column=description.cell_count)
     try:
-        if engine.columns() != list(schema.columns):
+        if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")
         found = engine.value_counts(schema.sensitive)
         if sum(found.values()) != description.manifest["reconpriv"]["records"] or not found:
@@ -37,15 +40,14 @@ def load_cube(description: Description) -> Cube:
         engine.close()
     if description.sample_size == "none":
         return cube
-    if description.groups is None:
+    if not description.groups:
         return replace(cube, trials=_plug_in_trials(cube, description), coins=True)
     return replace(cube, trials=_published_trials(cube, description))
 
 
 def _published_trials(cube: Cube, description: Description) -> Floats:
     """The groups file has a row a group in the same canonical order as the cells."""
-    assert description.groups is not None
-    name = description.groups.name
+    name = description.groups[0].name
     counts = [Column(count, Kind.INTEGER) for count in description.count_names]
     columns = [*description.schema.public, *counts]
     engine = DuckDBEngine(description.groups, columns=columns)
@@ -61,7 +63,7 @@ def _published_trials(cube: Cube, description: Description) -> Floats:
     mine = cube.group_table()
     same = table.num_rows == cube.groups and np.array_equal(records, cube.records)
     if not same or not table.select(mine.column_names).cast(mine.schema).equals(mine):
-        raise ReleaseError(f"The file {name} does not match {description.data.name} (groups).")
+        raise ReleaseError(f"The file {name} does not match {description.data[0].name} (groups).")
     if not ((trials >= 1).all() and (trials <= records).all()):
         raise ReleaseError(f"The file {name} does not match its manifest (trials).")
     return np.asarray(trials, dtype=np.float64)
@@ -97,6 +99,23 @@ def _plug_in_trials(cube: Cube, description: Description) -> Floats:
     return np.minimum(np.maximum(sizes, 1.0), cube.records)
 
 
+def _stored_columns(description: Description) -> list[Column]:
+    columns = list(description.schema.columns)
+    if description.cell_count is not None:
+        columns.append(Column(description.cell_count, Kind.INTEGER))
+    return columns
+
+
+def load_rows(description: Description, files: Sequence[Path]) -> pa.Table:
+    """The rows of data files as they are stored."""
+    return read_all(list(files), columns=_stored_columns(description))
+
+
 def load_records(description: Description) -> pa.Table:
-    """The published records as they are."""
-    return read_all(description.data, columns=description.schema.columns)
+    """The published records as they are; cells are repeated as often as they count."""
+    cells = load_rows(description, description.data)
+    if description.cell_count is None:
+        return cells
+    counts = cells.column(description.cell_count).to_numpy()
+    rows = np.repeat(np.arange(cells.num_rows), counts)
+    return cells.drop_columns([description.cell_count]).take(pa.array(rows))

@@ -1,0 +1,24 @@
+"""Names of columns that every engine can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconpriv.errors import InputError
+
+
+def check_names(names: Sequence[str], shown: str) -> None:
+    """Refuse names that SQL cannot tell apart; DuckDB would quietly rename them."""
+    seen: dict[str, str] = {}
+    for number, name in enumerate(names, start=1):
+        if name == "":
+            raise InputError(f"Column {number} of {shown} has no name.")
+        if name.lower() in seen:
+            other = seen[name.lower()]
+            raise InputError(
+                f"There are two columns called {name!r} in {shown}."
+                if other == name
+                else f"The columns {other!r} and {name!r} of {shown} differ only in case.",
+                hint="Rename one of them.",
+            )
+        seen[name.lower()] = name

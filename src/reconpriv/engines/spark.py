@@ -1,0 +1,215 @@
+"""Spark: counts, publishes and writes on many machines; only totals come back.
+
+The same kernel runs in the workers on Arrow batches. Trials are keyed by cell, so neither the
+partitioning nor a retried task changes a release: with one key it is the other engine's, byte
+for byte.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from reconpriv.cells import CellBatch, whole_groups
+from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
+from reconpriv.engines.names import check_names
+from reconpriv.engines.spark_output import write_release
+from reconpriv.engines.spark_session import map_in_arrow, open_session, session_of, spark_work
+from reconpriv.engines.spark_sources import read_path
+from reconpriv.engines.spark_tasks import MapGroups, PackBatches, canonical, unpack_batch
+from reconpriv.errors import InputError
+from reconpriv.schema import Column, Kind, Schema, Value
+
+_KINDS = {
+    # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
+    "float": (Kind.NUMBER, "CASE WHEN isnan({0}) THEN NULL ELSE CAST({0} AS DOUBLE) + 0.0D END"),
+    "double": (Kind.NUMBER, "CASE WHEN isnan({0}) THEN NULL ELSE {0} + 0.0D END"),
+    "string": (Kind.STRING, "{0}"),
+    "void": (Kind.STRING, "CAST({0} AS STRING)"),
+    "boolean": (Kind.BOOLEAN, "{0}"),
+    "date": (Kind.DATE, "{0}"),
+    "timestamp": (Kind.DATETIME, "{0}"),
+    "timestamp_ntz": (Kind.DATETIME, "{0}"),
+    "bigint": (Kind.INTEGER, "{0}"),
+    **dict.fromkeys(("tinyint", "smallint", "int"), (Kind.INTEGER, "CAST({0} AS BIGINT)")),
+}
+
+
+def is_spark_frame(source: Any) -> bool:
+    """Whether this is a Spark data frame, classic or Connect, without importing Spark."""
+    return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
+
+
+class SparkEngine:
+    """The engine of one table in Spark; see :class:`reconpriv.engines.base.Engine`."""
+
+    name = "spark"
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        sql: str | None = None,
+        master: str | None = None,
+        threads: int | None = None,
+        memory: str | None = None,
+    ) -> None:
+        """Open a Spark data frame in its own session, or a path in the active or a new one."""
+        if is_spark_frame(source):
+            if any(setting is not None for setting in (sql, master, threads, memory)):
+                raise InputError(
+                    "A Spark data frame comes with its session; sql, master, threads and memory"
+                    " do not go with it.",
+                    hint="Use Spark's own calls on the data frame first.",
+                )
+            self.session = session_of(source)
+            self._frame = source
+        else:
+            if not isinstance(source, str | os.PathLike):
+                raise InputError(
+                    f"Spark reads a path or a Spark data frame, not a {type(source).__name__}."
+                )
+            self.session = open_session(master, memory, threads)
+            try:
+                with spark_work(self.session, "reading the input", "reading"):
+                    self._frame = read_path(self.session.spark, os.fspath(source), sql)
+            except BaseException:
+                self.close()
+                raise
+        try:
+            check_names(self._frame.columns, "the Spark data frame")
+            self._expressions = self._describe()
+        except BaseException:
+            self.close()
+            raise
+
+    def _describe(self) -> dict[Column, str]:
+        expressions: dict[Column, str] = {}
+        with spark_work(self.session, "reading the input", "reading"):
+            for field in self._frame.schema.fields:
+                kind, pattern = self._canonical(field)
+                expressions[Column(field.name, kind)] = pattern.format(quote(field.name))
+        return expressions
+
+    def _canonical(self, field: Any) -> tuple[Kind, str]:
+        name = field.dataType.simpleString()
+        if name in _KINDS:
+            return _KINDS[name]
+        if name.startswith(("char(", "varchar(")):
+            return Kind.STRING, "{0}"
+        if name.startswith("time("):
+            return Kind.TIME, "{0}"
+        scale = re.fullmatch(r"decimal\(\d+,(\d+)\)", name)
+        if scale and scale[1] == "0":
+            column = quote(field.name)
+            row = self._frame.selectExpr(
+                f"count({column}) = count(try_cast({column} AS BIGINT)) AS fits"
+            ).first()
+            wide = (Kind.DECIMAL, "CAST({0} AS DECIMAL(38, 0))")
+            return (Kind.INTEGER, "CAST({0} AS BIGINT)") if row.fits else wide
+        return (Kind.DECIMAL, "{0}") if scale else (Kind.OTHER, "{0}")
+
+    def columns(self) -> list[Column]:
+        """The table's columns, in order."""
+        return list(self._expressions)
+
+    def value_counts(self, column: Column) -> dict[Value, int]:
+        """The distinct values of a column with their counts, None among them."""
+        counted = self._frame.selectExpr(f"{self._expressions[column]} AS v").groupBy("v").count()
+        with spark_work(self.session, "counting", "counting"):
+            table = counted.toArrow()
+        batches = [canonical(batch) for batch in table.to_batches()]
+        return {
+            value: count
+            for batch in batches
+            for value, count in zip(*(part.to_pylist() for part in batch.columns), strict=True)
+        }
+
+    def distinct(self, columns: Sequence[Column]) -> list[int]:
+        """How many distinct values each column has."""
+        counts = [
+            f"count(DISTINCT {self._expressions[column]}) AS c{i}"
+            for i, column in enumerate(columns)
+        ]
+        with spark_work(self.session, "counting", "counting"):
+            return list(self._frame.selectExpr(*counts).first())
+
+    def _cells(self, schema: Schema, drop_missing: bool) -> Any:
+        """Every cell with its count, as c0, c1, …, n."""
+        names = [f"c{i}" for i in range(len(schema.columns))]
+        frame = self._frame
+        if drop_missing:
+            frame = frame.where(f"{quote(schema.sensitive.name)} IS NOT NULL")
+        chosen = [
+            f"{self._expressions[column]} AS {name}"
+            for column, name in zip(schema.columns, names, strict=True)
+        ]
+        return frame.selectExpr(*chosen).groupBy(*names).count().withColumnRenamed("count", "n")
+
+    def _whole_groups(self, schema: Schema, drop_missing: bool) -> Any:
+        """Cells with each group in one partition, sorted there: one shuffle by public values."""
+        cells = self._cells(schema, drop_missing)
+        public = [f"c{i}" for i in range(len(schema.public))]
+        together = cells.repartition(*public) if public else cells.repartition(1)
+        return together.sortWithinPartitions(*nulls_last(together, [*public, f"c{len(public)}"]))
+
+    def groups(
+        self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
+    ) -> Iterator[CellBatch]:
+        """Every micro group, in canonical order, streamed to this side part by part.
+
+        Neither an audit nor a publication needs this; a file of all groups does.
+        """
+        cells = self._cells(schema, drop_missing)
+        ordered = cells.orderBy(*nulls_last(cells, cells.columns[:-1]))
+        packed = map_in_arrow(ordered, PackBatches(), "batch binary")
+        with spark_work(self.session, "counting", "counting", progress):
+            batches = (unpack_batch(bytes(row.batch)) for row in packed.toLocalIterator())
+            yield from whole_groups(batches, schema)
+
+    def map_groups(
+        self,
+        schema: Schema,
+        work: Callable[[Iterator[CellBatch]], T],
+        *,
+        drop_missing: bool,
+        progress: Progress = no_progress,
+    ) -> list[T]:
+        """Apply a function to the groups of each partition, on the workers."""
+        groups = self._whole_groups(schema, drop_missing)
+        results = map_in_arrow(groups, MapGroups(schema, work), "result binary")
+        with spark_work(self.session, "counting", "counting", progress):
+            table = results.toArrow()
+        return [pickle.loads(result) for result in table.column(0).to_pylist()]
+
+    def write(
+        self,
+        schema: Schema,
+        publish: PublishFunction,
+        folder: Path,
+        *,
+        layout: Layout,
+        drop_missing: bool,
+        progress: Progress = no_progress,
+    ) -> Written:
+        """Publish every group and write the files on the workers, into a folder they share."""
+        groups = self._whole_groups(schema, drop_missing)
+        return write_release(self.session, groups, schema, publish, folder, layout, progress)
+
+    def close(self) -> None:
+        """End the session where it was started here."""
+        self.session.close()
+
+
+def nulls_last(frame: Any, names: Sequence[str]) -> list[Any]:
+    """Ascending order with missing values last, as everywhere here."""
+    return [frame[name].asc_nulls_last() for name in names]
+
+
+def quote(identifier: str) -> str:
+    """A Spark SQL identifier that may hold anything."""
+    return "`" + identifier.replace("`", "``") + "`"
