@@ -13,12 +13,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
-from reconpriv.randomness import CHUNK, Key, Randomness, as_key, perturb_words, perturbation_purpose
+from reconpriv.randomness import Key, Randomness, as_key, perturb_words, perturbation_purpose
 from reconpriv.schema import Column, Kind, Value, parse_value, settle_domain
 from reconpriv.theory.perturbation import check_domain_size, check_retention
 from reconpriv.theory.reconstruction import count_variance, reconstruct_frequency
 
 Codes = NDArray[np.integer[Any]]
+
+# Records at a time: what is made of them stays in a core's cache, and is small enough that the
+# allocator keeps its memory for the next ones. Fresh memory costs as much as the work on it.
+_CHUNK = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,11 @@ def perturb(
     randomness = Randomness(as_key(key), purpose)
     hashes = randomness.hash_values(column, sorted_domain)
     result = np.empty_like(codes)
-    for first in range(0, codes.size, CHUNK):
-        own = codes[first : first + CHUNK].astype(np.int64)
+    for first in range(0, codes.size, _CHUNK):
+        own = codes[first : first + _CHUNK].astype(np.int64)
         index = np.arange(first, first + own.size, dtype=np.uint64)
         words = randomness.words(hashes[own], index)
-        result[first : first + CHUNK] = perturb_words(
+        result[first : first + _CHUNK] = perturb_words(
             words[:, 0], own, retention=retention, domain_size=len(sorted_domain)
         )
     return _like(values, result, pa.array(sorted_domain))
@@ -109,8 +113,7 @@ def _codes(values: Any, domain: Sequence[Value]) -> tuple[Codes, tuple[Value, ..
 def _look_up(array: pa.Array, sorted_domain: Sequence[Value]) -> Codes | None:
     """Texts or integers looked up in the domain, or nothing where one is not found.
 
-    Half the time of finding out which values there are. Small codes made chunk by chunk, since
-    with many records fresh memory costs as much as the work.
+    It takes half the time of finding out which values there are.
     """
     if not (_is_text(array.type) or pa.types.is_integer(array.type)):
         return None
@@ -119,11 +122,11 @@ def _look_up(array: pa.Array, sorted_domain: Sequence[Value]) -> Codes | None:
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return None  # a domain wider than the column's type
     codes = np.empty(len(array), dtype=np.min_scalar_type(len(sorted_domain) - 1))
-    for first in range(0, len(array), CHUNK):
-        found = pc.index_in(array.slice(first, CHUNK), value_set=known)
+    for first in range(0, len(array), _CHUNK):
+        found = pc.index_in(array.slice(first, _CHUNK), value_set=known)
         if found.null_count:
             return None
-        codes[first : first + CHUNK] = found.to_numpy()
+        codes[first : first + _CHUNK] = found.to_numpy()
     return codes
 
 
@@ -141,8 +144,8 @@ def _encode(array: pa.Array, column: Column, domain: Sequence[Value]) -> Codes:
 def _count(codes: Codes, domain_size: int) -> NDArray[np.int64]:
     """How often each code occurs; in chunks, because numpy counts 64-bit copies."""
     counts = np.zeros(domain_size, dtype=np.int64)
-    for first in range(0, codes.size, CHUNK):
-        counts += np.bincount(codes[first : first + CHUNK], minlength=domain_size)
+    for first in range(0, codes.size, _CHUNK):
+        counts += np.bincount(codes[first : first + _CHUNK], minlength=domain_size)
     return counts
 
 
@@ -192,19 +195,28 @@ def _like(original: Any, codes: Codes, domain: pa.Array) -> Any:
     if isinstance(original, pa.Array | pa.ChunkedArray):
         return _arrow_like(original, domain.take(pa.array(codes)))
     if isinstance(original, np.ndarray):
-        return _numpy_domain(original.dtype, domain)[codes]
+        return _take(_numpy_domain(original.dtype, domain), codes)
     library = type(original).__module__.split(".")[0]
     if library == "pandas" and hasattr(original, "index"):
         # Converted before they are repeated: a few values, not every record.
         few = type(original)(domain.to_pylist(), dtype=object)
         few = few.astype(_with_categories(original.dtype, domain.to_pylist()))
-        return type(original)(
-            few.array.take(codes), dtype=few.dtype, index=original.index, name=original.name
-        )
+        plain = isinstance(few.dtype, np.dtype)
+        many = _take(few.to_numpy(), codes) if plain else few.array.take(codes)
+        same = {"index": original.index, "name": original.name, "dtype": few.dtype}
+        return type(original)(many, copy=False, **same)
     if library == "polars":
         taken = type(original)(original.name, domain.take(pa.array(codes)))
         return taken.cast(_with_categories(original.dtype, domain.to_pylist()))
     return np.asarray(domain.to_pylist(), dtype=object)[codes].tolist()
+
+
+def _take(values: NDArray[Any], codes: Codes) -> NDArray[Any]:
+    """``values[codes]``; in chunks, because numpy takes by 64-bit copies of the codes."""
+    result = np.empty(codes.size, dtype=values.dtype)
+    for first in range(0, codes.size, _CHUNK):
+        result[first : first + _CHUNK] = values[codes[first : first + _CHUNK]]
+    return result
 
 
 def _arrow_like(original: pa.Array | pa.ChunkedArray, values: pa.Array) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,11 @@ def is_release(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(manifest, dict) and isinstance(manifest.get("reconpriv"), dict)
+
+
+def is_uri(out: str | os.PathLike[str]) -> bool:
+    """Whether an output is named by a URI rather than by a path of this machine."""
+    return isinstance(out, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", out) is not None
 
 
 _NOT_OURS = {True: "not a release", False: "not an earlier run of the study"}

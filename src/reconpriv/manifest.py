@@ -105,8 +105,12 @@ def _resource(
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Write the manifest as readable JSON."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    (folder / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
+
+
+def manifest_text(manifest: dict[str, Any]) -> str:
+    """The manifest as readable JSON."""
+    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)

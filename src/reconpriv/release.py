@@ -36,10 +36,11 @@ TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release.
 class Release:
     """A release folder; where it was just made, also the totals that stay with its publisher."""
 
-    path: Path
+    path: Path | str
     manifest: dict[str, Any]
     written: Written | None = None
     warnings: tuple[str, ...] = ()
+    memory: str | None = None
 
     @property
     def records(self) -> int:
@@ -48,6 +49,10 @@ class Release:
 
     @cached_property
     def _description(self) -> Description:
+        if isinstance(self.path, str):
+            raise ReleaseError(
+                f"The release lies at {self.path}.", hint="Copy it to this machine and open it."
+            )
         return read_manifest(self.path)
 
     @cached_property
@@ -57,7 +62,7 @@ class Release:
         design = Design(
             description.retention, description.schema.domain_size, description.sample_size
         )
-        return Answerer(load_cube(description), design)
+        return Answerer(load_cube(description, self.memory), design)
 
     def count(
         self,
@@ -241,11 +246,14 @@ class Release:
         return release_html(self)
 
 
-def open_release(folder: str | os.PathLike[str]) -> Release:
-    """Open a release folder; its files are compared with their hashes on first use."""
+def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:
+    """Open a release folder; its files are compared with their hashes on first use.
+
+    ``memory`` (as 2GB) bounds what counting its records may take before disk is used.
+    """
     description = read_manifest(Path(folder))
     notes: tuple[str, ...] = ()
     if description.manifest["reconpriv"].get("test_key"):
         notes = (TEST_KEY_NOTE,)
         warnings.warn(TEST_KEY_NOTE, ReconprivWarning, stacklevel=2)
-    return Release(Path(folder), description.manifest, None, notes)
+    return Release(Path(folder), description.manifest, None, notes, memory)

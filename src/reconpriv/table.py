@@ -18,8 +18,8 @@ from reconpriv.cells import CellBatch
 from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, Written, no_progress
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import InputError, PolicyError, ReconprivWarning, UnattainableError
-from reconpriv.folder import new_folder
-from reconpriv.manifest import build_manifest, write_manifest
+from reconpriv.folder import is_uri, new_folder
+from reconpriv.manifest import build_manifest, manifest_text, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import Kernel
 from reconpriv.queries.cube import collect
@@ -106,33 +106,50 @@ class Table:
                 hint=f"Choose one of: {', '.join(FORMATS)}.",
             )
         secret = as_key(key)
-        target = Path(out)
         policy.check_sampling()
         layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
-        with new_folder(target, overwrite=overwrite) as folder:
-            written = self.engine.write(
+        kernel = Kernel(self.schema, policy, secret)
+        describe = partial(self._manifest, policy=policy, layout=layout, test_key=secret.is_test)
+        if is_uri(out):
+            written = self.engine.write_to_uri(
                 self.schema,
-                Kernel(self.schema, policy, secret),
-                folder,
+                kernel,
+                str(out),
                 layout=layout,
                 drop_missing=self._drop_missing,
+                overwrite=overwrite,
+                manifest=lambda written: manifest_text(describe(written)),
                 progress=progress,
             )
-            if written.unattainable_groups and policy.unattainable == "refuse":
-                raise _unattainable(written.unattainable_groups, written.unattainable_records)
-            manifest = build_manifest(
-                self.schema,
-                policy,
-                written,
-                layout=layout,
-                count_names=count_names(self.schema),
-                cell_count_name=cell_count_name(self.schema),
-                test_key=secret.is_test,
-            )
-            write_manifest(folder, manifest)
+        else:
+            with new_folder(Path(out), overwrite=overwrite) as folder:
+                written = self.engine.write(
+                    self.schema,
+                    kernel,
+                    folder,
+                    layout=layout,
+                    drop_missing=self._drop_missing,
+                    progress=progress,
+                )
+                write_manifest(folder, describe(written))
         self._warn_of_identifiers(written.groups)
         notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
-        return Release(target, manifest, written, notes)
+        return Release(str(out) if is_uri(out) else Path(out), describe(written), written, notes)
+
+    def _manifest(
+        self, written: Written, *, policy: Policy, layout: Layout, test_key: bool
+    ) -> dict[str, Any]:
+        if written.unattainable_groups and policy.unattainable == "refuse":
+            raise _unattainable(written.unattainable_groups, written.unattainable_records)
+        return build_manifest(
+            self.schema,
+            policy,
+            written,
+            layout=layout,
+            count_names=count_names(self.schema),
+            cell_count_name=cell_count_name(self.schema),
+            test_key=test_key,
+        )
 
     def workload(
         self,

@@ -67,6 +67,7 @@ def query(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="With GROUP BY: intervals that hold together.")
     ] = False,
+    memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
     """Answer count queries from a release, with an interval for the count in the original table."""
@@ -79,7 +80,7 @@ def query(
             raise PolicyError("--overwrite goes with -o.")
         if simultaneous and batch is not None:
             raise PolicyError("--simultaneous goes with a GROUP BY query, not with --batch.")
-        opened = _open(release)
+        opened = _open(release, memory)
         if batch is not None:
             _answer_batch(opened, batch, out, overwrite, estimator, confidence, json)
             return
@@ -99,10 +100,10 @@ def query(
                 show(estimate_table_view(answer))
 
 
-def _open(folder: Path) -> Release:
+def _open(folder: Path, memory: str | None = None) -> Release:
     from reconpriv.release import open_release
 
-    opened = open_release(folder)
+    opened = open_release(folder, memory=memory)
     say_all("warning", opened.warnings)
     return opened
 

@@ -129,7 +129,10 @@ def audit(
 )
 def publish(
     table: opt.Source,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The release folder to make.")],
+    out: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="The release folder to make; with Spark also a URI."),
+    ],
     sensitive: opt.Sensitive,
     public: opt.Public = None,
     drop: opt.Drop = None,
@@ -187,14 +190,15 @@ def publish(
 ) -> None:
     """Write a release whose groups resist reconstruction, as far as the policy asks."""
     with reported():
-        from reconpriv.folder import check_target
+        from reconpriv.folder import check_target, is_uri
         from reconpriv.randomness import Key
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
-        check_target(out, overwrite=overwrite)
+        if not is_uri(out):
+            check_target(Path(out), overwrite=overwrite)
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory, engine, master

@@ -113,6 +113,21 @@ class Engine(Protocol):
         """Publish every group and write data (and groups, where asked) into an existing folder."""
         ...
 
+    def write_to_uri(
+        self,
+        schema: Schema,
+        publish: PublishFunction,
+        uri: str,
+        *,
+        layout: Layout,
+        drop_missing: bool,
+        overwrite: bool,
+        manifest: Callable[[Written], str],
+        progress: Progress = no_progress,
+    ) -> Written:
+        """The same on a file system that only the engine knows, manifest included."""
+        ...
+
     def close(self) -> None:
         """Give back connections and temporary files."""
         ...

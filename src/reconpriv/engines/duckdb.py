@@ -19,7 +19,7 @@ from reconpriv.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.sources import VIEW, literal, open_source, quote
 from reconpriv.engines.writer import write_release_files
-from reconpriv.errors import InputError, ReconprivError
+from reconpriv.errors import InputError, OutputError, ReconprivError
 from reconpriv.schema import Column, Kind, Schema, Value
 
 _TABLE = "reconpriv_table"
@@ -220,6 +220,13 @@ class DuckDBEngine:
         batches = self.groups(schema, drop_missing=drop_missing, progress=progress)
         return write_release_files(batches, schema, publish, folder, layout, progress)
 
+    def write_to_uri(self, *_: Any, **__: Any) -> Written:
+        """Refused: this engine writes folders of its own machine."""
+        raise OutputError(
+            "Only Spark writes a release to a URI.",
+            hint="Give a folder of this machine, or use --engine spark.",
+        )
+
     def to_arrow(self) -> pa.Table:
         """Every column in its canonical type."""
         columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
@@ -240,6 +247,20 @@ def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Tabl
         return engine.to_arrow()
     finally:
         engine.close()
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def memory_bytes(text: str) -> int:
+    """A size such as 2GB or 500 MiB in bytes."""
+    size = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", text.strip().lower())
+    if size is None:
+        raise InputError(
+            f"{text!r} is not a valid memory limit.", hint="Write memory as 2GB or 500MB."
+        )
+    unit = 1024 ** "kmgt".find(size[2]) * 1024 if size[3] and size[2] else _UNITS[size[2]]
+    return int(float(size[1]) * unit)
 
 
 def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:

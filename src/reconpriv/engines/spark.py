@@ -18,8 +18,9 @@ from reconpriv.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.names import check_names
 from reconpriv.engines.spark_output import write_release
+from reconpriv.engines.spark_remote import MANIFEST, remote_release, write_remote
 from reconpriv.engines.spark_session import map_in_arrow, open_session, session_of, spark_work
-from reconpriv.engines.spark_sources import read_path
+from reconpriv.engines.spark_sources import check_path, read_path, select_from
 from reconpriv.engines.spark_tasks import MapGroups, PackBatches, canonical, unpack_batch
 from reconpriv.errors import InputError
 from reconpriv.schema import Column, Kind, Schema, Value
@@ -59,6 +60,7 @@ class SparkEngine:
         memory: str | None = None,
     ) -> None:
         """Open a Spark data frame in its own session, or a path in the active or a new one."""
+        self._view: str | None = None
         if is_spark_frame(source):
             if any(setting is not None for setting in (sql, master, threads, memory)):
                 raise InputError(
@@ -73,10 +75,15 @@ class SparkEngine:
                 raise InputError(
                     f"Spark reads a path or a Spark data frame, not a {type(source).__name__}."
                 )
+            path = os.fspath(source)
+            check_path(path)
             self.session = open_session(master, memory, threads)
             try:
                 with spark_work(self.session, "reading the input", "reading"):
-                    self._frame = read_path(self.session.spark, os.fspath(source), sql)
+                    self._frame = read_path(self.session, path)
+                if sql is not None:
+                    with spark_work(self.session, "the --sql query", "reading"):
+                        self._frame, self._view = select_from(self.session, self._frame, sql)
             except BaseException:
                 self.close()
                 raise
@@ -200,8 +207,30 @@ class SparkEngine:
         groups = self._whole_groups(schema, drop_missing)
         return write_release(self.session, groups, schema, publish, folder, layout, progress)
 
+    def write_to_uri(
+        self,
+        schema: Schema,
+        publish: PublishFunction,
+        uri: str,
+        *,
+        layout: Layout,
+        drop_missing: bool,
+        overwrite: bool,
+        manifest: Callable[[Written], str],
+        progress: Progress = no_progress,
+    ) -> Written:
+        """Publish every group to any file system that Spark writes."""
+        groups = self._whole_groups(schema, drop_missing)
+        with remote_release(self.session, uri, overwrite=overwrite) as folder:
+            written = write_remote(self.session, groups, schema, publish, folder, layout, progress)
+            folder.write_text(MANIFEST, manifest(written))
+        return written
+
     def close(self) -> None:
         """End the session where it was started here."""
+        if self._view is not None:
+            self.session.spark.catalog.dropTempView(self._view)
+            self._view = None
         self.session.close()
 
 

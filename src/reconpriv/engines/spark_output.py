@@ -8,6 +8,7 @@ independently, and they come out as a single machine writes them.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def write_release(
         published = _stage(session, publish_groups(groups, schema, publish), staging / "published")
         numbered = _stage(session, number_groups(published, schema, layout), staging / "numbered")
     with spark_work(session, "writing", "writing", progress):
-        totals = _totals(numbered, layout)
+        totals = part_totals(numbered, layout)
         placed = numbered.join(_bases(session, totals), "part")
         data = _write_files(placed, "data", schema, layout, folder, totals)
         group_files: tuple[WrittenFile, ...] = ()
@@ -52,15 +53,14 @@ def write_release(
             group_files = _write_files(placed, "groups", schema, layout, folder, totals)
     _check_shared(folder, (*data, *group_files))
     _remove(staging)
-    sums = {name: sum(total[name] for total in totals) for name in _TOTALS}
+    sums = {name: sum(total[name] for total in totals) for name in TOTALS}
     return Written(data=data, groups_files=group_files, **sums)
 
 
 def publish_groups(groups: Any, schema: Schema, publish: PublishFunction) -> Any:
     """A row a published group: public values, totals, and its cells as lists."""
-    return map_in_arrow(
-        groups, PublishGroups(publish, schema), _public_ddl(groups, schema, _PUBLISHED)
-    )
+    ddl = ", ".join([*public_ddl(groups, schema), _PUBLISHED])
+    return map_in_arrow(groups, PublishGroups(publish, schema), ddl)
 
 
 def number_groups(published: Any, schema: Schema, layout: Layout) -> Any:
@@ -71,13 +71,17 @@ def number_groups(published: Any, schema: Schema, layout: Layout) -> Any:
         if public
         else published.coalesce(1)
     )
-    ddl = _public_ddl(published, schema, f"{_PUBLISHED}, {_NUMBERED}")
+    ddl = ", ".join([*public_ddl(published, schema), _PUBLISHED, _NUMBERED])
     return map_in_arrow(ordered, NumberGroups(layout), ddl)
 
 
-def _public_ddl(frame: Any, schema: Schema, rest: str) -> str:
-    kinds = [frame.schema[f"c{i}"].dataType.simpleString() for i in range(len(schema.public))]
-    return ", ".join([*(f"c{i} {kind}" for i, kind in enumerate(kinds)), rest])
+def public_ddl(frame: Any, schema: Schema, names: Sequence[str] | None = None) -> list[str]:
+    """The declarations of the public columns, under their names here or given ones."""
+    own = [f"c{i}" for i in range(len(schema.public))]
+    return [
+        f"`{name.replace('`', '``')}` {frame.schema[column].dataType.simpleString()}"
+        for column, name in zip(own, names or own, strict=True)
+    ]
 
 
 def _stage(session: Session, frame: Any, path: Path) -> Any:
@@ -85,7 +89,7 @@ def _stage(session: Session, frame: Any, path: Path) -> Any:
     return session.spark.read.schema(frame.schema).parquet(path.as_uri())
 
 
-_TOTALS = {
+TOTALS = {
     "records": "sum(records)",
     "groups": "count(*)",
     "sampled_groups": "count_if(sampled)",
@@ -95,12 +99,12 @@ _TOTALS = {
 }
 
 
-def _totals(numbered: Any, layout: Layout) -> list[dict[str, int]]:
+def part_totals(numbered: Any, layout: Layout) -> list[dict[str, int]]:
     """Totals of each part, in the order of the parts."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own custom; an extra
 
     rows = "sum(size(counts))" if layout.cells else "sum(records)"
-    sums = [F.expr(sql).alias(name) for name, sql in {**_TOTALS, "rows": rows}.items()]
+    sums = [F.expr(sql).alias(name) for name, sql in {**TOTALS, "rows": rows}.items()]
     table = numbered.groupBy("part").agg(*sums).toArrow()
     return sorted(table.to_pylist(), key=lambda total: total["part"])
 

@@ -64,7 +64,7 @@ def open_session(master: str | None, memory: str | None, threads: int | None) ->
                 "The Spark engine needs PySpark.",
                 hint="Install it: pip install 'reconpriv[spark]'.",
             ) from None
-        active = SparkSession.getActiveSession()
+        active = _running_session(SparkSession)
     if active is not None:
         if master is not None or memory is not None or threads is not None:
             raise InputError(
@@ -81,6 +81,19 @@ def open_session(master: str | None, memory: str | None, threads: int | None) ->
         shutil.rmtree(scratch, ignore_errors=True)
         raise
     return Session(spark, scratch)
+
+
+def _running_session(sessions: Any) -> Any:
+    """The session of this process; an active one is known in its own thread only."""
+    active = sessions.getActiveSession()
+    if active is not None:
+        return active
+    from pyspark import SparkContext  # noqa: PLC0415 - an extra
+
+    if SparkContext._active_spark_context is not None:
+        return sessions.builder.getOrCreate()
+    connect = sys.modules.get("pyspark.sql.connect.session")
+    return None if connect is None else connect.SparkSession._get_default_session()
 
 
 def _start(
@@ -280,6 +293,11 @@ _MEANINGS = (
     ("PATH_NOT_FOUND", "There is no such file or folder for Spark to read.",
      "Check the path as the workers see it."),
     ("OutOfMemoryError", "Spark ran out of memory.", "Raise --memory."),
+    ("MALFORMED_RECORD", "A line of the CSV has more or fewer fields than its header.",
+     "Mend the line; a field that holds the delimiter must be quoted."),
+    ("is not a Parquet file", "The Parquet file is truncated or is no Parquet file.",
+     "Fetch or export it again."),
+    ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
     ("PATH_ALREADY_EXISTS", "The output exists already.", "Use --overwrite to replace it."),
     ("Connection refused", "The Spark master does not answer.", "Check --master."),
 )  # fmt: skip
@@ -303,5 +321,6 @@ def translated(error: Exception, what: str) -> ReconprivError:
             return kind(sentence, hint=hint)
     condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
     return InputError(
-        f"Spark could not finish {what} ({condition}).", hint="Spark's own log says why."
+        f"Spark could not finish {what} ({condition}).",
+        hint="Spark's own log says why; RECONPRIV_DEBUG=1 shows it.",
     )

@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 from typing import Any
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.spark_session import Session, map_in_arrow
+from reconpriv.engines.spark_tasks import SpelledNumbers
 from reconpriv.errors import InputError
 
 _EXAMPLE = "example:"
-_LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
+_KNOWN = "Spark reads Parquet, ORC (.orc) and CSV (.csv, .tsv, .txt, also .gz) here."
+_LOSSLESS = ("BIGINT", "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
+_numbers = itertools.count()
 
 
-def read_path(spark: Any, path: str, sql: str | None) -> Any:
-    """A Parquet, ORC, CSV or JSON-lines path that Spark can read, or a query over it."""
-    if path.startswith(_EXAMPLE):
-        path = str(dataset_path(path.removeprefix(_EXAMPLE)))
+def check_path(path: str) -> None:
+    """Refuse what Spark cannot read, before a session is started for it."""
     if path == "-":
         raise InputError("Spark cannot read standard input.", hint="Use --engine duckdb.")
-    ending = re.sub(r"\.gz$", "", path.rstrip("/").lower()).rsplit("/", 1)[-1]
-    if ending.endswith((".csv", ".tsv")):
-        frame = _typed_csv(spark, path, "\t" if ending.endswith(".tsv") else ",")
-    elif ending.endswith((".jsonl", ".ndjson", ".json")):
-        frame = spark.read.json(path)
-    elif ending.endswith(".orc"):
-        frame = spark.read.orc(path)
-    else:
-        frame = spark.read.parquet(path)
-    if sql is None:
-        return frame
-    if spark.catalog.tableExists("input"):
-        raise InputError("The Spark session has a table called input already.")
-    frame.createTempView("input")
-    return spark.sql(sql)
+    if _ending(path) in (".jsonl", ".ndjson", ".json", ".arrow", ".feather", ".ipc"):
+        raise InputError(
+            f"{_KNOWN} {_ending(path)} files are left to DuckDB.",
+            hint="Use --engine duckdb, or read() a Spark data frame of your own.",
+        )
 
 
-def _typed_csv(spark: Any, path: str, delimiter: str) -> Any:
+def read_path(session: Session, path: str) -> Any:
+    """A Parquet, ORC or CSV path that Spark can read."""
+    if path.startswith(_EXAMPLE):
+        path = str(dataset_path(path.removeprefix(_EXAMPLE)))
+    ending = _ending(path)
+    if os.path.exists(path):
+        # A bracket or star in the name of a file that is there is no pattern.
+        path = re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
+    if ending in (".csv", ".tsv", ".txt"):
+        return _typed_csv(session.spark, path)
+    if ending == ".orc":
+        return session.spark.read.orc(path)
+    return session.spark.read.parquet(path)
+
+
+def _ending(path: str) -> str:
+    name = path.rstrip("/").lower().rsplit("/", 1)[-1].removesuffix(".gz")
+    return os.path.splitext(name)[1]
+
+
+def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
+    """A query over the frame, there called ``input``, and the name of a view to drop at the end."""
+    view = f"reconpriv_{os.getpid()}_{next(_numbers)}"
+    frame.createTempView(view)
+    query = sql.strip().rstrip(";")
+    # As a subquery nothing but a SELECT can be said.
+    selected = session.spark.sql(
+        f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{query}\n)"
+    )
+    return selected, view
+
+
+def _typed_csv(spark: Any, path: str) -> Any:
     """Give a column a type only where every text is that type's own spelling."""
     text = (
         spark.read.option("header", True)
-        .option("sep", delimiter)
+        .option("sep", _delimiter(spark, path))
         .option("escape", '"')
         .option("multiLine", True)
         .option("mode", "FAILFAST")
+        # An empty field is missing, a quoted empty one is an empty text.
+        .option("nullValue", "\x00")
         .csv(path)
     )
     quoted = ["`" + name.replace("`", "``") + "`" for name in text.columns]
@@ -52,10 +80,45 @@ def _typed_csv(spark: Any, path: str, delimiter: str) -> Any:
         for name in quoted
         for kind in _LOSSLESS
     ]
+    checks += [f"count(try_cast({name} AS DOUBLE)) = count({name})" for name in quoted]
     fits = list(text.selectExpr(*(f"{check} AS k{i}" for i, check in enumerate(checks))).first())
-    chosen = []
+    kinds: dict[str, str] = {}
     for i, name in enumerate(quoted):
         mine = fits[i * len(_LOSSLESS) : (i + 1) * len(_LOSSLESS)]
         kind = next((k for k, fit in zip(_LOSSLESS, mine, strict=True) if fit), None)
-        chosen.append(f"CAST({name} AS {kind}) AS {name}" if kind else name)
-    return text.selectExpr(*chosen)
+        if kind is not None:
+            kinds[name] = kind
+    perhaps = [
+        name
+        for name, number in zip(quoted, fits[len(quoted) * len(_LOSSLESS) :], strict=True)
+        if number and name not in kinds
+    ]
+    kinds |= dict.fromkeys(_spelled_numbers(text, perhaps), "DOUBLE")
+    return text.selectExpr(
+        *(f"CAST({name} AS {kinds[name]}) AS {name}" if name in kinds else name for name in quoted)
+    )
+
+
+def _delimiter(spark: Any, path: str) -> str:
+    """The delimiter that occurs most in the header, outside quotes."""
+    first = spark.read.text(path).first()
+    if first is None:
+        raise InputError("The CSV is empty.", hint="A CSV starts with a line of column names.")
+    outside = "".join(part for i, part in enumerate(first.value.split('"')) if i % 2 == 0)
+    return max(",;\t|", key=outside.count)
+
+
+def _spelled_numbers(text: Any, names: list[str]) -> list[str]:
+    """The columns whose every text is the shortest spelling of its number.
+
+    Spark spells numbers as Java does (1.0E8), so this is asked of Python on the workers.
+    """
+    if not names:
+        return []
+    chosen = text.selectExpr(*(f"{name} AS c{i}" for i, name in enumerate(names)))
+    ddl = ", ".join(f"c{i} boolean" for i in range(len(names)))
+    parts = map_in_arrow(chosen, SpelledNumbers(), ddl).toArrow()
+    filled = text.selectExpr(*(f"count({name}) > 0" for name in names)).first()
+    return [
+        name for i, name in enumerate(names) if filled[i] and all(parts.column(f"c{i}").to_pylist())
+    ]

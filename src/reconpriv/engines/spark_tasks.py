@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch, Encoded, encode, whole_groups
@@ -70,6 +72,26 @@ class MapGroups:
 def _chain(first: CellBatch, rest: Iterator[CellBatch]) -> Iterator[CellBatch]:
     yield first
     yield from rest
+
+
+@dataclass(frozen=True)
+class SpelledNumbers:
+    """Whether every text in a column is the shortest spelling of a number."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One row of truth values for each batch."""
+        for batch in batches:
+            fits = [all(map(_is_spelled, pc.unique(c).to_pylist())) for c in batch.columns]
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([fit]) for fit in fits], names=batch.schema.names
+            )
+
+
+def _is_spelled(text: str | None) -> bool:
+    try:
+        return text is None or repr(float(text)) == text
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -226,9 +248,7 @@ class WriteFiles:
         if self.stem == "groups":
             sink.add([*public, _numpy(batch, "records"), _numpy(batch, "trials")])
             return
-        values, counts = batch.column("values"), batch.column("counts")
-        group = np.repeat(np.arange(batch.num_rows), _list_lengths(values))
-        value, count = values.flatten().to_numpy(), counts.flatten().to_numpy()
+        group, value, count = _cells(batch)
         rows = np.ones_like(count) if self.layout.cells else count
         begin = _place_of_cells(group, rows, starts)
         kept = np.minimum(begin + rows, high) - np.maximum(begin, low)
@@ -240,6 +260,67 @@ class WriteFiles:
             sink.add([*columns, count[inside]])
         else:
             sink.add(columns, kept[inside])
+
+
+@dataclass(frozen=True)
+class ReleaseRows:
+    """The rows of a release's data or groups, a bounded number at a time, for Spark to write.
+
+    As CSV each is one text: the lines of many rows, after the header at the start of a partition.
+    """
+
+    stem: str
+    names: tuple[str, ...]
+    schema: Schema
+    layout: Layout
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows in the order in which the groups come."""
+        with_header = True
+        for batch in map(canonical, batches):
+            for rows in self._groups(batch) if self.stem == "groups" else self._data(batch):
+                yield _as_text(rows, with_header) if self.layout.file_format == "csv" else rows
+                with_header = False
+
+    def _groups(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        public = [f"c{i}" for i in range(len(self.schema.public))]
+        columns = [batch.column(name) for name in (*public, "records", "trials")]
+        yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+
+    def _data(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        group, value, count = _cells(batch)
+        ends = np.arange(1, count.size + 1) if self.layout.cells else np.cumsum(count)
+        domain = pa.array(self.schema.domain)
+        total = int(ends[-1]) if ends.size else 0
+        for first in range(0, total, _ROWS_AT_ONCE):
+            places = np.arange(first, min(first + _ROWS_AT_ONCE, total))
+            cell = np.searchsorted(ends, places, side="right")
+            columns = [
+                batch.column(f"c{i}").take(pa.array(group[cell]))
+                for i in range(len(self.schema.public))
+            ]
+            columns.append(domain.take(pa.array(value[cell])))
+            if self.layout.cells:
+                columns.append(pa.array(count[cell]))
+            yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+def _as_text(rows: pa.RecordBatch, with_header: bool) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(rows, sink, pyarrow.csv.WriteOptions(include_header=with_header))
+    # Spark ends every text with a line feed of its own.
+    text = sink.getvalue().to_pybytes().decode().removesuffix("\n")
+    return pa.RecordBatch.from_arrays([pa.array([text])], names=["value"])
+
+
+def _cells(batch: pa.RecordBatch) -> tuple[Ints, NDArray[np.int32], Ints]:
+    """The group, value and count of every cell in the lists of a batch of groups."""
+    values, counts = batch.column("values"), batch.column("counts")
+    group = np.repeat(np.arange(batch.num_rows), _list_lengths(values))
+    return group, values.flatten().to_numpy(), counts.flatten().to_numpy()
 
 
 def _numpy(batch: pa.RecordBatch, name: str) -> Ints:

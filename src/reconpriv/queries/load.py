@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reconpriv.engines.duckdb import DuckDBEngine, read_all
+from reconpriv.engines.duckdb import DuckDBEngine, memory_bytes, read_all
 from reconpriv.errors import ReleaseError
 from reconpriv.manifest import Description
 from reconpriv.queries.cube import Cube, collect
@@ -22,11 +22,24 @@ from reconpriv.theory.reconstruction import reconstruct_frequency
 Floats = NDArray[np.float64]
 
 
-def load_cube(description: Description) -> Cube:
-    """Count the published records; take trials from the groups file, or estimate them."""
+_BYTES_PER_ROW = 160  # what a group or cell takes while it is loaded, as measured
+
+
+def load_cube(description: Description, memory: str | None = None) -> Cube:
+    """Count the published records; take trials from the groups file, or estimate them.
+
+    ``memory`` bounds the counting. The cells themselves are held in memory, so a release with
+    more of them than fit is refused.
+    """
+    _check_memory(description, memory)
     schema, name = description.schema, description.data[0].name
     columns = _stored_columns(description)
-    engine = DuckDBEngine(description.data, columns=columns, count_column=description.cell_count)
+    engine = DuckDBEngine(
+        description.data,
+        columns=columns,
+        count_column=description.cell_count,
+        memory=memory,
+    )
     try:
         if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")
@@ -43,6 +56,19 @@ def load_cube(description: Description) -> Cube:
     if not description.groups:
         return replace(cube, trials=_plug_in_trials(cube, description), coins=True)
     return replace(cube, trials=_published_trials(cube, description))
+
+
+def _check_memory(description: Description, memory: str | None) -> None:
+    if memory is None:
+        return
+    rows = min(resource["rows"] for resource in description.manifest["resources"])
+    needed, allowed = rows * _BYTES_PER_ROW, memory_bytes(memory)
+    if needed > allowed:
+        raise ReleaseError(
+            f"The {rows:,} groups of this release take about {needed / 1e9:.1f} GB of memory, more"
+            f" than {memory}.",
+            hint="Raise --memory.",
+        )
 
 
 def _published_trials(cube: Cube, description: Description) -> Floats:
