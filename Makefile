@@ -16,6 +16,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@sh tools/system-packages.sh
 	$(BIN)/python -m pip install --quiet -e . --group test --group lint
 	@touch $@ $(VENV)/.core
 
@@ -23,7 +24,7 @@ demo: $(VENV)/.core
 	$(BIN)/reconpriv demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -34,6 +35,10 @@ bench: $(VENV)/.core
 	$(BIN)/python benchmarks/bench_core.py
 	$(BIN)/python benchmarks/bench_core.py --spread
 	$(BIN)/python benchmarks/bench_queries.py
+	$(BIN)/python benchmarks/bench_scale.py
+	$(BIN)/python -m pip install --quiet -e '.[spark]'
+	$(BIN)/python benchmarks/bench_spark.py
+	$(BIN)/python benchmarks/bench_peers.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

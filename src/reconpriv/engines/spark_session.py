@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import os
 import re
 import shutil
@@ -236,6 +237,9 @@ def spark_work(
     """Run Spark jobs: show their progress, cancel them when stopped, one sentence on failure."""
     tag = f"reconpriv-{threading.get_ident()}-{stage.replace(' ', '-')}"
     session.spark.addTag(tag)
+    # Its lines hold a stack trace, and may quote values; what went wrong is said in a sentence.
+    logger = logging.getLogger("SQLQueryContextLogger")
+    was_disabled, logger.disabled = logger.disabled, not os.environ.get("RECONPRIV_DEBUG")
     try:
         with _watched(session, stage, progress):
             yield
@@ -247,6 +251,7 @@ def spark_work(
         session.spark.interruptTag(tag)
         raise
     finally:
+        logger.disabled = was_disabled
         session.spark.removeTag(tag)
 
 

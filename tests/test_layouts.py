@@ -1,0 +1,198 @@
+"""How a release lies on disk: as records or as cells, in one file or in several."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import reconpriv as rp
+from reconpriv.audit import audit_groups, audit_part, join_parts
+from reconpriv.engines.base import Layout
+from reconpriv.manifest import read_manifest
+
+PUBLIC = ["age", "sex", "race"]
+DESIGNS = ["none", "paper", "octave", "public"]
+
+
+@pytest.fixture
+def adult():
+    with rp.read("example:adult", sensitive="occupation", public=PUBLIC, missing="value") as table:
+        yield table
+
+
+def policy_for(sample_size: str) -> rp.Policy:
+    return rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+
+
+def quietly(folder: Path, **settings: str) -> rp.Release:
+    with pytest.warns(rp.ReconprivWarning):
+        return rp.open(folder, **settings)
+
+
+@pytest.fixture
+def small_files(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Releases of files of 7,000 rows."""
+    plain = Layout.of.__func__  # type: ignore[attr-defined]
+
+    def of(cls, release_format: str, *, with_trials: bool) -> Layout:
+        layout = plain(cls, release_format, with_trials=with_trials)
+        return dataclasses.replace(layout, rows_per_file=7_000)
+
+    monkeypatch.setattr(Layout, "of", classmethod(of))
+    return 7_000
+
+
+@pytest.mark.parametrize("sample_size", DESIGNS)
+def test_cells_say_the_same_as_records(adult, tmp_path: Path, sample_size: str) -> None:
+    policy = policy_for(sample_size)
+    for form in ("parquet", "cells"):
+        adult.publish(policy, tmp_path / form, key=rp.Key.test(), file_format=form)
+    records, cells = quietly(tmp_path / "parquet"), quietly(tmp_path / "cells")
+    assert records.to_arrow().equals(cells.to_arrow())
+    query = {"where": "age BETWEEN 30 AND 39", "occupation": "Sales"}
+    assert records.count(**query) == cells.count(**query)
+    assert str(records.crosstab(["sex", "race"])) == str(cells.crosstab(["sex", "race"]))
+
+
+def test_cells_are_rows_with_a_count(adult, tmp_path: Path) -> None:
+    adult.publish(policy_for("none"), tmp_path / "r", key=rp.Key.test(), file_format="cells")
+    table = pq.read_table(tmp_path / "r" / "data.parquet")
+    assert table.column_names == [*PUBLIC, "occupation", "count"]
+    counts = table.column("count").to_numpy()
+    assert counts.min() >= 1
+    assert counts.sum() == 48_842
+    manifest = json.loads((tmp_path / "r" / "datapackage.json").read_text())
+    assert manifest["reconpriv"]["cell_count"] == "count"
+    assert manifest["reconpriv"]["records"] == 48_842
+    assert manifest["resources"][0]["rows"] == table.num_rows
+
+
+def test_a_column_called_count_is_not_in_the_way(tmp_path: Path) -> None:
+    table = pa.table(
+        {"count": ["a", "b"] * 200, "Count_": ["x"] * 400, "s": ["u", "v", "w", "w"] * 100}
+    )
+    with rp.read(table, sensitive="s") as opened:
+        opened.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format="cells")
+    names = pq.read_schema(tmp_path / "r" / "data.parquet").names
+    assert names == ["count", "Count_", "s", "count__"]
+    assert quietly(tmp_path / "r").count(count="a").count == 200
+
+
+def test_the_side_channel_attack_reads_cells(adult, tmp_path: Path) -> None:
+    from reconpriv.attacks.side_channels import scan_release
+
+    adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format="cells")
+    found = scan_release(tmp_path / "r")
+    assert found.success.successes == 0
+    assert found.control is not None
+    assert found.control.successes > 0
+
+
+def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path: Path) -> None:
+    adult.publish(policy_for("none"), tmp_path / "r", key=rp.Key.test(), file_format="cells")
+    file = tmp_path / "r" / "data.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.slice(1), file)
+    with pytest.raises(rp.ReconprivError, match="does not match its manifest"):
+        quietly(tmp_path / "r").count(occupation="Sales")
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.usefixtures("small_files")
+def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form) -> None:
+    adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format=form)
+    described = read_manifest(tmp_path / "r")
+    names = [file.name for file in described.data]
+    assert names == [f"data-{i:05}.{form}" for i in range(1, 8)]
+    assert [file.name for file in described.groups] == [f"groups.{form}"]
+    resource = described.manifest["resources"][0]
+    assert resource["path"] == names
+    assert resource["rows"] == 48_842
+    assert resource["bytes"] == sum(file.stat().st_size for file in described.data)
+    assert sorted(file.name for file in (tmp_path / "r").iterdir()) == sorted(
+        [*names, f"groups.{form}", "datapackage.json"]
+    )
+    if form == "parquet":
+        rows = [pq.read_metadata(file).num_rows for file in described.data]
+        assert rows == [7_000] * 6 + [48_842 - 42_000]
+
+
+def test_several_files_hold_what_one_holds(adult, tmp_path, request) -> None:
+    adult.publish(policy_for("octave"), tmp_path / "one", key=rp.Key.test())
+    request.getfixturevalue("small_files")
+    adult.publish(policy_for("octave"), tmp_path / "several", key=rp.Key.test())
+    one, several = quietly(tmp_path / "one"), quietly(tmp_path / "several")
+    assert one.to_arrow().equals(several.to_arrow())
+    assert one.count(age=30, occupation="Sales") == several.count(age=30, occupation="Sales")
+
+
+@pytest.mark.usefixtures("small_files")
+def test_each_of_several_files_is_checked(adult, tmp_path: Path) -> None:
+    adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
+    (tmp_path / "r" / "data-00003.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(rp.ReconprivError, match=r"data-00003\.parquet does not match"):
+        quietly(tmp_path / "r").count(age=30)
+
+
+@pytest.mark.usefixtures("small_files")
+def test_a_file_outside_the_folder_cannot_be_named(adult, tmp_path: Path) -> None:
+    adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
+    manifest = json.loads((tmp_path / "r" / "datapackage.json").read_text())
+    manifest["resources"][0]["path"][0] = "../../etc/passwd"
+    (tmp_path / "r" / "datapackage.json").write_text(json.dumps(manifest))
+    with pytest.raises(rp.ReconprivError, match="lacks its file passwd"):
+        quietly(tmp_path / "r").count(age=30)
+
+
+def test_an_unknown_format_is_refused(adult, tmp_path: Path) -> None:
+    with pytest.raises(rp.ReconprivError, match="parquet, csv, cells"):
+        adult.publish(policy_for("octave"), tmp_path / "r", file_format="xlsx")
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_uri_needs_spark(adult, tmp_path: Path) -> None:
+    with pytest.raises(rp.ReconprivError, match="--engine spark"):
+        adult.publish(policy_for("octave"), "s3a://bucket/release")
+
+
+def test_a_list_of_paths_is_one_table(tmp_path: Path) -> None:
+    whole = pa.table({"g": ["a", "b", "a"], "s": ["x", "y", "y"]})
+    for i in range(3):
+        pq.write_table(whole.slice(i, 1), tmp_path / f"{i}.parquet")
+    with rp.read([tmp_path / f"{i}.parquet" for i in range(3)], sensitive="s") as table:
+        assert table.schema.records == 3
+    (tmp_path / "x.csv").write_text("g,s\na,x\n")
+    with pytest.raises(rp.ReconprivError, match="different kinds"):
+        rp.read([tmp_path / "0.parquet", tmp_path / "x.csv"], sensitive="s")
+
+
+def test_a_release_that_does_not_fit_the_memory_is_refused(adult, tmp_path: Path) -> None:
+    adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
+    fits = quietly(tmp_path / "r", memory="500MB").count(age=30)
+    assert fits == quietly(tmp_path / "r").count(age=30)
+    with pytest.raises(rp.ReconprivError, match="Raise --memory"):
+        quietly(tmp_path / "r", memory="50kB").count(age=30)
+    with pytest.raises(rp.ReconprivError, match="2GB or 500MB"):
+        quietly(tmp_path / "r", memory="much").count(age=30)
+
+
+def test_an_audit_in_parts_is_the_audit(adult) -> None:
+    """Any cut at group borders, joined in any order, ties among the worst included."""
+    policy = policy_for("octave")
+    batch = max(adult.groups(), key=lambda batch: batch.groups)
+    whole = audit_groups([batch], adult.schema, policy, worst=40)
+    cuts = [0, 1, 100, 101, 300, batch.groups]
+    parts = [
+        audit_part([batch.slice(a, b)], adult.schema, policy, 40)
+        for a, b in itertools.pairwise(cuts)
+    ]
+    joined = join_parts(parts[::-1], adult.schema, policy, worst=40)
+    assert joined.as_dict() == whole.as_dict()
+    fewer = join_parts(parts[1:], adult.schema, policy, worst=40)
+    assert fewer.as_dict() != whole.as_dict()
