@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import hashlib
 import itertools
 import json
 from pathlib import Path
@@ -14,7 +16,9 @@ import pytest
 import reconpriv as rp
 from reconpriv.audit import audit_groups, audit_part, join_parts
 from reconpriv.engines.base import Layout
+from reconpriv.engines.duckdb import memory_bytes
 from reconpriv.manifest import read_manifest
+from reconpriv.queries import load, stored, values
 
 PUBLIC = ["age", "sex", "race"]
 DESIGNS = ["none", "paper", "octave", "public"]
@@ -172,14 +176,104 @@ def test_a_list_of_paths_is_one_table(tmp_path: Path) -> None:
         rp.read([tmp_path / "0.parquet", tmp_path / "x.csv"], sensitive="s")
 
 
-def test_a_release_that_does_not_fit_the_memory_is_refused(adult, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sample_size", DESIGNS)
+def test_cells_on_disk_answer_as_cells_in_memory_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample_size: str
+) -> None:
+    """Missing values, every estimator, every kind of query; parts of a few hundred cells."""
+    table = pa.table(
+        {
+            "g": [["a", "b", None, "d"][i % 4] for i in range(6_000)],
+            "n": [i % 97 if i % 11 else None for i in range(6_000)],
+            "s": [["u", "v", "w"][i * i % 7 % 3] for i in range(6_000)],
+        }
+    )
+    with rp.read(table, sensitive="s") as opened:
+        opened.publish(policy_for(sample_size), tmp_path / "r", key=rp.Key.test())
+    memory = answers(quietly(tmp_path / "r"))
+    monkeypatch.setattr(load, "_GROUPS_IN_MEMORY", 10)
+    monkeypatch.setattr(stored, "CELLS_PER_PART", 150)
+    monkeypatch.setattr("reconpriv.engines.duckdb._BATCH", 100)
+    release = quietly(tmp_path / "r")
+    disk = answers(release)
+    cells = release._answerer.cells
+    assert isinstance(cells, stored.StoredCells)
+    assert cells.number > 3
+    assert len(memory) == len(disk)
+    for one, other in zip(memory, disk, strict=True):
+        assert one[0] == other[0]
+        assert one[1] == pytest.approx(other[1], rel=1e-9, abs=1e-9)
+    folder = cells.folder
+    assert folder.exists()
+    del cells, release
+    gc.collect()
+    assert not folder.exists()
+
+
+def answers(release: rp.Release) -> list[tuple[str, tuple[float, ...]]]:
+    """Many kinds of questions; the texts of the answers and their figures."""
+    singles = [
+        release.count(), release.count(s="u"), release.count(g="a", s="v"),
+        release.count("g IS NULL", s="v"), release.count("n > 50 OR g = 'b'", s=["u", "w"]),
+        release.count(n=[1, 2, 3], s="w"), release.count(n=5, g="d"),
+        release.count("n > 1000", s="u"),
+        release.count(s="u", estimator="constrained"),
+        *release.count_many([{"g": "a", "s": "u"}, {"g": "b", "s": "u"}, {"n": 7}, {"n": 1234}]),
+    ]  # fmt: skip
+    tables = [
+        release.crosstab(["g"]), release.crosstab(["g", "s"], simultaneous=True),
+        release.frequencies("n < 20"), release.crosstab(["s", "g"], estimator="constrained"),
+        release.crosstab(["n"], "g = 'a'", s="u"),
+    ]  # fmt: skip
+    found = [(e.query, (e.count, e.low, e.high, e.groups, e.trials)) for e in singles]
+    for table in tables:
+        found += [(str(labels), (e.count, e.low, e.high, e.groups)) for labels, e in table]
+    return found
+
+
+def test_a_groups_file_that_goes_on_too_long_is_noticed(tmp_path: Path, monkeypatch) -> None:
+    table = pa.table({"g": [f"k{i}" for i in range(400)] * 3, "s": ["u", "v", "w"] * 400})
+    with rp.read(table, sensitive="s") as opened:
+        opened.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
+    groups = pq.read_table(tmp_path / "r" / "groups.parquet")
+    more = pa.concat_tables([groups, groups.slice(399)])
+    pq.write_table(more, tmp_path / "r" / "groups.parquet")
+    manifest = json.loads((tmp_path / "r" / "datapackage.json").read_text())
+    digest = hashlib.sha256((tmp_path / "r" / "groups.parquet").read_bytes()).hexdigest()
+    manifest["resources"][1] |= {"hash": f"sha256:{digest}", "rows": 401}
+    (tmp_path / "r" / "datapackage.json").write_text(json.dumps(manifest))
+    for limit in (10**9, 10):
+        monkeypatch.setattr(load, "_GROUPS_IN_MEMORY", limit)
+        monkeypatch.setattr(stored, "CELLS_PER_PART", 150)
+        with pytest.raises(rp.ReconprivError, match=r"does not match data\.parquet"):
+            quietly(tmp_path / "r").count(s="u")
+
+
+def test_memory_that_cannot_be_read_is_refused(adult, tmp_path: Path) -> None:
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
-    fits = quietly(tmp_path / "r", memory="500MB").count(age=30)
-    assert fits == quietly(tmp_path / "r").count(age=30)
-    with pytest.raises(rp.ReconprivError, match="Raise --memory"):
-        quietly(tmp_path / "r", memory="50kB").count(age=30)
     with pytest.raises(rp.ReconprivError, match="2GB or 500MB"):
         quietly(tmp_path / "r", memory="much").count(age=30)
+    assert quietly(tmp_path / "r", memory="500MB").count(age=30).count == 1_278
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 * 10**9), ("500 MiB", 500 * 2**20), ("1.5kb", 1500), ("10", 10)]
+)
+def test_sizes_of_memory(text: str, size: int) -> None:
+    assert memory_bytes(text) == size
+
+
+@pytest.mark.parametrize("few", [2, 100])
+def test_values_are_found_by_dictionary_and_by_bisection(few: int, monkeypatch) -> None:
+    monkeypatch.setattr(values, "_FEW", few)
+    some = values.Values(pa.array(["", "a", "b", "é", None]))
+    assert [some.position(one) for one in ["", "a", "b", "é", None, "c", "zz"]] == [
+        0, 1, 2, 3, 4, -1, -1,
+    ]  # fmt: skip
+    assert "b" in some
+    assert "x" not in some
+    assert list(some) == ["", "a", "b", "é", None]
+    assert values.Values(pa.array([1, 2])).position(None) == -1
 
 
 def test_an_audit_in_parts_is_the_audit(adult) -> None:

@@ -77,7 +77,7 @@ def _truths(table: Table) -> list[int]:
     truths = []
     for query in _QUERIES:
         selected = raw.select(None, query)
-        cells = raw.mask(selected)[cube.group]
+        cells = raw.mask(selected, cube)[cube.group]
         if selected.values is not None:
             cells &= np.isin(cube.value, selected.values)
         truths.append(int(cube.count[cells].sum()))

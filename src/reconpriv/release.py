@@ -18,7 +18,7 @@ from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
 from reconpriv.manifest import Description, check_files, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.estimate import Design, Estimate
-from reconpriv.queries.load import load_cube, load_records
+from reconpriv.queries.load import load_cells, load_records
 from reconpriv.queries.sql import check_distinct, unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
@@ -62,7 +62,7 @@ class Release:
         design = Design(
             description.retention, description.schema.domain_size, description.sample_size
         )
-        return Answerer(load_cube(description, self.memory), design)
+        return Answerer(load_cells(description, self.memory), design)
 
     def count(
         self,

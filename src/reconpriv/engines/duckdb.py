@@ -233,6 +233,12 @@ class DuckDBEngine:
         with _clear_errors("input"):
             return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_table()
 
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Every column in its canonical type, as a stream."""
+        columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
+        with _clear_errors("input"):
+            return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_reader(_BATCH)
+
     def close(self) -> None:
         """Give back the connection and its temporary files."""
         self._kept = None

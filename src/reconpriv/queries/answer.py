@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reconpriv.engines.predicates import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
-from reconpriv.queries.cube import Cube, Sums, sum_selections
+from reconpriv.queries.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.sql import (
     Condition,
@@ -25,6 +25,7 @@ from reconpriv.queries.sql import (
     unknown_column,
     unknown_value,
 )
+from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
 
 Ints = NDArray[np.int64]
@@ -37,12 +38,22 @@ _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
 @dataclass(frozen=True)
 class Selected:
-    """A query with its condition settled: groups (as equalities or a mask) and sensitive values."""
+    """A query with its condition settled: which groups, and which sensitive values.
+
+    Groups satisfy equalities (attribute: code), conditions in SQL, and memberships (attribute,
+    codes).
+    """
 
     text: str
-    equalities: dict[int, int] | None
-    mask: Flags | None
+    equalities: dict[int, int]
+    conditions: tuple[str, ...]
+    members: tuple[tuple[int, tuple[int, ...]], ...]
     values: tuple[int, ...] | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether equalities are all there is."""
+        return not self.conditions and not self.members
 
 
 @dataclass(frozen=True)
@@ -61,48 +72,45 @@ class Settings:
 
 @dataclass(frozen=True)
 class Answerer:
-    """A cube with its design, ready for questions."""
+    """Cells with their design, ready for questions."""
 
-    cube: Cube
+    cells: Cells
     design: Design
     _evaluators: dict[str, Evaluator] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def known(self) -> dict[str, list[Value]]:
-        """The values of every column, as Python objects."""
-        public = zip(self.cube.schema.public, self.cube.values, strict=True)
-        known = {column.name: values.to_pylist() for column, values in public}
-        return known | {self.cube.schema.sensitive.name: list(self.cube.schema.domain)}
-
-    @cached_property
-    def _code_of(self) -> dict[str, dict[Value, int]]:
-        return {name: {v: i for i, v in enumerate(vs)} for name, vs in self.known.items()}
+    def known(self) -> dict[str, Values]:
+        """The values of every column."""
+        schema = self.cells.schema
+        public = zip(schema.public, self.cells.values, strict=True)
+        known = {column.name: Values(values) for column, values in public}
+        return known | {schema.sensitive.name: Values(pa.array(schema.domain))}
 
     def select(self, where: str | None, equal: dict[str, Value]) -> Selected:
         """Settle a condition in SQL together with column = value pairs."""
         condition = (
-            Condition() if where is None else parse_condition(where, self.cube.schema, self.known)
+            Condition() if where is None else parse_condition(where, self.cells.schema, self.known)
         )
         return self._settle(describe(where, equal), condition, equal)
 
     def parse(self, sql: str) -> tuple[Selected, tuple[str, ...]]:
         """Settle a whole SELECT; the second part is what it groups by."""
-        query: CountQuery = parse_query(sql, self.cube.schema, self.known)
+        query: CountQuery = parse_query(sql, self.cells.schema, self.known)
         return self._settle(query.text, query.condition, {}), query.by
 
     def _settle(self, text: str, condition: Condition, equal: dict[str, Value]) -> Selected:
-        schema = self.cube.schema
+        schema = self.cells.schema
         sensitive = schema.sensitive.name
         members = np.ones(schema.domain_size, dtype=bool)
         for part in condition.sensitive:
             members &= self._evaluator("sensitive").mask(part)
         restricted = bool(condition.sensitive)
         codes: dict[int, int] = {}
-        mask: Flags | None = None
-        if condition.equalities is None:
-            mask = np.ones(self.cube.groups, dtype=bool)
-            for part in condition.public:
-                mask &= self._evaluator("public").mask(part)
+        conditions = () if condition.equalities is not None else tuple(condition.public)
+        for part in conditions:
+            # Also where no part of the cells is looked at, a bad condition must be noticed.
+            self._check(part)
+        several: list[tuple[int, tuple[int, ...]]] = []
         names = [column.name for column in schema.public]
         pairs = [*(condition.equalities or {}).items(), *equal.items()]
         for name, wanted in pairs:
@@ -113,8 +121,7 @@ class Answerer:
                 raise unknown_column(name, [c.name for c in schema.columns])
             elif isinstance(wanted, _SEVERAL):
                 chosen = [self._code(name, value) for value in wanted]
-                inside = np.isin(self.cube.codes[names.index(name)], [c for c in chosen if c >= 0])
-                mask = inside if mask is None else mask & inside
+                several.append((names.index(name), tuple(c for c in chosen if c >= 0)))
             else:
                 index, code = names.index(name), self._code(name, wanted)
                 # Two different values asked of one column: no record has both.
@@ -122,15 +129,11 @@ class Answerer:
         # Any value at all is no condition: such a count is one over public attributes.
         whole = not restricted or bool(members.all())
         values = None if whole else tuple(np.flatnonzero(members).tolist())
-        if mask is not None:
-            for index, code in codes.items():
-                mask = mask & (self.cube.codes[index] == code)
-            return Selected(text, None, mask, values)
-        return Selected(text, codes, None, values)
+        return Selected(text, codes, conditions, tuple(several), values)
 
     def _members(self, name: str, wanted: Value) -> Flags:
         several = isinstance(wanted, _SEVERAL)
-        members = np.zeros(self.cube.schema.domain_size, dtype=bool)
+        members = np.zeros(self.cells.schema.domain_size, dtype=bool)
         for value in wanted if several else [wanted]:
             code = self._code(name, value)
             if code < 0:
@@ -140,32 +143,47 @@ class Answerer:
 
     def _code(self, name: str, value: Value) -> int:
         """The code of a value; -1 for a number or date that does not occur."""
-        column = next(c for c in self.cube.schema.columns if c.name == name)
+        column = next(c for c in self.cells.schema.columns if c.name == name)
         parsed = parse_value(column, value)
-        code = self._code_of[name].get(parsed, -1)
+        code = self.known[name].position(parsed)
         if code < 0 and column.kind is Kind.STRING:
             raise unknown_value(name, value, self.known[name])
         return code
 
     def _evaluator(self, which: str) -> Evaluator:
+        """Conditions on the sensitive values, or a check of conditions on the public ones."""
         if which not in self._evaluators:
-            schema = self.cube.schema
-            table = (
-                self.cube.group_table()
-                if which == "public"
-                else pa.table({schema.sensitive.name: pa.array(schema.domain)})
-            )
-            self._evaluators[which] = Evaluator(table)
+            schema = self.cells.schema
+            public = {
+                column.name: values.slice(0, 0)
+                for column, values in zip(schema.public, self.cells.values, strict=True)
+            }
+            sensitive = {schema.sensitive.name: pa.array(schema.domain)}
+            self._evaluators[which] = Evaluator(pa.table(public if which == "check" else sensitive))
         return self._evaluators[which]
 
-    def mask(self, selected: Selected) -> Flags:
-        """The groups of a selection."""
-        if selected.mask is not None:
-            return selected.mask
-        inside = np.ones(self.cube.groups, dtype=bool)
-        for index, code in (selected.equalities or {}).items():
-            inside &= self.cube.codes[index] == code
+    def _check(self, condition: str) -> None:
+        self._evaluator("check").mask(condition)
+
+    def mask(self, selected: Selected, part: Cube) -> Flags:
+        """The groups of a selection, in one part of the cells."""
+        inside = np.ones(part.groups, dtype=bool)
+        for index, code in selected.equalities.items():
+            inside &= part.codes[index] == code
+        for index, codes in selected.members:
+            inside &= np.isin(part.codes[index], codes)
+        if selected.conditions:
+            evaluator = self._public_evaluator(part)
+            for condition in selected.conditions:
+                inside &= evaluator.mask(condition)
         return inside
+
+    def _public_evaluator(self, part: Cube) -> Evaluator:
+        if part is not self.cells:
+            return Evaluator(part.group_table())
+        if "public" not in self._evaluators:
+            self._evaluators["public"] = Evaluator(part.group_table())
+        return self._evaluators["public"]
 
     def count(self, selected: Selected, settings: Settings) -> Estimate:
         """One count."""
@@ -180,52 +198,60 @@ class Answerer:
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, in sorted order."""
-        sensitive = self.cube.schema.sensitive.name
+        sensitive = self.cells.schema.sensitive.name
         public = [name for name in by if name != sensitive]
-        keys, selection = self._combinations(public, self.mask(selected))
         split = sensitive in by
-        rows: list[tuple[dict[str, Value], Estimate]] = []
-        domain = self.cube.schema.domain
+        keys, sums = self._sums(selected, public, None if split else selected.values)
+        labels = self._labels(public, keys)
+        domain = self.cells.schema.domain
         chosen = selected.values if selected.values is not None else tuple(range(len(domain)))
-        cells = len(keys) * (len(chosen) if split else 1)
+        cells = len(labels) * (len(chosen) if split else 1)
         if simultaneous:
             settings = Settings(settings.estimator, settings.confidence, max(cells, 1))
-        if split:
-            sums = sum_selections(self.cube, selection, len(keys), None)
-            counts = est.mle_counts(sums, 1, self.design)
-            variances = est.count_variances(sums, 1, 1, self.design)
-            shown = counts
-            if settings.estimator == "constrained":
-                shown = est.constrained_counts(sums.observed, sums.records, self.design)
-            for i, key in enumerate(keys):
-                for value in chosen:
-                    label = {**key, sensitive: domain[value]}
-                    figures = shown[i, value], counts[i, value], variances[i, value]
-                    answer = self._estimate(selected.text, sums, i, settings, *figures)
-                    rows.append(({name: label[name] for name in by}, answer))
-            return rows
-        sums = sum_selections(self.cube, selection, len(keys), selected.values)
-        return list(
-            zip(keys, self._estimates_of_set(sums, selection, selected, settings), strict=True)
-        )
+        if not split:
+            answers = self._estimates_of_set(sums, public, selected, settings)
+            return list(zip(labels, answers, strict=True))
+        counts = est.mle_counts(sums, 1, self.design)
+        variances = est.count_variances(sums, 1, 1, self.design)
+        shown = counts
+        if settings.estimator == "constrained":
+            shown = est.constrained_counts(sums.observed, sums.records, self.design)
+        rows: list[tuple[dict[str, Value], Estimate]] = []
+        for i, key in enumerate(labels):
+            for value in chosen:
+                label = {**key, sensitive: domain[value]}
+                figures = shown[i, value], counts[i, value], variances[i, value]
+                answer = self._estimate(selected.text, sums, i, settings, *figures)
+                rows.append(({name: label[name] for name in by}, answer))
+        return rows
 
-    def _combinations(self, public: list[str], mask: Flags) -> tuple[list[dict[str, Value]], Ints]:
-        names = [column.name for column in self.cube.schema.public]
-        selection = np.where(mask, 0, -1).astype(np.int64)
-        if not public:
-            return [{}], selection
-        inside = np.flatnonzero(mask)
-        stacked = np.stack([self.cube.codes[names.index(name)][inside] for name in public])
-        combinations, position = np.unique(stacked, axis=1, return_inverse=True)
-        selection[inside] = position.reshape(-1)
-        keys = [
-            {name: self.known[name][code] for name, code in zip(public, column, strict=True)}
-            for column in combinations.T.tolist()
+    def _sums(
+        self,
+        selected: Selected,
+        public: list[str],
+        chosen: Sequence[int] | None,
+    ) -> tuple[Ints, Sums]:
+        """The combinations of public values in a selection (a column each), and their sums."""
+        names = [column.name for column in self.cells.schema.public]
+        attributes = [names.index(name) for name in public]
+        found = []
+        for part in self.cells.parts():
+            keys, selection = combinations(part, attributes, self.mask(selected, part))
+            found.append((keys, sum_selections(part, selection, keys.shape[1], chosen)))
+        return join_sums(found)
+
+    def _labels(self, public: list[str], keys: Ints) -> list[dict[str, Value]]:
+        columns = [
+            [self.known[name][code] for code in codes.tolist()]
+            for name, codes in zip(public, keys, strict=True)
         ]
-        return keys, selection
+        return [
+            {name: column[i] for name, column in zip(public, columns, strict=True)}
+            for i in range(keys.shape[1])
+        ]
 
     def _estimates_of_set(
-        self, sums: Sums, selection: Ints, selected: Selected, settings: Settings
+        self, sums: Sums, public: list[str], selected: Selected, settings: Settings
     ) -> list[Estimate]:
         """Estimates of a set of sensitive values, or exact counts where there is no such set."""
         if selected.values is None:
@@ -246,7 +272,7 @@ class Answerer:
         variances = est.count_variances(sums, size, rounded, self.design)
         shown = counts
         if settings.estimator == "constrained":
-            split = sum_selections(self.cube, selection, sums.records.size, None)
+            _, split = self._sums(selected, public, None)
             whole = est.constrained_counts(split.observed, split.records, self.design)
             shown = whole[:, list(selected.values)].sum(axis=1)
         return [
@@ -283,9 +309,9 @@ class Answerer:
         shared: dict[tuple[int, ...], list[int]] = {}
         for i, query in enumerate(queries):
             single = query.values is None or len(query.values) == 1
-            plain = query.equalities is not None and single and settings.estimator == "mle"
-            if plain and self._packable(query.equalities or {}):
-                shared.setdefault(tuple(sorted(query.equalities or {})), []).append(i)
+            plain = query.plain and single and settings.estimator == "mle"
+            if plain and self._packable(query.equalities):
+                shared.setdefault(tuple(sorted(query.equalities)), []).append(i)
             else:
                 answers[i] = self.count(query, settings)
         at_once = max(1, _SUMS_AT_ONCE // self.design.domain_size)
@@ -299,16 +325,19 @@ class Answerer:
 
     def _packable(self, equalities: dict[int, int]) -> bool:
         """Whether the codes of these attributes fit into one 64-bit number."""
-        return math.prod(len(self.cube.values[a]) + 1 for a in equalities) < 2**62
+        return math.prod(len(self.cells.values[a]) + 1 for a in equalities) < 2**62
 
     def _shared(
         self, attributes: tuple[int, ...], queries: list[Selected], settings: Settings
     ) -> list[Estimate]:
         """One pass for all queries on the same attributes: only combinations asked for are kept."""
-        wanted = [tuple((q.equalities or {})[a] for a in attributes) for q in queries]
+        wanted = [tuple(q.equalities[a] for a in attributes) for q in queries]
         keys = sorted(set(wanted))
-        selection = key_positions(self.cube, attributes, keys)
-        sums = sum_selections(self.cube, selection, len(keys), None)
+        parts = [
+            sum_selections(part, key_positions(part, attributes, keys), len(keys), None)
+            for part in self.cells.parts()
+        ]
+        sums = reduce(Sums.__add__, parts)
         position = {key: i for i, key in enumerate(keys)}
         counts = est.mle_counts(sums, 1, self.design)
         variances = est.count_variances(sums, 1, 1, self.design)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,10 @@ class Cube:
     def sampled(self) -> Flags:
         """Which groups rest on fewer trials than records."""
         return np.asarray(self.trials < self.records)
+
+    def parts(self) -> Iterator[Cube]:
+        """The cube itself: all of it is in memory."""
+        yield self
 
     def group_table(self) -> pa.Table:
         """The public values of every group, for predicates to be evaluated on."""
@@ -101,6 +106,27 @@ def collect(
     )
 
 
+class Cells(Protocol):
+    """Cells that are read a part at a time; a cube in memory is its own only part.
+
+    Parts hold whole groups, and their codes index the same values.
+    """
+
+    @property
+    def schema(self) -> Schema:
+        """The columns and the sensitive domain."""
+        ...
+
+    @property
+    def values(self) -> tuple[pa.Array, ...]:
+        """The sorted distinct values of each public attribute."""
+        ...
+
+    def parts(self) -> Iterator[Cube]:
+        """Every part, from the first, as often as asked."""
+        ...
+
+
 @dataclass(frozen=True)
 class Sums:
     """What an estimate needs of one selection of groups; arrays have a row a selection.
@@ -116,6 +142,10 @@ class Sums:
     observed: Floats
     scaled_observed: Floats
     noise: Floats
+
+    def __add__(self, other: Sums) -> Sums:
+        """The sums over two parts, selection by selection."""
+        return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 def sum_selections(
@@ -171,3 +201,33 @@ def sum_selections(
         scaled_observed=per_slot(count * cube.scale[group], slot),
         noise=per_slot(cube.scaling_noise(noise_count, noise_group), noise_slot),
     )
+
+
+def combinations(cube: Cube, attributes: Sequence[int], mask: Flags) -> tuple[Ints, Ints]:
+    """Combinations of codes among the masked groups, and which one each group has (or -1)."""
+    selection = np.where(mask, 0, -1).astype(np.int64)
+    if not attributes:
+        return np.zeros((0, 1), dtype=np.int64), selection
+    inside = np.flatnonzero(mask)
+    stacked = np.stack([cube.codes[attribute][inside] for attribute in attributes])
+    keys, position = np.unique(stacked, axis=1, return_inverse=True)
+    selection[inside] = position.reshape(-1)
+    return keys.astype(np.int64), selection
+
+
+def join_sums(parts: Sequence[tuple[Ints, Sums]]) -> tuple[Ints, Sums]:
+    """The sums of all parts by combination; a combination may occur in several parts."""
+    if len(parts) == 1:
+        return parts[0]
+    stacked = np.concatenate([keys for keys, _ in parts], axis=1)
+    keys, position = np.unique(stacked, axis=1, return_inverse=True)
+    if stacked.shape[0] == 0:
+        keys, position = stacked[:, :1], np.zeros(stacked.shape[1], dtype=np.int64)
+    position = position.reshape(-1)
+    totals = []
+    for name in (f.name for f in fields(Sums)):
+        every = np.concatenate([getattr(sums, name) for _, sums in parts])
+        total = np.zeros((keys.shape[1], *every.shape[1:]))
+        np.add.at(total, position, every)
+        totals.append(total)
+    return keys, Sums(*totals)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from reconpriv.cells import CellBatch
 from reconpriv.engines.duckdb import DuckDBEngine, memory_bytes, read_all
 from reconpriv.errors import ReleaseError
 from reconpriv.manifest import Description
-from reconpriv.queries.cube import Cube, collect
+from reconpriv.queries.cube import Cells, Cube, collect
+from reconpriv.queries.stored import store
 from reconpriv.schema import Column, Kind
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.privacy import largest_private_size
@@ -22,16 +25,50 @@ from reconpriv.theory.reconstruction import reconstruct_frequency
 Floats = NDArray[np.float64]
 
 
-_BYTES_PER_ROW = 160  # what a group or cell takes while it is loaded, as measured
+_BYTES_PER_GROUP = 400  # what a group takes while it is loaded, as measured
+_GROUPS_IN_MEMORY = 1 << 22
+
+
+def load_cells(description: Description, memory: str | None = None) -> Cells:
+    """The cells of a release: in memory, or on disk where they would take too much of it."""
+    rows = min(resource["rows"] for resource in description.manifest["resources"])
+    allowed = _GROUPS_IN_MEMORY
+    if memory is not None:
+        allowed = memory_bytes(memory) // _BYTES_PER_GROUP
+    if rows <= allowed:
+        return load_cube(description, memory)
+    with _opened(description, memory) as batches:
+        cells = store(batches, description.schema, coins=_by_coins(description))
+    if description.groups:
+        cells.set_trials(_published_trials(cells, description))
+    elif description.sample_size != "none":
+        cells.set_trials(_plug_in_trials(part, description) for part in cells.parts())
+    return cells
 
 
 def load_cube(description: Description, memory: str | None = None) -> Cube:
     """Count the published records; take trials from the groups file, or estimate them.
 
-    ``memory`` bounds the counting. The cells themselves are held in memory, so a release with
-    more of them than fit is refused.
+    ``memory`` bounds the counting; the cells are held in memory.
     """
-    _check_memory(description, memory)
+    with _opened(description, memory) as batches:
+        cube = collect(batches, description.schema, coins=_by_coins(description))
+    if description.sample_size == "none":
+        return cube
+    if not description.groups:
+        return replace(cube, trials=_plug_in_trials(cube, description))
+    (trials,) = _published_trials(cube, description)
+    return replace(cube, trials=trials)
+
+
+def _by_coins(description: Description) -> bool:
+    """Whether scaling and sampling were done by coin flips: Algorithm 1 to the letter."""
+    return description.sample_size == "paper"
+
+
+@contextmanager
+def _opened(description: Description, memory: str | None) -> Iterator[Iterator[CellBatch]]:
+    """The groups of a release, after a look at what its data hold."""
     schema, name = description.schema, description.data[0].name
     columns = _stored_columns(description)
     engine = DuckDBEngine(
@@ -48,30 +85,12 @@ def load_cube(description: Description, memory: str | None = None) -> Cube:
             raise ReleaseError(f"The file {name} does not match its manifest (rows).")
         if not set(found) <= set(schema.domain):
             raise ReleaseError(f"The file {name} does not match its manifest (domain).")
-        cube = collect(engine.groups(schema, drop_missing=False), schema)
+        yield engine.groups(schema, drop_missing=False)
     finally:
         engine.close()
-    if description.sample_size == "none":
-        return cube
-    if not description.groups:
-        return replace(cube, trials=_plug_in_trials(cube, description), coins=True)
-    return replace(cube, trials=_published_trials(cube, description))
 
 
-def _check_memory(description: Description, memory: str | None) -> None:
-    if memory is None:
-        return
-    rows = min(resource["rows"] for resource in description.manifest["resources"])
-    needed, allowed = rows * _BYTES_PER_ROW, memory_bytes(memory)
-    if needed > allowed:
-        raise ReleaseError(
-            f"The {rows:,} groups of this release take about {needed / 1e9:.1f} GB of memory, more"
-            f" than {memory}.",
-            hint="Raise --memory.",
-        )
-
-
-def _published_trials(cube: Cube, description: Description) -> Floats:
+def _published_trials(cells: Cells, description: Description) -> Iterator[Floats]:
     """The groups file has a row a group in the same canonical order as the cells."""
     name = description.groups[0].name
     counts = [Column(count, Kind.INTEGER) for count in description.count_names]
@@ -80,19 +99,52 @@ def _published_trials(cube: Cube, description: Description) -> Floats:
     try:
         if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")
-        table = engine.to_arrow()
+        reader = RowReader(engine.to_reader())
+        for part in cells.parts():
+            yield _trials_of(part, reader.read(part.groups), description)
+        if reader.read(1).num_rows:
+            raise ReleaseError(
+                f"The file {name} does not match {description.data[0].name} (groups)."
+            )
     finally:
         engine.close()
+
+
+def _trials_of(part: Cube, table: pa.Table, description: Description) -> Floats:
+    name = description.groups[0].name
     if any(column.null_count for column in table.columns[-2:]):
         raise ReleaseError(f"The file {name} does not match its manifest (counts).")
     records, trials = (column.to_numpy() for column in table.columns[-2:])
-    mine = cube.group_table()
-    same = table.num_rows == cube.groups and np.array_equal(records, cube.records)
+    mine = part.group_table()
+    same = table.num_rows == part.groups and np.array_equal(records, part.records)
     if not same or not table.select(mine.column_names).cast(mine.schema).equals(mine):
         raise ReleaseError(f"The file {name} does not match {description.data[0].name} (groups).")
     if not ((trials >= 1).all() and (trials <= records).all()):
         raise ReleaseError(f"The file {name} does not match its manifest (trials).")
     return np.asarray(trials, dtype=np.float64)
+
+
+class RowReader:
+    """A stream of Arrow batches, read by a number of rows at a time."""
+
+    def __init__(self, batches: pa.RecordBatchReader) -> None:
+        """Read nothing yet."""
+        self._batches = batches
+        self._held = pa.Table.from_batches([], batches.schema)
+
+    def read(self, rows: int) -> pa.Table:
+        """So many rows, or as many as are left."""
+        parts = [self._held]
+        missing = rows - self._held.num_rows
+        while missing > 0:
+            batch = next(self._batches, None)
+            if batch is None:
+                break
+            parts.append(pa.Table.from_batches([batch]))
+            missing -= batch.num_rows
+        table = pa.concat_tables(parts)
+        self._held = table.slice(rows)
+        return table.slice(0, rows)
 
 
 def _plug_in_trials(cube: Cube, description: Description) -> Floats:

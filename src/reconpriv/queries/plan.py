@@ -68,11 +68,11 @@ def plan_queries(cube: Cube, selected: Sequence[Selected]) -> Plan:
     """Plan queries that are plain equalities with one sensitive value."""
     by_attributes: dict[tuple[int, ...], list[int]] = {}
     for i, query in enumerate(selected):
-        assert query.equalities is not None and query.values is not None
+        assert query.plain and query.values is not None
         by_attributes.setdefault(tuple(sorted(query.equalities)), []).append(i)
     subsets = []
     for attributes, members in by_attributes.items():
-        wanted = [tuple((selected[i].equalities or {})[a] for a in attributes) for i in members]
+        wanted = [tuple(selected[i].equalities[a] for a in attributes) for i in members]
         keys = sorted(set(wanted))
         row = {key: i for i, key in enumerate(keys)}
         subsets.append(

@@ -7,6 +7,7 @@ attributes alone (any boolean expression) or of the sensitive attribute alone (a
 from __future__ import annotations
 
 import difflib
+import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -214,9 +215,12 @@ def unknown_column(name: str, names: Sequence[str]) -> InputError:
     return InputError(f"The release has no column {name!r}.", hint=hint)
 
 
+_COMPARED = 10_000  # values that a slip is compared with
+
+
 def unknown_value(column: str, value: Value, known: Sequence[Value]) -> InputError:
     """No such value, with the nearest one."""
-    texts = [str(other) for other in known if other is not None]
+    texts = [str(other) for other in itertools.islice(known, _COMPARED) if other is not None]
     near = _nearest(str(value), texts)
     few = ", ".join(texts[:8]) + (", …" if len(texts) > 8 else "")
     hint = f"Did you mean {near!r}?" if near else f"Known: {few}."
@@ -249,7 +253,7 @@ def _check_values(
 
 def _check_literal(column: Column, literal: Any, known: Sequence[Value]) -> None:
     value = literal.this
-    if column.kind is Kind.STRING and literal.is_string and value not in set(known):
+    if column.kind is Kind.STRING and literal.is_string and value not in known:
         raise unknown_value(column.name, value, known)
     if column.kind in (Kind.INTEGER, Kind.NUMBER):
         try:

@@ -1,0 +1,56 @@
+"""The sorted values of an attribute, of which there may be many millions."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import pyarrow as pa
+
+from reconpriv.schema import Value
+
+_FEW = 1 << 17  # so many values are looked up in a dictionary, more by bisection
+
+
+@dataclass(frozen=True)
+class Values(Sequence[Value]):
+    """Sorted Arrow values, a missing one last, as a sequence of Python objects."""
+
+    array: pa.Array
+    _positions: dict[Value, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, index: int) -> Value: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Value]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """One value, or a list of several."""
+        found = self.array[index]
+        return found.to_pylist() if isinstance(index, slice) else found.as_py()
+
+    def __iter__(self) -> Iterator[Value]:
+        """All of them, some at a time."""
+        for first in range(0, len(self.array), _FEW):
+            yield from self.array.slice(first, _FEW).to_pylist()
+
+    def __contains__(self, value: object) -> bool:
+        """Whether it occurs."""
+        return self.position(value) >= 0
+
+    def position(self, value: Value) -> int:
+        """Where a value stands, or -1 where it does not occur."""
+        if len(self) <= _FEW:
+            if not self._positions:
+                self._positions.update({one: i for i, one in enumerate(self)})
+            return self._positions.get(value, -1)
+        present = len(self) - self.array.null_count
+        if value is None:
+            return present if self.array.null_count else -1
+        place = bisect.bisect_left(self, value, hi=present)
+        return place if place < present and self[place] == value else -1
