@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from reconpriv.randomness import Key as Key
     from reconpriv.release import Release as Release
     from reconpriv.release import open_release as open  # noqa: F401
+    from reconpriv.summary import TableSummary as TableSummary
+    from reconpriv.summary import describe as describe
     from reconpriv.table import Table as Table
     from reconpriv.table import read as read
     from reconpriv.theory.bounds import Bound as Bound
@@ -40,8 +42,10 @@ _HOMES = {
     "ReconprivWarning": "errors",
     "Release": "release",
     "Table": "table",
+    "TableSummary": "summary",
     "Tails": "theory.bounds",
     "dataset_path": "datasets",
+    "describe": "summary",
     "open": "release",
     "perturb": "column",
     "read": "table",

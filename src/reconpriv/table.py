@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,7 +22,9 @@ from reconpriv.folder import new_folder
 from reconpriv.manifest import build_manifest, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import Kernel
+from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.cube import collect
+from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.randomness import Key, as_key
 from reconpriv.release import TEST_KEY_NOTE, Release
@@ -31,15 +34,12 @@ from reconpriv.schema import (
     Value,
     check_sensitive_kind,
     choose_columns,
+    looks_like_identifier,
     read_domain,
     settle_domain,
 )
 
 MISSING = ("refuse", "drop", "value")
-
-# A public column with at least this share of distinct values looks like an identifier.
-_IDENTIFIER_SHARE = 0.5
-_IDENTIFIER_RECORDS = 20
 
 
 class Table:
@@ -63,8 +63,7 @@ class Table:
 
     def _warn_of_identifiers(self, groups: int) -> None:
         """Warn of identifiers: a nearly unique column makes about as many groups as records."""
-        records = self.schema.records
-        if self.warnings or records < _IDENTIFIER_RECORDS or groups < _IDENTIFIER_SHARE * records:
+        if self.warnings or not looks_like_identifier(groups, self.schema.records):
             return
         self.warnings = _identifier_notes(self.engine, self.schema, self.schema.public)
         for note in self.warnings:
@@ -142,6 +141,24 @@ class Table:
             max_attributes=max_attributes,
             seed=seed,
         )
+
+    def count(self, where: str | None = None, **equal: Value) -> int:
+        """The true number of records that satisfy a condition: for the publisher alone.
+
+        The condition is written as for :meth:`reconpriv.release.Release.count`.
+        """
+        selected = self._truth.select(where, equal)
+        return round(self._truth.count(selected, Settings()).count)
+
+    @cached_property
+    def _truth(self) -> Answerer:
+        # With p = 1 every trial keeps its value, so an estimate is the count itself.
+        design = Design(1.0, self.schema.domain_size, "none")
+        return Answerer(collect(self.groups(), self.schema), design)
+
+    def interrupt(self) -> None:
+        """Stop what another thread does with this table; there it ends as a KeyboardInterrupt."""
+        self.engine.interrupt()
 
     def close(self) -> None:
         """Give back the engine's connection and temporary files."""
@@ -241,7 +258,7 @@ def _identifier_notes(engine: Engine, schema: Schema, columns: Sequence[Column])
     """A note for each of these public columns that is nearly unique."""
     notes = []
     for column, distinct in zip(columns, engine.distinct(columns), strict=True):
-        if distinct >= _IDENTIFIER_SHARE * schema.records:
+        if looks_like_identifier(distinct, schema.records):
             notes.append(
                 f"Public column {column.name!r} is nearly unique ({distinct:,} values in"
                 f" {schema.records:,} records): is it an identifier? It would be published as it"

@@ -83,6 +83,10 @@ class Engine(Protocol):
         """Publish every group and write data (and groups, where asked) into an existing folder."""
         ...
 
+    def interrupt(self) -> None:
+        """Stop what another thread does with this engine; there it ends as a KeyboardInterrupt."""
+        ...
+
     def close(self) -> None:
         """Give back connections and temporary files."""
         ...

@@ -57,7 +57,8 @@ def write_release_files(
                 if groups is not None:
                     groups.add([*published.public, published.records, published.trials])
                 _add_totals(totals, published)
-            progress("publishing", totals["records"] / max(schema.records, 1))
+                # At every piece, not at every batch: a caller may stop the work from here.
+                progress("publishing", totals["records"] / max(schema.records, 1))
         data_file = data.close()
         groups_file = groups.close() if groups is not None else None
     except BaseException:
