@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reconpriv.theory.bounds import Bound as Bound
     from reconpriv.theory.bounds import Tails as Tails
     from reconpriv.theory.counts import ObservedCount as ObservedCount
+    from reconpriv.tuning.report import TuneReport as TuneReport
 
 _HOMES = {
     "AuditReport": "audit",
@@ -44,6 +45,7 @@ _HOMES = {
     "Table": "table",
     "TableSummary": "summary",
     "Tails": "theory.bounds",
+    "TuneReport": "tuning.report",
     "dataset_path": "datasets",
     "describe": "summary",
     "open": "release",

@@ -60,7 +60,8 @@ def _verdict(report: AuditReport) -> Text:
     )
 
 
-def _pairs(rows: list[tuple[str, str]]) -> RichTable:
+def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
+    """Names and what they are, without a heading."""
     table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column()
@@ -81,7 +82,7 @@ def _probability(number: float) -> str:
 
 
 def _audit_figures(report: AuditReport) -> RichTable:
-    return _pairs(
+    return pairs_table(
         [
             ("records", f"{report.records:,}"),
             ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
@@ -152,13 +153,13 @@ def release_view(release: Release) -> RenderableType:
                 )
             )
     title = Text(f"Release {release.path}\n", style="bold")
-    return Group(title, _pairs(rows))
+    return Group(title, pairs_table(rows))
 
 
 def audit_html(report: AuditReport) -> str:
     """The audit for a notebook."""
     colour = "#1a7f37" if report.private else "#b42318"
-    return _html(
+    return headed_tables(
         _verdict(report).plain.strip(), colour, [_audit_figures(report), _sizes(report)]
     ) + (_html_table(_worst_groups(report)) if report.worst else "")
 
@@ -168,10 +169,11 @@ def release_html(release: Release) -> str:
     view = release_view(release)
     assert isinstance(view, Group)
     tables = [part for part in view.renderables if isinstance(part, RichTable)]
-    return _html(f"Release {release.path}", "inherit", tables)
+    return headed_tables(f"Release {release.path}", "inherit", tables)
 
 
-def _html(headline: str, colour: str, tables: list[RichTable]) -> str:
+def headed_tables(headline: str, colour: str, tables: list[RichTable]) -> str:
+    """A bold line and tables below it, for a notebook."""
     head = f'<p style="font-weight:600;color:{colour}">{escape(headline)}</p>'
     return head + "".join(_html_table(table) for table in tables)
 
@@ -339,7 +341,7 @@ def attack_view(result: AttackResult) -> RenderableType:
 
 def attack_html(result: AttackResult) -> str:
     """An attack for a notebook."""
-    return _html(result.verdict, "inherit", _attack_tables(result))
+    return headed_tables(result.verdict, "inherit", _attack_tables(result))
 
 
 def _attack_tables(result: AttackResult) -> list[RichTable]:
@@ -349,7 +351,7 @@ def _attack_tables(result: AttackResult) -> list[RichTable]:
         if rate is not None:
             rows.append((name, f"{rate}: {rate.what}"))
     rows += [(name, _figure(value)) for name, value in result.figures.items()]
-    tables = [_pairs(rows)]
+    tables = [pairs_table(rows)]
     if result.table:
         tables.append(_rows_table("\nFigures", result.table))
     if result.worst:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,11 @@ from reconpriv.schema import (
     read_domain,
     settle_domain,
 )
+from reconpriv.theory.bounds import Bound, TailBound
+from reconpriv.tuning.report import Target, TuneReport
+from reconpriv.tuning.sweep import check_target as check_tune_target
+from reconpriv.tuning.sweep import sweep
+from reconpriv.tuning.tuner import Tuner
 
 MISSING = ("refuse", "drop", "value")
 
@@ -159,6 +164,51 @@ class Table:
     def interrupt(self) -> None:
         """Stop what another thread does with this table; there it ends as a KeyboardInterrupt."""
         self.engine.interrupt()
+
+    def tuner(
+        self, *, queries: int = 5_000, seed: int = 0, progress: Progress = no_progress
+    ) -> Tuner:
+        """One pass over the cells; then ``tuner.setting(policy)`` takes about a millisecond."""
+        batches = self.groups(progress=progress)
+        found = Tuner.of(batches, self.schema, queries=queries, seed=seed)
+        self._warn_of_identifiers(found.batch.groups)
+        return found
+
+    def tune(
+        self,
+        *,
+        retentions: Iterable[float] | None = None,
+        epsilons: Iterable[float] | None = None,
+        deltas: Iterable[float] | None = None,
+        sample_sizes: Iterable[str] | str | None = None,
+        bound: str | Bound | TailBound = "chernoff",
+        max_error: float | None = None,
+        rho1: float | None = None,
+        rho2: float | None = None,
+        min_group_error: float | None = None,
+        queries: int = 5_000,
+        seed: int = 0,
+        progress: Progress = no_progress,
+    ) -> TuneReport:
+        """Try policies without publishing: their violations, trials, error and risk.
+
+        ``max_error`` is the largest acceptable mean relative error of the workload, ``rho2`` the
+        largest belief after seeing a value that was held with at most ``rho1`` before (0.1), and
+        ``min_group_error`` the least error that an adversary must make in every group.
+        """
+        target = Target(max_error, rho1, rho2, min_group_error)
+        check_tune_target(target)
+        tuner = self.tuner(queries=queries, seed=seed, progress=progress)
+        report = sweep(
+            tuner,
+            retentions=retentions,
+            epsilons=epsilons,
+            deltas=deltas,
+            sample_sizes=sample_sizes,
+            bound=bound,
+            target=target,
+        )
+        return replace(report, warnings=self.warnings)
 
     def close(self) -> None:
         """Give back the engine's connection and temporary files."""
