@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import analyst, attack, study, tune
+from reconpriv.cli import analyst, attack, studio, study, tune
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
@@ -271,5 +271,6 @@ def demo(
 
 analyst.register(app)
 attack.register(app)
+studio.register(app)
 study.register(app)
 tune.register(app)
