@@ -12,12 +12,14 @@ from reconpriv.errors import OutputError
 from reconpriv.folder import current_umask
 
 
-def check_file(path: Path, *, overwrite: bool = False) -> None:
+def check_file(
+    path: Path, *, overwrite: bool = False, hint: str = "Use --overwrite to replace it."
+) -> None:
     """Refuse a name that cannot be written, before any work is done."""
     if path.is_dir():
         raise OutputError(f"{path} is a folder.", hint="Give the name of a file.")
     if os.path.lexists(path) and not overwrite:
-        raise OutputError(f"{path} exists already.", hint="Use --overwrite to replace it.")
+        raise OutputError(f"{path} exists already.", hint=hint)
     if not path.parent.is_dir():
         raise OutputError(f"There is no folder {path.parent} to write {path.name} into.")
 

@@ -10,6 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.wording import policy_line, release_words
+
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult
     from reconpriv.audit import AuditReport
@@ -70,13 +72,6 @@ def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
     return table
 
 
-def _policy_line(policy: dict[str, Any]) -> str:
-    return (
-        f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
-        f" bound {policy['bound']}"
-    )
-
-
 def _probability(number: float) -> str:
     return "< 0.01%" if 0 <= number < 1e-4 else f"{number:.2%}"
 
@@ -87,7 +82,7 @@ def _audit_figures(report: AuditReport) -> RichTable:
             ("records", f"{report.records:,}"),
             ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
             ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
-            ("policy", _policy_line(report.policy.as_dict())),
+            ("policy", policy_line(report.policy.as_dict())),
             ("violating groups", f"{report.violating_groups:,}"),
             ("violating records", f"{report.violating_records:,}"),
         ]
@@ -137,7 +132,7 @@ def release_view(release: Release) -> RenderableType:
     policy = summary["policy"]
     rows = [
         ("records", f"{summary['records']:,}"),
-        ("policy", f"{_policy_line(policy)}, sample size {policy['sample_size']}"),
+        ("policy", f"{policy_line(policy)}, sample size {policy['sample_size']}"),
     ]
     if release.written is not None:
         rows += [
@@ -256,65 +251,13 @@ def estimate_table_html(rows: EstimateTable) -> str:
     return _html_table(estimate_table_view(rows))
 
 
-_SAMPLING = {
-    "none": "Every record was perturbed by itself; no group was sampled, and no promise is made"
-    " about groups.",
-    "paper": "Large groups rest on fewer independent trials than they have records, by the"
-    " paper's Algorithm 1. How many is not told, but can be read off the counts of large groups,"
-    " and with it their largest frequency.",
-    "octave": "Large groups rest on fewer independent trials than they have records; the file"
-    " groups tells how many.",
-    "public": "Large groups rest on fewer independent trials than they have records, as many as"
-    " their size alone allows; the file groups tells how many.",
-}
-
-
 def info_view(release: Release) -> RenderableType:
     """A release in words that an analyst understands."""
     facts = release.info()
-    p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
-    public = ", ".join(facts["public"]) or "none"
-    shown = ", ".join("(missing)" if v is None else str(v) for v in facts["domain"][:12])
-    exact = (
-        "Counts over these columns alone are exact: each record keeps its own values."
-        if facts["public_counts_exact"]
-        else "Counts over these columns alone are right up to a few coin flips in large groups."
-    )
-    promise = (
-        ": no group is protected beyond the perturbation of its records."
-        if facts["sample_size"] == "none"
-        else ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
-        " rests on few trials; counts over many do not."
-    )
-    if facts.get("unattainable") == "one-trial":
-        promise += (
-            " Groups in which not even one trial is private keep one; nothing is promised for them."
-        )
-    paragraphs = [
-        ("Exact", f"{public}. {exact}"),
-        (
-            "Estimated",
-            f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
-            f" drawn anew from all {m} values ({shown}{', …' if m > 12 else ''}), and nothing"
-            " marks which. So rows are not to be read one by one, and plain counts are biased:"
-            " use `reconpriv query`, which undoes the mixing and gives an interval.",
-        ),
-        ("Groups", _SAMPLING[facts["sample_size"]]),
-        ("Policy", f"{_policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
-        (
-            "One record",
-            f"one randomised answer is {facts['local_dp_epsilon']:.3g}-locally differentially"
-            " private.",
-        ),
-        (
-            "Intervals",
-            "are for the count in the original table, not in a population it was drawn from.",
-        ),
-    ]
     table = RichTable(show_header=False, box=None, padding=(0, 2, 1, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for name, text in paragraphs:
+    for name, text in release_words(facts):
         table.add_row(name, Text(text))
     return Group(Text(f"{facts['records']:,} records, {facts['created_by']}\n"), table)
 

@@ -210,6 +210,25 @@ class Table:
         )
         return replace(report, warnings=self.warnings)
 
+    def report(
+        self,
+        policy: Policy,
+        path: str | os.PathLike[str],
+        *,
+        release: Release | None = None,
+        source: str = "",
+        overwrite: bool = False,
+    ) -> None:
+        """Write the publisher's report, one HTML file about the raw table: not for release.
+
+        ``release`` is what was published with this policy, ``source`` a name to show for the table.
+        """
+        from reconpriv.reports.internal import write_internal  # noqa: PLC0415 - needs an extra
+
+        write_internal(
+            self, policy, Path(path), release=release, source=source, overwrite=overwrite
+        )
+
     def close(self) -> None:
         """Give back the engine's connection and temporary files."""
         self.engine.close()

@@ -84,6 +84,7 @@ def audit(
     exact_tails: Annotated[
         bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
     ] = False,
+    report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
     """Would plain randomisation let somebody's group be reconstructed?
@@ -98,6 +99,10 @@ def audit(
             from reconpriv.group_file import check_groups_file
 
             check_groups_file(groups)
+        if report_file is not None:
+            from reconpriv.reports.internal import check_internal
+
+            check_internal(report_file)
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory
         )
@@ -108,6 +113,8 @@ def audit(
                 from reconpriv.group_file import write_groups
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
+            if report_file is not None:
+                opened.report(policy, report_file, source=opt.source_name(table))
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
@@ -172,8 +179,9 @@ def publish(
         str, typer.Option("--format", metavar="parquet|csv", help="The format of the data.")
     ] = "parquet",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUT where it is a release.")
+        bool, typer.Option("--overwrite", help="Replace OUT where it is a release, and the report.")
     ] = False,
+    report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
     """Write a release whose groups resist reconstruction, as far as the policy asks."""
@@ -186,6 +194,10 @@ def publish(
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
         check_target(out, overwrite=overwrite)
+        if report_file is not None:
+            from reconpriv.reports.internal import check_internal
+
+            check_internal(report_file, out=out)
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory
@@ -199,6 +211,14 @@ def publish(
                 overwrite=overwrite,
                 progress=ticker,
             )
+            if report_file is not None:
+                opened.report(
+                    policy,
+                    report_file,
+                    release=release,
+                    source=opt.source_name(table),
+                    overwrite=overwrite,
+                )
         say_all("warning", release.warnings)
         if json:
             show_json(release.as_dict())

@@ -64,9 +64,9 @@ def coin_spread(
 ) -> Spread:
     """Algorithm 1 (`paper`): quotas and copies by independent coins; approximate.
 
-    The trials of a group vary around s_g, which is not whole: the estimate of a group is a
-    ratio, taken to first order, and the copies are averaged over the two whole numbers
-    beside s_g. ``systematic`` is for the bound `exact`, which draws exactly s_g trials.
+    The trials of a group vary around s_g with a variance V: the estimate of a group is a ratio,
+    taken to first order, E[1/n] is (1 + V/s²)/s, and the copies are averaged over the two whole
+    numbers beside s_g. ``systematic`` is for the bound `exact`, which draws exactly s_g trials.
     """
     low = np.maximum(np.floor(trials), 1.0)
     above = trials - np.floor(trials)
@@ -75,11 +75,13 @@ def coin_spread(
     quota = count * (trials / sizes)[group]
     share = quota - np.floor(quota)
     rounding = share * (1.0 - share)
+    vary = np.zeros(sizes.size)
     if not systematic:
-        total = np.bincount(group, weights=rounding, minlength=sizes.size)
-        rounding = (1.0 - 2.0 * f) * rounding + f * f * total[group]
+        vary = np.bincount(group, weights=rounding, minlength=sizes.size).astype(np.float64)
+        rounding = (1.0 - 2.0 * f) * rounding + f * f * vary[group]
     extra = (uneven * trials)[group] * f + ((sizes / trials) ** 2)[group] * rounding
-    return Spread(_weight(sizes, trials, uneven), extra)
+    fewer = trials / (1.0 + vary / trials**2)
+    return Spread(_weight(sizes, fewer, uneven), extra)
 
 
 def _uneven(sizes: Ints, trials: Floats) -> Floats:
