@@ -47,35 +47,54 @@ class Axis:
         return [mark for mark in marks if self.low <= mark <= self.high]
 
 
-def risk_utility(
-    settings: Sequence[Setting], current: Setting | None, recommended: Setting | None
-) -> Tag:
-    """Every setting by the analyst's error and the adversary's; the current one stands out."""
-    shown = [s for s in settings if s.eligible and s.error > 0]
-    if not shown:
-        return tags.p("No setting of the sweep can be published on this table.", class_="muted")
-    x = Axis(*_padded([s.error for s in shown]), _LEFT, WIDTH - _RIGHT, log=True)
-    y = Axis(*_padded([s.group_error for s in shown]), HEIGHT - _BOTTOM, _TOP, log=True)
-    front = sorted((s for s in shown if s.efficient), key=lambda s: s.error)
-    parts: list[TagChild] = [
-        *_frame(x, y, "Analysts’ expected error of a count →", "Adversary’s error →"),
-        *(_dot(x(s.error), y(s.group_error), 2.5, "dot") for s in shown if not s.efficient),
-        *(_dot(x(s.error), y(s.group_error), 4, "dot efficient") for s in front),
-    ]
-    if recommended is not None:
-        parts.append(_diamond(x(recommended.error), y(recommended.group_error)))
-    if current is not None and current.error > 0:
-        parts.append(_dot(x(current.error), y(current.group_error), 8, "dot current"))
-    where = (
-        f" The current one: analysts {current.error:.1%}, adversary {current.group_error:.1%}."
-        if current is not None
-        else ""
-    )
-    label = (
-        f"{len(shown)} settings by the analysts’ and the adversary’s expected error,"
-        f" {len(front)} of them efficient.{where}"
-    )
-    return _svg(parts, label)
+@dataclass(frozen=True)
+class RiskUtility:
+    """The settings of a sweep by the analysts' error and the adversary's, on two log scales."""
+
+    shown: tuple[Setting, ...]
+    x: Axis
+    y: Axis
+
+    @classmethod
+    def of(cls, settings: Sequence[Setting]) -> RiskUtility | None:
+        """None where no setting can be published."""
+        shown = tuple(s for s in settings if s.eligible and s.error > 0)
+        if not shown:
+            return None
+        x = Axis(*_padded([s.error for s in shown]), _LEFT, WIDTH - _RIGHT, log=True)
+        y = Axis(*_padded([s.group_error for s in shown]), HEIGHT - _BOTTOM, _TOP, log=True)
+        return cls(shown, x, y)
+
+    def picture(self, recommended: Setting | None) -> Tag:
+        """Every setting as a dot."""
+        x, y = self.x, self.y
+        front = [s for s in self.shown if s.efficient]
+        parts: list[TagChild] = [
+            *_frame(x, y, "Analysts’ expected error of a count →", "Adversary’s error →"),
+            self._dots(self.shown, "dots"),
+            self._dots(front, "dots efficient"),
+        ]
+        if recommended is not None:
+            parts.append(_diamond(x(recommended.error), y(recommended.group_error)))
+        return _svg(
+            parts,
+            f"{len(self.shown)} settings by the analysts’ and the adversary’s expected error,"
+            f" {len(front)} of them efficient.",
+        )
+
+    def _dots(self, settings: Sequence[Setting], kind: str) -> Tag:
+        """Round-ended strokes of no length: one element, however many settings there are."""
+        at = (f"M{self.x(s.error):.1f} {self.y(s.group_error):.1f}h0" for s in settings)
+        return Tag("path", d="".join(at), class_=kind)
+
+    def marker(self, current: Setting) -> Tag:
+        """The current setting, as a layer of its own: it moves while the dots stay."""
+        words = (
+            f"Your setting: analysts {_percent(current.error)}, adversary"
+            f" {_percent(current.group_error)}."
+        )
+        at = self.x(current.error), self.y(current.group_error)
+        return _svg([_dot(*at, 8, "dot current")], words)
 
 
 def group_sizes(sizes: Sequence[tuple[int, int, int, int]]) -> Tag:
@@ -165,7 +184,7 @@ def _diamond(x: float, y: float) -> Tag:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:g} %"
+    return f"{100 * value:.3g} %"
 
 
 def _thousands(value: float) -> str:

@@ -56,6 +56,15 @@ class Published:
     settled: Settled
 
 
+@dataclass(frozen=True)
+class Reports:
+    """Both reports of a release; where one could not be made, the reason instead."""
+
+    published: Published
+    internal: Path | str
+    analyst: Path | str
+
+
 @dataclass
 class Desk:
     """What is open at the moment; ``draft`` holds inputs as they were last seen."""
@@ -126,6 +135,29 @@ class Desk:
             if before.settled is not settled:
                 before.settled.table.close()
         return self.published
+
+    def write_reports(self, published: Published) -> Reports:
+        """Write both reports beside the release; they take a few seconds."""
+        folder = self.folder("reports")
+        settled, policy, release = published.settled, published.plan.policy, published.release
+
+        def made(file: Path, write: Callable[[Path], object]) -> Path | str:
+            try:
+                write(file)
+            except rp.ReconprivError as error:
+                return explain(error)
+            return file
+
+        return Reports(
+            published,
+            made(
+                folder / "internal-report.html",
+                lambda file: settled.table.report(
+                    policy, file, release=release, source=settled.opened.shown
+                ),
+            ),
+            made(folder / "release-report.html", release.report),
+        )
 
     def stop(self) -> None:
         """Stop a publication, whether it counts or writes."""

@@ -35,27 +35,36 @@ def run_studio(
     with _listening(port) as listener, own_folder() as home:
         desk = Desk(home)
         try:
-            if table is not None:
-                desk.look(table)
-                desk.step = 2
-            if sensitive is not None:
-                desk.draft["sensitive"] = sensitive
-            guard = Guard(make_app(desk), listener.getsockname()[1])
-            config = uvicorn.Config(
-                guard, log_level="warning", timeout_graceful_shutdown=2, access_log=False,
-                server_header=False,
-            )  # fmt: skip
-            server = uvicorn.Server(config)
-            signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-            say(f"Studio: {guard.address}")
-            say("The address works once, in one browser. Ctrl-C ends the studio.")
-            if browser:
-                threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
+            # A signal may also come before the server has taken over their handling.
             with contextlib.suppress(KeyboardInterrupt):
-                server.run(sockets=[listener])
+                if table is not None:
+                    desk.look(table)
+                    desk.step = 2
+                if sensitive is not None:
+                    desk.draft["sensitive"] = sensitive
+                _serve(desk, listener, browser=browser, say=say)
         finally:
             desk.close()
     say("Studio closed; uploads and temporary files are removed.")
+
+
+def _serve(
+    desk: Desk, listener: socket.socket, *, browser: bool, say: Callable[[str], None]
+) -> None:
+    guard = Guard(make_app(desk), listener.getsockname()[1])
+    config = uvicorn.Config(
+        guard,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    say(f"Studio: {guard.address}")
+    say("The address works once, in one browser. Ctrl-C ends the studio.")
+    if browser:
+        threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 @contextlib.contextmanager
@@ -80,6 +89,8 @@ def _listening(port: int) -> Iterator[socket.socket]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
+        # Before the address is told: a browser may be faster than the server.
+        listener.listen()
     except OSError as error:
         listener.close()
         raise OutputError(

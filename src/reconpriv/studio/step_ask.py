@@ -96,7 +96,10 @@ def serve(input: Inputs, live: Live) -> None:
         if published is None:
             note.set("Publish first: there is no release to ask.")
             return
-        where, value, by = input.where().strip(), input.ask_value(), input.ask_by()
+        where = input.where().strip()
+        # The choices appear a moment after the step does; a quick key must not be lost.
+        value = input.ask_value() if "ask_value" in input else ANY
+        by = input.ask_by() if "ask_by" in input else ANY
         job.start(lambda: ask(published, where or None, value, by))
 
     @render.ui

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, req, ui
 
-from reconpriv.studio.desk import Published, shown_plan, zip_release
+from reconpriv.studio.desk import Published, Reports, explain, shown_plan, zip_release
+from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
@@ -15,12 +17,12 @@ from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
 OFFERS = (
     ("get_release", "Release", "release.zip: the data, its groups, its description. For analysts."),
     (
-        "get_analyst_report",
+        "analyst_report",
         "Report for analysts",
         "HTML, from the release alone: what is exact, what is estimated, how to ask.",
     ),
     (
-        "get_internal_report",
+        "internal_report",
         "Internal report",
         "HTML for your records: groups at risk and all parameters. Not for release.",
     ),
@@ -52,8 +54,7 @@ def panel() -> Tag:
 def _offer(id: str, title: str, words: str) -> Tag:
     return tags.li(
         tags.div(tags.strong(title), tags.span(words, class_="muted")),
-        _download(id, title),
-        id=f"offer_{id}",
+        _download(id, title) if id.startswith("get_") else ui.output_ui(id),
     )
 
 
@@ -65,6 +66,7 @@ def _download(id: str, title: str) -> Tag:
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
     _serve_files(live)
+    _serve_reports(live)
 
     @reactive.effect
     @reactive.event(input.next_5)
@@ -113,6 +115,49 @@ def _recipe(title: str, id: str, text: str) -> Tag:
     )
 
 
+def _serve_reports(live: Live) -> None:
+    """Both reports are written once there is a release; until then their rows say so."""
+    reports: reactive.Value[Reports | None] = reactive.value(None)
+    note = live.note("download")
+    job: Job[Reports] = Job(live.desk.pool, reports.set, lambda error: note.set(explain(error)))
+
+    @reactive.effect
+    def _() -> None:
+        published = live.published()
+        if published is not None:
+            note.set("")
+            job.start(lambda: live.desk.write_reports(published))
+
+    def written() -> Reports:
+        found = reports()
+        req(found is not None)
+        assert found is not None
+        return found
+
+    def action(id: str, title: str, pick: Callable[[Reports], Path | str]) -> Tag:
+        ready = reports()
+        if ready is None or ready.published is not live.published():
+            return tags.span("Preparing…", class_="working")
+        made = pick(ready)
+        return _download(id, title) if isinstance(made, Path) else tags.p(made, class_="help")
+
+    @render.ui
+    def analyst_report() -> Tag:
+        return action("get_analyst_report", "Report for analysts", lambda r: r.analyst)
+
+    @render.ui
+    def internal_report() -> Tag:
+        return action("get_internal_report", "Internal report", lambda r: r.internal)
+
+    @render.download_button(filename="release-report.html", media_type="text/html")
+    def get_analyst_report() -> str:
+        return str(written().analyst)
+
+    @render.download_button(filename="internal-report.html", media_type="text/html")
+    def get_internal_report() -> str:
+        return str(written().internal)
+
+
 def _serve_files(live: Live) -> None:
     def made() -> Published:
         published = live.desk.published
@@ -123,14 +168,6 @@ def _serve_files(live: Live) -> None:
     @render.download_button(filename="release.zip", media_type="application/zip")
     def get_release() -> str:
         return str(zip_release(made().release, live.desk.folder("zip")))
-
-    @render.download_button(filename="release-report.html", media_type="text/html")
-    def get_analyst_report() -> Iterator[str]:
-        yield ""
-
-    @render.download_button(filename="internal-report.html", media_type="text/html")
-    def get_internal_report() -> Iterator[str]:
-        yield ""
 
     @render.download_button(filename=KEY_FILE, media_type="text/plain")
     def get_key() -> Iterator[str]:

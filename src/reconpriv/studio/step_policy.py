@@ -9,7 +9,7 @@ from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
-from reconpriv.studio.charts import group_sizes, legend, risk_utility
+from reconpriv.studio.charts import RiskUtility, group_sizes, legend
 from reconpriv.studio.desk import Settled, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
@@ -78,7 +78,7 @@ def panel(draft: dict[str, Any]) -> Tag:
         ),
         card(
             "Risk and utility",
-            ui.output_ui("picture"),
+            tags.div(ui.output_ui("picture"), ui.output_ui("marker"), class_="layers"),
             legend(),
             tags.div(
                 tags.label("Largest error analysts can live with", {"for": "max_error"}),
@@ -102,8 +102,10 @@ class Picture:
     """What is known about a table's settings."""
 
     settled: Settled
-    tuner: Any
-    report: TuneReport
+    tuner: Any = None
+    report: TuneReport | None = None
+    chart: RiskUtility | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def serve(input: Inputs, live: Live) -> None:
     @reactive.event(input.recommend)
     async def _() -> None:
         picture = answers.picture()
-        best = None if picture is None else picture.report.recommended
+        report = picture.report if picture is not None else None
+        best = report.recommended if report is not None else None
         if best is not None:
             chosen: dict[str, object] = {"p": best.retention, "e": best.epsilon, "d": best.delta}
             await live.session.send_custom_message("studio-dials", chosen)
@@ -170,8 +173,9 @@ def _serve_work(input: Inputs, live: Live, answers: Answers) -> None:
     @reactive.effect
     def _() -> None:
         policy, picture = live.policy(), answers.picture()
-        if policy is not None and picture is not None and picture.settled is live.settled():
-            tuner = picture.tuner
+        if policy is None or picture is None or picture.settled is not live.settled():
+            return
+        if (tuner := picture.tuner) is not None:
             quick.start(lambda: tuner.setting(policy))
 
     @reactive.effect
@@ -190,6 +194,9 @@ def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
     @render.ui
     def verdict() -> Tag:
         settled, found, picture = live.settled(), answers.setting(), answers.picture()
+        audit = answers.audit()
+        if picture is not None and picture.reason and audit is not None:
+            return plain_verdict(audit, picture.reason)
         if settled is None or found is None or picture is None or picture.settled is not settled:
             return tags.p("Counting and trying settings…", class_="working")
         return verdict_card(settled, found, one_trial=input.unattainable() == "one-trial")
@@ -199,12 +206,24 @@ def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
         known = answers.picture()
         if known is None or known.settled is not live.settled():
             return tags.div(class_="chart empty")
-        return risk_utility(known.report.settings, answers.setting(), known.report.recommended)
+        if known.chart is None or known.report is None:
+            words = known.reason or "No setting of the sweep can be published on this table."
+            return tags.p(words, class_="empty-state")
+        return known.chart.picture(known.report.recommended)
+
+    @render.ui
+    def marker() -> Tag | None:
+        known, found = answers.picture(), answers.setting()
+        if known is None or known.chart is None or found is None or not found.error > 0:
+            return None
+        return known.chart.marker(found)
 
     @render.ui
     def advice() -> Tag | None:
         known = answers.picture()
-        return None if known is None else tags.p(known.report.verdict, class_="help")
+        if known is None or known.report is None:
+            return None
+        return tags.p(known.report.verdict, class_="help")
 
     @render.ui
     def details() -> Tag | None:
@@ -234,8 +253,13 @@ def _serve_dials(input: Inputs, live: Live) -> None:
 
 
 def _sweep(settled: Settled, tuner: Any, max_error: float | None) -> Picture:
-    tuner = tuner or settled.table.tuner()
-    return Picture(settled, tuner, sweep(tuner, target=Target(max_error=max_error or None)))
+    """Try many settings; a table too small or too even for the workload has no such picture."""
+    try:
+        tuner = tuner or settled.table.tuner()
+        report = sweep(tuner, target=Target(max_error=max_error or None))
+    except rp.ReconprivError as error:
+        return Picture(settled, reason=f"There is no picture for this table: {explain(error)}")
+    return Picture(settled, tuner, report, RiskUtility.of(report.settings))
 
 
 def verdict_card(settled: Settled, found: Setting, *, one_trial: bool) -> Tag:
@@ -256,6 +280,32 @@ def verdict_card(settled: Settled, found: Setting, *, one_trial: bool) -> Tag:
                 (f"{found.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
             ]
         ),
+        class_="card",
+    )
+
+
+def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
+    """What the audit alone can say."""
+    risky = "bad" if report.violating_groups else "good"
+    words = (
+        f"{report.violating_groups:,} groups would be open to reconstruction if only perturbed;"
+        " publishing samples them."
+        if report.violating_groups
+        else "Every group is private: perturbing alone keeps this policy."
+    )
+    return tags.section(
+        notice(words, "good"),
+        figures(
+            [
+                (f"{report.violating_groups:,}", "groups at risk if only perturbed", risky),
+                (
+                    f"{report.violating_records / report.records:.1%}",
+                    "of the records are in them",
+                    risky,
+                ),
+            ]
+        ),
+        tags.p(reason, class_="help"),
         class_="card",
     )
 

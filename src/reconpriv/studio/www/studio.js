@@ -40,7 +40,7 @@
   let rest = null;
   let stills = 0;
   const flush = () => {
-    timer = null;
+    timer = Object.keys(pending).length ? setTimeout(flush, 40) : null;
     for (const [id, value] of Object.entries(pending)) {
       Shiny.setInputValue(id, value);
       delete pending[id];
@@ -52,7 +52,9 @@
   };
   const turn = (id, value) => {
     pending[id] = value;
-    if (timer === null) timer = setTimeout(flush, 40);
+    if (timer === null) {
+      flush();
+    }
     settle();
   };
   const setDial = (id, value) => {
