@@ -34,6 +34,7 @@ bench: $(VENV)/.core
 	$(BIN)/python benchmarks/bench_core.py
 	$(BIN)/python benchmarks/bench_core.py --spread
 	$(BIN)/python benchmarks/bench_queries.py
+	$(BIN)/python benchmarks/bench_tune.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

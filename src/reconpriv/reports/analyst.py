@@ -32,7 +32,7 @@ from reconpriv.schema import Value, json_value
 from reconpriv.wording import release_words
 
 # Words that SQL would not take for a column; to quote one too many does no harm.
-_RESERVED = frozenset(
+_RESERVED = (
     "all analyze and any array as asc asymmetric begin between both by case cast check collate"
     " column constraint create cross current_date current_time current_timestamp default delete"
     " desc distinct drop else end except exists false fetch filter for foreign from full grant"
@@ -40,7 +40,7 @@ _RESERVED = frozenset(
     " key lateral leading left like limit natural not notnull null offset on only or order outer"
     " over partition placing primary qualify references returning right row select set show some"
     " symmetric table then to trailing true union unique update using values variadic view when"
-    " where window with".split()
+    " where window with"
 )
 _VALUES = 8
 _BARS = 60
@@ -254,7 +254,7 @@ def _arguments(pairs: dict[str, Any]) -> str:
 
 
 def _name(column: str) -> str:
-    plain = column.isascii() and column.isidentifier() and column.lower() not in _RESERVED
+    plain = column.isascii() and column.isidentifier() and column.lower() not in _RESERVED.split()
     return column if plain else '"' + column.replace('"', '""') + '"'
 
 

@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 
 _TAILS, _WORST = 200, 20
 _LEAST_TAIL = 1e-6
+_EXPLAINED = {
+    "micro": "under ε: violating groups whose largest frequency is told within ±ε; exact tails: the"
+    " share predicted for it; error 50%: the median relative error; guess right: violating groups"
+    " whose most frequent value is guessed; all groups: the same of all; persons: people whose"
+    " own value that guess is.",
+}
 # Columns of an attack's table that check the attack itself, or are too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
 
@@ -314,6 +320,8 @@ def _lab(found: Findings) -> Section:
         html.append(facts([("adversary knew", result.knew), *rates]))
         if result.table:
             html.append(_attack_table(result.table))
+        if result.name in _EXPLAINED:
+            html.append(paragraph(_EXPLAINED[result.name], "note"))
     return Section("lab", "What the attack lab found", "".join(html))
 
 
