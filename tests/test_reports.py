@@ -1,5 +1,6 @@
 """Both reports: what they hold, what they must not, and that a real browser draws them."""
 
+import datetime
 import json
 import os
 import re
@@ -147,6 +148,35 @@ def test_other_bounds_have_a_report_too(bound):
     with rp.read(people(), sensitive="job", missing="value") as table:
         policy = rp.Policy(0.5, 0.5, 0.1, bound=bound, sample_size="paper")
         assert "Group sizes against s_g" in internal_html(find(table, policy))
+
+
+def test_an_audit_with_the_exact_bound_can_be_reported(cli, tmp_path):
+    done = cli("audit", *ADULT, "--bound", "exact", "-d", "0.05", "--sql",
+               "SELECT * FROM input WHERE age < 20", "--report", tmp_path / "x.html")  # fmt: skip
+    assert done.code == 1, done.err
+    assert "sample size paper" in Seen((tmp_path / "x.html").read_text(encoding="utf-8")).text
+
+
+@pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
+def test_every_sample_size_has_an_analyst_report(size):
+    text = Seen(analyst_html(people_release(size))).text
+    assert ("are exact" in text) == (size != "paper")
+    assert "IS NULL" in text or "nurse" in text
+
+
+def test_dates_booleans_and_numbers_can_be_asked_as_the_report_says(tmp_path, cli):
+    day = pa.array([datetime.date(2020, 1, 1 + i % 3) for i in range(120)])
+    table = pa.table({"day": day, "flag": [True, False] * 60, "n": [0.5, 1.5, 2.5] * 40})
+    for sensitive in ("day", "flag"):
+        with rp.read(table, sensitive=sensitive) as opened:
+            release = opened.publish(POLICY, tmp_path / sensitive, key=numbered_key(2))
+        *shell, script = commands(analyst_html(rp.open(release.path)))
+        for command in shell:
+            done = cli("query", tmp_path / sensitive, *shlex.split(command)[3:])
+            assert done.code == 0, (command, done.err)
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False,
+                              capture_output=True, text=True)  # fmt: skip
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_table_without_public_columns_has_a_report(tmp_path):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SWEEP = "Sweep"
 TARGET = "Target"
 _MOST = 1_000
+EXIT_OUT_OF_REACH = 1
 
 Numbers = str | None
 
@@ -91,7 +92,8 @@ def tune(
     """Which p, ε, δ and sample size? Tries many on the table, publishes none.
 
     Says for each how far count queries would be off and how well a group would be told, and
-    recommends one for a target. The result is for the publisher.
+    recommends one for a target. The result is for the publisher. Exits 1 where no setting
+    reaches the target.
     """
     with reported():
         if overwrite and out is None:
@@ -130,6 +132,8 @@ def tune(
             from reconpriv.render_tune import tune_view
 
             show(tune_view(report))
+    if report.target.stated and report.recommended is None:
+        raise typer.Exit(EXIT_OUT_OF_REACH)
 
 
 def _write(report: TuneReport, out: Path, overwrite: bool) -> None:

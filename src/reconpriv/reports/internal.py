@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
@@ -42,14 +41,6 @@ if TYPE_CHECKING:
 
 _TAILS, _WORST = 200, 20
 _LEAST_TAIL = 1e-6
-_EXPLAINED = {
-    "micro": "under ε: violating groups whose largest frequency is told within ±ε; exact tails: the"
-    " share predicted for it; error 50%: the median relative error; guess right: violating groups"
-    " whose most frequent value is guessed; all groups: the same of all; persons: people whose"
-    " own value that guess is.",
-}
-# Columns of an attack's table that check the attack itself, or are too many for a page.
-_LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
 
 
 @dataclass(frozen=True)
@@ -101,6 +92,11 @@ def find(
     table: Table, policy: Policy, *, release: Release | None = None, source: str = ""
 ) -> Findings:
     """Audit, count, attack and judge by the workload."""
+    if policy.sample_size in ("octave", "public") and not (
+        policy.tail_bound.worst_at_largest_frequency
+    ):
+        # An audit may use such a bound; a publication with it could only be that of the paper.
+        policy = replace(policy, sample_size="paper")
     audit = table.audit(policy, worst=_TAILS)
     groups = group_facts(table.groups(), table.schema, policy)
     attacks, note = lab.run(table, policy, audit)
@@ -123,7 +119,7 @@ def internal_html(found: Findings) -> str:
         _tails(found),
         _trials(found),
         _worst(audit),
-        _lab(found),
+        lab.section(found.attacks, found.attack_note),
         _parameters(found),
     ]
     return page("Publisher's report", lead, sections, internal=True)
@@ -306,45 +302,6 @@ def _worst(audit: AuditReport) -> Section:
         " exact tails are those of the most exposed value."
     )
     return Section("worst", "Worst groups", text + (table(head, rows) if rows else ""))
-
-
-def _lab(found: Findings) -> Section:
-    html = [paragraph(found.attack_note)]
-    for result in found.attacks:
-        html.append(f"<h3>{escape(result.name)}</h3>{paragraph(result.verdict)}")
-        rates = [
-            (name, f"{rate} ({rate.what})")
-            for name in ("success", "baseline", "control")
-            if (rate := getattr(result, name)) is not None
-        ]
-        html.append(facts([("adversary knew", result.knew), *rates]))
-        if result.table:
-            html.append(_attack_table(result.table))
-        if result.name in _EXPLAINED:
-            html.append(paragraph(_EXPLAINED[result.name], "note"))
-    return Section("lab", "What the attack lab found", "".join(html))
-
-
-def _attack_table(rows: Sequence[dict[str, Any]]) -> str:
-    head = tuple(str(name) for name in rows[0] if name not in _LEFT_OUT)
-    shares = {
-        name
-        for name in head
-        if all(isinstance(row[name], float) and 0 <= row[name] <= 1 for row in rows)
-    }
-    return table(
-        head,
-        [
-            tuple(percent(row[name]) if name in shares else _cell(row[name]) for name in head)
-            for row in rows
-        ],
-    )
-
-
-def _cell(value: Any) -> str | int | float | None:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
 def _parameters(found: Findings) -> Section:
