@@ -29,6 +29,12 @@ def test_a_table_that_is_not_there_is_told_before_a_browser_opens(cli: Callable[
     assert "nowhere.csv" in outcome.err
 
 
+def test_a_column_that_is_not_there_is_told(cli: Callable[..., Any]) -> None:
+    outcome = cli("studio", "example:adult", "-s", "wage")
+    assert outcome.code == 2
+    assert "'wage'" in outcome.err
+
+
 def test_standard_input_is_refused(cli: Callable[..., Any]) -> None:
     assert cli("studio", "-").code == 2
 

@@ -136,6 +136,7 @@ def test_a_ragged_csv_is_explained_where_it_was_uploaded(page: Page, tmp_path: P
     good.write_text("age,job\n" + "30,cook\n31,baker\n" * 30)
     with studio("example:adult") as running:
         enter(page, running)
+        choose_roles(page, "age")
         page.click("#back_2")
         on_step(page, 1)
         page.set_input_files("#upload", bad)
@@ -143,6 +144,10 @@ def test_a_ragged_csv_is_explained_where_it_was_uploaded(page: Page, tmp_path: P
         expect(page.locator("#opened")).to_contain_text("example:adult")
         upload(page, good)
         expect(page.locator("#open_note .notice")).to_have_count(0)
+        page.click("#next_1")
+        on_step(page, 2)
+        expect(page.get_by_label("Role of job")).to_have_value("public")
+        expect(page.locator("select.role")).to_have_count(2)
 
 
 def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Page) -> None:
@@ -152,7 +157,7 @@ def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Pag
         page.get_by_label("Bin width of age").fill("10")
         page.click("#next_2")
         note = page.locator("#roles_note .notice")
-        expect(note).to_contain_text("is missing in some records", timeout=20_000)
+        expect(note).to_contain_text("is missing in some records")
         expect(note).to_contain_text("leave them out")
         assert page.get_by_label("Role of occupation").input_value() == "sensitive"
         assert page.get_by_label("Bin width of age").input_value() == "10"
@@ -191,6 +196,7 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
         expect(page.locator("#verdict .notice")).to_contain_text("cannot be kept")
         page.select_option("#bound", "exact")
         expect(page.locator("#policy_note .notice")).to_contain_text("is not known to be one")
+        expect(page.locator("#verdict .figures")).to_have_count(0)
         page.click("#next_3")
         expect(page.locator("#policy_note .notice")).to_be_visible()
         page.select_option("#bound", "chernoff")
@@ -199,7 +205,7 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
         page.check("input[name=key_kind][value=test]")
         page.click("#publish")
         note = page.locator("#publish_note .notice")
-        expect(note).to_contain_text("not even one trial is private", timeout=20_000)
+        expect(note).to_contain_text("not even one trial is private")
         page.click("#back_4")
         on_step(page, 3)
         assert page.input_value("#p_number") == "0.9"
@@ -217,6 +223,10 @@ def test_a_bad_key_is_explained_beside_it(page: Page, tmp_path: Path) -> None:
         enter(page, running)
         choose_roles(page, "income", ("race", "sex"))
         to_policy(page)
+        page.fill("#max_error", "0.05")
+        expect(page.locator("#advice")).to_contain_text("at most 0.05")
+        page.click("#recommend")
+        expect(page.locator("#p_number")).not_to_have_value("0.5")
         to_publish(page)
         page.check("input[name=key_kind][value=own]")
         page.fill("#key_text", "abc")
@@ -235,7 +245,7 @@ def test_a_bad_key_is_explained_beside_it(page: Page, tmp_path: Path) -> None:
 
 
 def test_cancel_stops_a_publication_and_leaves_nothing(page: Page, tmp_path: Path) -> None:
-    rows = np.arange(12_000_000)
+    rows = np.arange(8_000_000)
     table = pa.table({"group": (rows % 100).astype(np.int16), "value": (rows % 3).astype(np.int8)})
     pq.write_table(table, tmp_path / "large.parquet")
     with studio(str(tmp_path / "large.parquet"), "-s", "value") as running:
@@ -245,8 +255,8 @@ def test_cancel_stops_a_publication_and_leaves_nothing(page: Page, tmp_path: Pat
         page.select_option("#sample_size", "none")
         to_publish(page)
         page.click("#publish")
-        page.click("#cancel", timeout=20_000)
-        expect(page.locator("#publish_note .notice")).to_contain_text("Cancelled", timeout=20_000)
+        page.click("#cancel")
+        expect(page.locator("#publish_note .notice")).to_contain_text("Cancelled")
         expect(page.locator("#publish")).to_be_visible()
         (home,) = running.homes
         assert list(home.glob("made-*/*")) == []
@@ -271,19 +281,19 @@ def test_the_whole_way_with_the_keyboard_alone(page: Page) -> None:
     with studio() as running:
         enter(page, running)
         press(page, "example_adult")
-        expect(page.locator("#opened .card")).to_be_visible(timeout=20_000)
+        expect(page.locator("#opened .card")).to_be_visible()
         press(page, "next_1")
         on_step(page, 2)
         page.wait_for_selector("select.role")
         assert page.evaluate("document.activeElement.id") == "title_2"
         for i, (column, letter) in enumerate(WANTED.items()):
-            tab_to(page, f"role_{i}")
+            tab_to(page, f"role_0_{i}")
             page.keyboard.type(letter)
             expected = {"P": "public", "S": "sensitive", "L": "drop"}[letter]
             assert page.get_by_label(f"Role of {column}", exact=True).input_value() == expected
         press(page, "next_2")
         on_step(page, 3)
-        expect(page.locator("#verdict .figures")).to_be_visible(timeout=30_000)
+        expect(page.locator("#verdict .figures")).to_be_visible()
         before = page.inner_text("#verdict")
         tab_to(page, "p_range")
         for _ in range(5):
@@ -293,7 +303,7 @@ def test_the_whole_way_with_the_keyboard_alone(page: Page) -> None:
         press(page, "next_3")
         on_step(page, 4)
         press(page, "publish")
-        expect(page.locator("#publishing .notice.good")).to_be_visible(timeout=30_000)
+        expect(page.locator("#publishing .notice.good")).to_be_visible()
         press(page, "next_4")
         on_step(page, 5)
         tab_to(page, "get_release")

@@ -100,7 +100,7 @@ def _navigation(desk: Desk) -> Tag:
                         id=f"goto_{i}",
                         type="button",
                         class_="action-button step",
-                        disabled="" if i > desk.reached else None,
+                        disabled=None if i in desk.open_steps else "",
                     )
                 )
                 for i, name in enumerate(STEPS, 1)
@@ -129,7 +129,10 @@ def _serve_navigation(input: Inputs, live: Live) -> None:
     @reactive.effect
     async def _() -> None:
         live.opened(), live.settled(), live.published()
-        message: dict[str, object] = {"step": live.step(), "reached": live.desk.reached}
+        message: dict[str, object] = {
+            "step": live.step(),
+            "open": live.desk.open_steps,
+        }
         await live.session.send_custom_message("studio-step", message)
 
 

@@ -13,7 +13,7 @@ from reconpriv.tuning.report import Setting
 Shown = Callable[[float], str]
 
 WIDTH, HEIGHT = 640, 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 16, 48
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 16, 56
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class RiskUtility:
         y = Axis(*_padded([s.group_error for s in shown]), HEIGHT - _BOTTOM, _TOP, log=True)
         return cls(shown, x, y)
 
-    def picture(self, recommended: Setting | None) -> Tag:
+    def picture(self, suggested: Setting | None) -> Tag:
         """Every setting as a dot."""
         x, y = self.x, self.y
         front = [s for s in self.shown if s.efficient]
@@ -74,8 +74,8 @@ class RiskUtility:
             self._dots(self.shown, "dots"),
             self._dots(front, "dots efficient"),
         ]
-        if recommended is not None:
-            parts.append(_diamond(x(recommended.error), y(recommended.group_error)))
+        if suggested is not None:
+            parts.append(_diamond(x(suggested.error), y(suggested.group_error)))
         return _svg(
             parts,
             f"{len(self.shown)} settings by the analysts’ and the adversary’s expected error,"
@@ -110,13 +110,13 @@ def group_sizes(sizes: Sequence[tuple[int, int, int, int]]) -> Tag:
         bars += [
             Tag("rect", Tag("title", title), x=f"{left + room * 0.1:.1f}", y=f"{y(records):.1f}",
                 width=f"{room * 0.8:.1f}", height=f"{y(0) - y(records):.1f}", rx="2", class_="bar"),
-            _text(left + room / 2, HEIGHT - _BOTTOM + 18, f"{low:,}", "middle", i % 2),
+            _text(left + room / 2, HEIGHT - _BOTTOM + 20, f"{low:,}", "middle", i % 2),
         ]  # fmt: skip
     frame = _grid(None, y, None, _thousands)
     label = "Records by the size of their group: " + "; ".join(
         f"{low:,} to {high:,}: {records:,}" for low, high, _, records in sizes
     )
-    axis = _text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, "Records in the group (from)", "middle")
+    axis = _text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 7, "Records in the group (from)", "middle")
     return _svg([*frame, *bars, axis], label)
 
 
@@ -136,7 +136,7 @@ def _frame(x: Axis, y: Axis, x_title: str, y_title: str) -> list[TagChild]:
     middle = (_LEFT + WIDTH - _RIGHT) / 2
     return [
         *_grid(x, y, _percent, _percent),
-        _text(middle, HEIGHT - 8, x_title, "middle"),
+        _text(middle, HEIGHT - 7, x_title, "middle"),
         Tag(
             "text", y_title, {"text-anchor": "middle"}, x="14", y=f"{HEIGHT / 2 - 16}",
             class_="label spare", transform=f"rotate(-90 14 {HEIGHT / 2 - 16})",
@@ -157,7 +157,7 @@ def _grid(x: Axis | None, y: Axis, show_x: Shown | None, show_y: Shown) -> list[
         at = x(tick)
         lines += [
             _line(at, _TOP, at, HEIGHT - _BOTTOM),
-            _text(at, HEIGHT - _BOTTOM + 18, show_x(tick), "middle"),
+            _text(at, HEIGHT - _BOTTOM + 20, show_x(tick), "middle"),
         ]
     return lines
 
@@ -180,7 +180,7 @@ def _dot(x: float, y: float, radius: float, kind: str) -> Tag:
 
 def _diamond(x: float, y: float) -> Tag:
     points = f"{x},{y - 9} {x + 9},{y} {x},{y + 9} {x - 9},{y}"
-    return Tag("polygon", points=points, class_="recommended")
+    return Tag("polygon", points=points, class_="suggested")
 
 
 def _percent(value: float) -> str:
@@ -197,7 +197,7 @@ def legend() -> Tag:
         ("dot", "a setting"),
         ("efficient", "efficient: no other is better all round"),
         ("current", "yours"),
-        ("recommended", "recommended"),
+        ("suggested", "suggested"),
     )
     return tags.ul(
         *(tags.li(tags.span({"aria-hidden": "true"}, class_=f"key {k}"), w) for k, w in marks),

@@ -28,12 +28,16 @@ class CancelledError(Exception):
 
 @dataclass(frozen=True)
 class Opened:
-    """A table that was looked at: where it is read from, and what the user calls it."""
+    """A table that was looked at: where it is read from, and what the user calls it.
+
+    ``number`` tells one opening from the next, so that no form field of one is taken for the other.
+    """
 
     source: str
     shown: str
     uploaded: bool
     summary: rp.TableSummary
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,13 +85,20 @@ class Desk:
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "studio"))
     # Figures of a policy come from numbers in memory; a slider must not wait for a table.
     quick_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "quick"))
+    # Reports take seconds and open the table for themselves, so that questions need not wait.
+    report_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "report"))
 
     @property
-    def reached(self) -> int:
-        """The last step that may be gone to."""
+    def open_steps(self) -> list[int]:
+        """The steps that may be gone to."""
+        steps = [1]
+        if self.opened is not None:
+            steps.append(2)
+        if self.settled is not None and self.settled.opened is self.opened:
+            steps += [3, 4]
         if self.published is not None:
-            return 6
-        return 4 if self.settled is not None else 2 if self.opened is not None else 1
+            steps += [5, 6]
+        return steps
 
     def folder(self, prefix: str) -> Path:
         """A new folder inside the desk's own."""
@@ -95,7 +106,8 @@ class Desk:
 
     def look(self, source: str, *, shown: str | None = None, uploaded: bool = False) -> Opened:
         """Look at a table and put it on the desk."""
-        opened = Opened(source, shown or source, uploaded, rp.describe(source))
+        number = 0 if self.opened is None else self.opened.number + 1
+        opened = Opened(source, shown or source, uploaded, rp.describe(source), number)
         self.opened = opened
         return opened
 
@@ -104,6 +116,12 @@ class Desk:
         target = self.folder("upload") / safe_name(name)
         shutil.move(file, target)
         return self.look(str(target), shown=target.name, uploaded=True)
+
+    def audit(self, settled: Settled, policy: rp.Policy, *, worst: int) -> rp.AuditReport:
+        """Audit, unless the table has been replaced meanwhile."""
+        if settled is not self.settled:
+            raise CancelledError
+        return settled.table.audit(policy, worst=worst)
 
     def settle(self, opened: Opened, roles: Roles) -> Settled:
         """Give the columns their roles; the first audit counts the cells and keeps them."""
@@ -141,6 +159,10 @@ class Desk:
         folder = self.folder("reports")
         settled, policy, release = published.settled, published.plan.policy, published.release
 
+        def internal(file: Path) -> None:
+            with read_table(settled.opened.source, settled.roles) as table:
+                table.report(policy, file, release=release, source=settled.opened.shown)
+
         def made(file: Path, write: Callable[[Path], object]) -> Path | str:
             try:
                 write(file)
@@ -150,12 +172,7 @@ class Desk:
 
         return Reports(
             published,
-            made(
-                folder / "internal-report.html",
-                lambda file: settled.table.report(
-                    policy, file, release=release, source=settled.opened.shown
-                ),
-            ),
+            made(folder / "internal-report.html", internal),
             made(folder / "release-report.html", release.report),
         )
 
@@ -168,8 +185,8 @@ class Desk:
     def close(self) -> None:
         """Stop all work; the folder is removed by whoever made it."""
         self.stop()
-        self.quick_pool.shutdown(wait=True, cancel_futures=True)
-        self.pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self.quick_pool, self.report_pool, self.pool):
+            pool.shutdown(wait=True, cancel_futures=True)
         for held in {id(h): h for h in (self.settled, self._kept()) if h is not None}.values():
             held.table.close()
 

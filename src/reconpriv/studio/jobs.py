@@ -52,7 +52,8 @@ class Job(Generic[T]):
                     traceback.print_exc()
                 outcome, report = error, self._failed
             async with reactive.lock():
-                report(outcome)
+                with reactive.isolate():
+                    report(outcome)
                 if self._waiting is None:
                     self.busy.set(False)
                 await reactive.flush()

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import uvicorn
 
-from reconpriv.errors import OutputError
+from reconpriv.errors import InputError, OutputError
 from reconpriv.studio.app import make_app
-from reconpriv.studio.desk import Desk
+from reconpriv.studio.desk import Desk, Opened
 from reconpriv.studio.guard import Guard
 
 HOST = "127.0.0.1"
@@ -38,14 +38,19 @@ def run_studio(
             # A signal may also come before the server has taken over their handling.
             with contextlib.suppress(KeyboardInterrupt):
                 if table is not None:
-                    desk.look(table)
+                    _check_column(desk.look(table), sensitive)
                     desk.step = 2
-                if sensitive is not None:
-                    desk.draft["sensitive"] = sensitive
+                desk.draft["sensitive"] = sensitive
                 _serve(desk, listener, browser=browser, say=say)
         finally:
             desk.close()
     say("Studio closed; uploads and temporary files are removed.")
+
+
+def _check_column(opened: Opened, name: str | None) -> None:
+    names = [column.name for column in opened.summary.columns]
+    if name is not None and name not in names:
+        raise InputError(f"The table has no column {name!r}.", hint=f"It has: {', '.join(names)}.")
 
 
 def _serve(
@@ -59,7 +64,8 @@ def _serve(
         server_header=False,
         timeout_graceful_shutdown=2,
     )
-    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
+        signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     say(f"Studio: {guard.address}")
     say("The address works once, in one browser. Ctrl-C ends the studio.")
     if browser:

@@ -67,27 +67,12 @@ def serve(input: Inputs, live: Live) -> None:
         answered.set((*found, *answered())[: max(_KEPT, len(found))])
 
     job: Job[list[Answer]] = Job(live.desk.pool, done, lambda error: note.set(explain(error)))
+    _serve_form(live)
 
-    @render.ui
-    def ask_choices() -> Tag:
-        published = live.published()
-        req(published is not None)
-        assert published is not None
-        schema = published.settled.table.schema
-        domain = {str(i): _shown(value) for i, value in enumerate(schema.domain)}
-        names = [column.name for column in schema.public]
-        return tags.div(
-            choice("ask_value", schema.sensitive.name, {ANY: "any value", **domain}, ANY),
-            choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, ANY),
-            class_="pair",
-        )
-
-    @render.ui
-    def where_help() -> Tag:
-        published = live.published()
-        req(published is not None)
-        assert published is not None
-        return tags.p("For example: ", tags.code(example_condition(published)), class_="help")
+    @reactive.effect
+    @reactive.event(live.published)
+    def _() -> None:
+        answered.set(())
 
     @reactive.effect
     @reactive.event(input.ask)
@@ -114,6 +99,29 @@ def serve(input: Inputs, live: Live) -> None:
         if not found:
             return tags.p("Answers appear here.", class_="empty-state")
         return answers_card(found)
+
+
+def _serve_form(live: Live) -> None:
+    @render.ui
+    def ask_choices() -> Tag:
+        published = live.published()
+        req(published is not None)
+        assert published is not None
+        schema = published.settled.table.schema
+        domain = {str(i): _shown(value) for i, value in enumerate(schema.domain)}
+        names = [column.name for column in schema.public]
+        return tags.div(
+            choice("ask_value", schema.sensitive.name, {ANY: "any value", **domain}, ANY),
+            choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, ANY),
+            class_="pair",
+        )
+
+    @render.ui
+    def where_help() -> Tag:
+        published = live.published()
+        req(published is not None)
+        assert published is not None
+        return tags.p("For example: ", tags.code(example_condition(published)), class_="help")
 
 
 def ask(published: Published, where: str | None, value: str, by: str) -> list[Answer]:
@@ -166,15 +174,16 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
 
 def example_condition(published: Published) -> str:
     """A condition that works on this release."""
-    schema = published.settled.table.schema
-    column = schema.public[0]
-    label, _ = next(iter(published.release.crosstab([column.name])))
-    value = label[column.name]
-    name = column.name if column.name.isidentifier() else '"' + column.name.replace('"', '""') + '"'
-    if value is None:
+    settled = published.settled
+    first = settled.roles.public[0]
+    column = next(c for c in settled.opened.summary.columns if c.name == first)
+    name = first if first.isidentifier() else '"' + first.replace('"', '""') + '"'
+    if column.numeric and column.low is not None:
+        return f"{name} >= {column.low}"
+    if not column.common:
         return f"{name} IS NULL"
-    text = str(value).replace("'", "''")
-    return f"{name} = {value}" if isinstance(value, int | float) else f"{name} = '{text}'"
+    text = column.common[0].replace("'", "''")
+    return f"{name} = '{text}'"
 
 
 def _shown(value: Any) -> str:

@@ -14,6 +14,7 @@ from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
 
+STEP = 5
 OFFERS = (
     ("get_release", "Release", "release.zip: the data, its groups, its description. For analysts."),
     (
@@ -29,7 +30,7 @@ OFFERS = (
     (
         "get_key",
         "Secret key",
-        "Keep it apart from the release; needed to publish this table again.",
+        "Keep it apart from the release, with mode 0600: the next release needs it.",
     ),
     ("get_script", "Python script", "publish.py makes the same release with the same key."),
     ("get_command", "Shell command", "publish.sh does the same from a terminal."),
@@ -116,15 +117,20 @@ def _recipe(title: str, id: str, text: str) -> Tag:
 
 
 def _serve_reports(live: Live) -> None:
-    """Both reports are written once there is a release; until then their rows say so."""
+    """Both reports are written when they are first looked for; until then their rows say so."""
     reports: reactive.Value[Reports | None] = reactive.value(None)
     note = live.note("download")
-    job: Job[Reports] = Job(live.desk.pool, reports.set, lambda error: note.set(explain(error)))
+    job: Job[Reports] = Job(
+        live.desk.report_pool, reports.set, lambda error: note.set(explain(error))
+    )
 
     @reactive.effect
     def _() -> None:
         published = live.published()
-        if published is not None:
+        with reactive.isolate():
+            known = reports()
+        written_already = known is not None and known.published is published
+        if published is not None and live.step() == STEP and not written_already:
             note.set("")
             job.start(lambda: live.desk.write_reports(published))
 

@@ -10,7 +10,7 @@ from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
 from reconpriv.studio.charts import RiskUtility, group_sizes, legend
-from reconpriv.studio.desk import Settled, explain
+from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import (
@@ -78,20 +78,24 @@ def panel(draft: dict[str, Any]) -> Tag:
         ),
         card(
             "Risk and utility",
-            tags.div(ui.output_ui("picture"), ui.output_ui("marker"), class_="layers"),
+            tags.div(
+                ui.output_ui("picture"),
+                tags.div(ui.output_ui("marker"), class_="layer"),
+                class_="layers",
+            ),
             legend(),
             tags.div(
                 tags.label("Largest error analysts can live with", {"for": "max_error"}),
                 tags.input(id="max_error", type="number", min=0.01, max=2, step=0.01,
                            value=at["max_error"]),
-                button("recommend", "Use the recommended setting"),
+                button("recommend", "Use the suggested setting"),
                 class_="field joined",
             ),
             ui.output_ui("advice"),
             intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: the group"
             " that an adversary can tell best is told worse.",
         ),
-        ui.output_ui("details"),
+        tags.div(ui.output_ui("details")),
         class_="answers",
     )  # fmt: skip
     return tags.div(tags.div(dials, answers, class_="split"), footer(3, "Continue to publish"))
@@ -130,7 +134,7 @@ def serve(input: Inputs, live: Live) -> None:
     async def _() -> None:
         picture = answers.picture()
         report = picture.report if picture is not None else None
-        best = report.recommended if report is not None else None
+        best = None if report is None else report.recommended or report.nearest
         if best is not None:
             chosen: dict[str, object] = {"p": best.retention, "e": best.epsilon, "d": best.delta}
             await live.session.send_custom_message("studio-dials", chosen)
@@ -150,7 +154,8 @@ def _serve_work(input: Inputs, live: Live, answers: Answers) -> None:
     note = live.note("policy")
 
     def failed(error: BaseException) -> None:
-        note.set(explain(error))
+        if not isinstance(error, CancelledError):
+            note.set(explain(error))
 
     def answered(found: Setting) -> None:
         note.set("")
@@ -168,7 +173,7 @@ def _serve_work(input: Inputs, live: Live, answers: Answers) -> None:
         with reactive.isolate():
             known = answers.picture()
         tuner = known.tuner if known is not None and known.settled is settled else None
-        sweeping.start(lambda: _sweep(settled, tuner, wanted))
+        sweeping.start(lambda: _sweep(live.desk, settled, tuner, wanted))
 
     @reactive.effect
     def _() -> None:
@@ -183,7 +188,7 @@ def _serve_work(input: Inputs, live: Live, answers: Answers) -> None:
     def _() -> None:
         settled, policy = live.settled(), live.policy()
         if settled is not None and policy is not None and live.step() == STEP:
-            slow.start(lambda: settled.table.audit(policy, worst=_WORST))
+            slow.start(lambda: live.desk.audit(settled, policy, worst=_WORST))
 
 
 def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
@@ -192,7 +197,9 @@ def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
         return notice(live.note("policy")())
 
     @render.ui
-    def verdict() -> Tag:
+    def verdict() -> Tag | None:
+        if live.note("policy")():
+            return None
         settled, found, picture = live.settled(), answers.setting(), answers.picture()
         audit = answers.audit()
         if picture is not None and picture.reason and audit is not None:
@@ -209,7 +216,7 @@ def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
         if known.chart is None or known.report is None:
             words = known.reason or "No setting of the sweep can be published on this table."
             return tags.p(words, class_="empty-state")
-        return known.chart.picture(known.report.recommended)
+        return known.chart.picture(known.report.recommended or known.report.nearest)
 
     @render.ui
     def marker() -> Tag | None:
@@ -252,8 +259,10 @@ def _serve_dials(input: Inputs, live: Live) -> None:
         live.policy.set(policy)
 
 
-def _sweep(settled: Settled, tuner: Any, max_error: float | None) -> Picture:
+def _sweep(desk: Desk, settled: Settled, tuner: Any, max_error: float | None) -> Picture:
     """Try many settings; a table too small or too even for the workload has no such picture."""
+    if settled is not desk.settled:
+        raise CancelledError
     try:
         tuner = tuner or settled.table.tuner()
         report = sweep(tuner, target=Target(max_error=max_error or None))
@@ -311,6 +320,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
 
 
 def _verdict(found: Setting, one_trial: bool) -> tuple[str, str]:
+    cost = f"Expect analysts’ counts to be off by {found.error:.0%} on average."
     if found.unattainable_groups and not one_trial:
         return "error", (
             f"This policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
@@ -333,9 +343,9 @@ def _verdict(found: Setting, one_trial: bool) -> tuple[str, str]:
     if found.sampled_groups:
         return "good", (
             f"This policy can be kept: {found.sampled_groups:,} groups are published from a sample"
-            " of their records."
+            f" of their records. {cost}"
         )
-    return "good", "Every group is private: perturbing alone keeps this policy."
+    return "good", f"Every group is private: perturbing alone keeps this policy. {cost}"
 
 
 def details_cards(report: rp.AuditReport) -> Tag:
@@ -370,4 +380,4 @@ def details_cards(report: rp.AuditReport) -> Tag:
 
 
 def _tail(probability: float) -> str:
-    return "< 0.1 %" if probability < 0.001 else f"{100 * probability:.1f} %"
+    return "<0.1%" if probability < 0.001 else f"{probability:.1%}"

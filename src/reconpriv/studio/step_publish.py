@@ -81,13 +81,7 @@ def serve(input: Inputs, live: Live) -> None:
         note.set("Cancelled; nothing was left behind." if stopped else explain(error))
 
     job: Job[Published] = Job(live.desk.pool, done, failed)
-
-    @render.ui
-    def plan_facts() -> Tag | None:
-        settled, policy = live.settled(), live.policy()
-        if settled is None or policy is None:
-            return tags.p("Choose roles and a policy first.", class_="muted")
-        return facts(plan_rows(settled, policy))
+    _serve_views(live, job)
 
     @reactive.effect
     @reactive.event(input.publish)
@@ -124,6 +118,17 @@ def serve(input: Inputs, live: Live) -> None:
         else:
             await live.go(5)
 
+
+def _serve_views(live: Live, job: Job[Published]) -> None:
+    note, key_note = live.note("publish"), live.note("key")
+
+    @render.ui
+    def plan_facts() -> Tag | None:
+        settled, policy = live.settled(), live.policy()
+        if settled is None or policy is None:
+            return tags.p("Choose roles and a policy first.", class_="muted")
+        return facts(plan_rows(settled, policy))
+
     @render.ui
     def key_note_place() -> Tag | None:
         return notice(key_note())
@@ -133,11 +138,18 @@ def serve(input: Inputs, live: Live) -> None:
         text = note()
         return notice(text, "info" if text.startswith("Cancelled") else "error")
 
+    @reactive.effect
+    async def _() -> None:
+        if job.busy():
+            reactive.invalidate_later(_POLL_SECONDS)
+            stage, done = live.desk.progress
+            message: dict[str, object] = {"stage": f"{stage.capitalize()}…", "done": done}
+            await live.session.send_custom_message("studio-progress", message)
+
     @render.ui
     def publishing() -> Tag:
         if job.busy():
-            reactive.invalidate_later(_POLL_SECONDS)
-            return progress_card(*live.desk.progress)
+            return progress_card()
         return result_card(live.published(), live.settled(), live.policy())
 
 
@@ -178,11 +190,11 @@ def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
     ]
 
 
-def progress_card(stage: str, done: float) -> Tag:
-    """A bar and a way out."""
+def progress_card() -> Tag:
+    """A bar and a way out; the bar moves by messages, since a new button would lose the focus."""
     return tags.section(
-        tags.label(f"{stage.capitalize()}…", {"for": "progress"}),
-        tags.progress(id="progress", max="1", value=f"{done:.3f}"),
+        tags.label("Starting…", {"for": "progress"}, id="progress_label"),
+        tags.progress(id="progress", max="1", value="0"),
         button("cancel", "Cancel"),
         class_="card working-card",
     )

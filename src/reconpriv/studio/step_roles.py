@@ -87,10 +87,10 @@ def serve(input: Inputs, live: Live) -> None:
 
 def _read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
     """The form as it stands: role and bin width by column name."""
-    columns = opened.summary.columns
+    columns, n = opened.summary.columns, opened.number
     return {
-        "roles": {c.name: input[f"role_{i}"]() for i, c in enumerate(columns) if c.publishable},
-        "widths": {c.name: input[f"width_{i}"]() for i, c in enumerate(columns) if c.numeric},
+        "roles": {c.name: input[f"role_{n}_{i}"]() for i, c in enumerate(columns) if c.publishable},
+        "widths": {c.name: input[f"width_{n}_{i}"]() for i, c in enumerate(columns) if c.numeric},
         "missing": input.missing(),
     }
 
@@ -127,6 +127,7 @@ def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
     roles, widths = draft.get("roles", {}), draft.get("widths", {})
     rows = []
     for i, column in enumerate(opened.summary.columns):
+        field = f"{opened.number}_{i}"
         role = roles.get(column.name) or _first_role(column, draft.get("sensitive"))
         width = widths.get(column.name)
         rows.append(
@@ -137,12 +138,12 @@ def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
                 ),
                 column.kind,
                 _values(column),
-                select(f"role_{i}", ROLES, role, label=f"Role of {column.name}", class_="role")
+                select(f"role_{field}", ROLES, role, label=f"Role of {column.name}", class_="role")
                 if column.publishable
                 else "cannot be published",
                 tags.input(
-                    {"aria-label": f"Bin width of {column.name}"}, id=f"width_{i}", type="number",
-                    min=0, step="any", placeholder="none", value=width,
+                    {"aria-label": f"Bin width of {column.name}"}, id=f"width_{field}",
+                    type="number", min=0, step="any", placeholder="none", value=width,
                 )
                 if column.numeric
                 else tags.span("–", {"aria-hidden": "true"}, class_="muted nothing"),

@@ -18,12 +18,12 @@
   const stored = localStorage.getItem("reconpriv-theme");
   if (stored) document.documentElement.dataset.theme = stored;
 
-  const showStep = ({ step, reached }) => {
+  const showStep = ({ step, open }) => {
     const sections = all("[data-step]");
     const changed = sections.some((s) => !s.hidden && Number(s.dataset.step) !== step);
     sections.forEach((s) => { s.hidden = Number(s.dataset.step) !== step; });
     all(".steps .step").forEach((button, i) => {
-      button.disabled = i + 1 > reached;
+      button.disabled = !open.includes(i + 1);
       if (i + 1 === step) button.setAttribute("aria-current", "step");
       else button.removeAttribute("aria-current");
     });
@@ -121,6 +121,12 @@
     document.documentElement.lang = "en";
     $(document).on("shiny:connected", () => {
       Shiny.addCustomMessageHandler("studio-step", showStep);
+      Shiny.addCustomMessageHandler("studio-progress", ({ stage, done }) => {
+        const bar = document.getElementById("progress");
+        if (!bar) return;
+        bar.value = done;
+        document.getElementById("progress_label").textContent = stage;
+      });
       Shiny.addCustomMessageHandler("studio-dials", (values) => {
         Object.entries(values).forEach(([id, value]) => setDial(id, value));
       });
