@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.studio.desk import Desk, Opened, explain, safe_name
+from reconpriv.studio.desk import CancelledError, Desk, Opened, explain, in_page_words, safe_name
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
+from reconpriv.studio.step_policy import plain_verdict, try_settings
 from reconpriv.studio.step_roles import chosen_roles
 
 AWKWARD = pa.table(
@@ -103,6 +105,14 @@ def test_explanations_name_no_command_line_options() -> None:
         assert "--" not in explain(caught.value)
 
 
+def test_warnings_name_no_command_line_options() -> None:
+    data = pa.table({"a": list(range(40)), "x": ["u", "v"] * 20})
+    with rp.read(data, sensitive="x") as table, pytest.warns(rp.ReconprivWarning):
+        (warning,) = table.audit(rp.Policy(0.5, 0.5, 0.3)).warnings
+    assert "--drop" in warning
+    assert "--" not in in_page_words(warning)
+
+
 def test_a_bug_is_not_shown_as_a_trace() -> None:
     said = explain(ZeroDivisionError("secret"))
     assert "ZeroDivisionError" in said
@@ -125,4 +135,30 @@ def test_a_failed_look_keeps_what_was_on_the_desk(tmp_path: Path) -> None:
     with pytest.raises(rp.ReconprivError):
         desk.look(str(tmp_path / "bad.csv"))
     assert desk.opened is before
+    desk.close()
+
+
+def test_a_table_without_a_workload_still_has_a_verdict(tmp_path: Path) -> None:
+    """Where no query selects enough records there is no picture, but the audit speaks."""
+    rows = range(3000)
+    data = pa.table({"a": [i % 1300 for i in rows], "x": [str(i % 7) for i in rows]})
+    pq.write_table(data, tmp_path / "even.parquet")
+    desk = Desk(tmp_path)
+    opened = desk.look(str(tmp_path / "even.parquet"))
+    settled = desk.settle(opened, Roles("x", ("a",)))
+    picture = try_settings(desk, settled, None, 0.1)
+    assert picture.tuner is None
+    assert "no picture" in picture.reason
+    report = desk.audit(settled, rp.Policy(0.5, 0.5, 0.3), worst=3)
+    assert picture.reason in str(plain_verdict(report, picture.reason))
+    desk.close()
+
+
+def test_an_audit_of_a_replaced_table_is_dropped(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    opened = desk.look("example:adult")
+    before = desk.settle(opened, Roles("income", ("sex",)))
+    desk.settle(opened, Roles("income", ("race",)))
+    with pytest.raises(CancelledError):
+        desk.audit(before, rp.Policy(0.5, 0.5, 0.3), worst=3)
     desk.close()

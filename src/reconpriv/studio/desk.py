@@ -239,7 +239,11 @@ def explain(error: BaseException) -> str:
             f"Something unexpected happened ({type(error).__name__}). Your settings are kept;"
             " RECONPRIV_DEBUG=1 shows more in the terminal."
         )
-    text = str(error)
+    return in_page_words(str(error))
+
+
+def in_page_words(text: str) -> str:
+    """What the library says, with the page's own controls in place of options."""
     for pattern, words in HINTS:
         text = re.sub(pattern, words, text)
     return text

@@ -10,7 +10,7 @@ from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
 from reconpriv.studio.charts import RiskUtility, group_sizes, legend
-from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
+from reconpriv.studio.desk import CancelledError, Desk, Settled, explain, in_page_words
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import (
@@ -173,7 +173,7 @@ def _serve_work(input: Inputs, live: Live, answers: Answers) -> None:
         with reactive.isolate():
             known = answers.picture()
         tuner = known.tuner if known is not None and known.settled is settled else None
-        sweeping.start(lambda: _sweep(live.desk, settled, tuner, wanted))
+        sweeping.start(lambda: try_settings(live.desk, settled, tuner, wanted))
 
     @reactive.effect
     def _() -> None:
@@ -259,7 +259,7 @@ def _serve_dials(input: Inputs, live: Live) -> None:
         live.policy.set(policy)
 
 
-def _sweep(desk: Desk, settled: Settled, tuner: Any, max_error: float | None) -> Picture:
+def try_settings(desk: Desk, settled: Settled, tuner: Any, max_error: float | None) -> Picture:
     """Try many settings; a table too small or too even for the workload has no such picture."""
     if settled is not desk.settled:
         raise CancelledError
@@ -363,6 +363,7 @@ def details_cards(report: rp.AuditReport) -> Tag:
     ]
     head = ("Group", "Records", "Largest f", "Private up to", "Verdict", "Exact tails")
     return tags.div(
+        *(notice(in_page_words(text), "warning") for text in report.warnings),
         card(
             "Groups by size",
             group_sizes(report.size_distribution),

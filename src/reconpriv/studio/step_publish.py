@@ -8,7 +8,7 @@ from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
-from reconpriv.studio.desk import CancelledError, Published, Settled, explain
+from reconpriv.studio.desk import CancelledError, Published, Settled, explain, in_page_words
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, facts, footer, notice
@@ -217,6 +217,6 @@ def result_card(
         None
         if same
         else notice("Your settings have changed since; publish again to use them.", "warning"),
-        *(notice(text, "warning") for text in published.release.warnings),
+        *(notice(in_page_words(text), "warning") for text in published.release.warnings),
         tags.div(button("publish", "Publish again"), class_="publish-row"),
     )
