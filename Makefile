@@ -39,6 +39,7 @@ bench: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet -e '.[spark]'
 	$(BIN)/python benchmarks/bench_spark.py
 	$(BIN)/python benchmarks/bench_peers.py
+	$(BIN)/python benchmarks/bench_tune.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

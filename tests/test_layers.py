@@ -115,7 +115,29 @@ def test_typer_is_imported_only_by_the_command_line() -> None:
 def test_rich_is_imported_only_where_things_are_shown() -> None:
     users = users_of("rich")
     assert "render.py" in users
-    assert all(user.startswith("cli/") or user in ("render.py", "demo.py") for user in users)
+    shown = ("render.py", "render_tune.py", "demo.py")
+    assert all(user.startswith("cli/") or user in shown for user in users)
+
+
+@pytest.mark.parametrize("package", ["altair", "vl_convert"])
+def test_charts_for_the_browser_are_made_only_for_reports_and_studio(package: str) -> None:
+    users = users_of(package)
+    assert users
+    assert all(user.startswith(("reports/", "studio/")) for user in users)
+
+
+def test_the_analysts_report_knows_nothing_of_the_raw_table() -> None:
+    raw = ("reconpriv.table", "reconpriv.audit", "reconpriv.attacks", "reconpriv.reports.internal",
+           "reconpriv.reports.groups", "reconpriv.reports.lab", "reconpriv.tuning")  # fmt: skip
+    for name in ("reports/analyst.py", "reports/accuracy.py"):
+        modules = list(imports(ROOT / name))
+        assert [m for m in modules if any(within(m, package) for package in raw)] == []
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "tuning").rglob("*.py")), ids=name_of)
+def test_tuning_needs_no_engine_and_shows_nothing_itself(file: Path) -> None:
+    banned = ("duckdb", "reconpriv.engines", "reconpriv.table", "reconpriv.cli", "rich")
+    assert [m for m in imports(file) if any(within(m, package) for package in banned)] == []
 
 
 def test_the_library_does_not_import_the_command_line() -> None:
@@ -143,9 +165,36 @@ def test_numpys_generator_is_not_reached_through_an_attribute_either() -> None:
     assert users == set()
 
 
-@pytest.mark.parametrize("package", ["secrets", "cryptography"])
-def test_secrets_are_made_and_used_in_one_file(package: str) -> None:
-    assert users_of(package) == {"randomness.py"}
+def test_secrets_are_made_and_used_in_one_file() -> None:
+    """The studio's door draws a token, which has nothing to do with a release."""
+    assert users_of("cryptography") == {"randomness.py"}
+    assert users_of("secrets") == {"randomness.py", "studio/guard.py"}
+
+
+@pytest.mark.parametrize("package", ["shiny", "htmltools", "starlette", "uvicorn"])
+def test_the_web_is_known_to_the_studio_alone(package: str) -> None:
+    users = users_of(package)
+    assert users
+    assert all(user.startswith("studio/") for user in users)
+
+
+def test_the_studio_calls_the_public_api_and_holds_no_formula() -> None:
+    """Beside the public names it may use errors and what a sweep returns; numbers come ready."""
+    import reconpriv as rp
+
+    allowed = ("reconpriv.errors", "reconpriv.studio", "reconpriv.tuning")
+    for file in sorted((ROOT / "studio").rglob("*.py")):
+        for module in imports(file):
+            assert not within(module, "numpy")
+            assert not within(module, "scipy")
+            if within(module, "reconpriv") and module != "reconpriv":
+                public = module.removeprefix("reconpriv.") in rp.__all__
+                assert public or any(within(module, package) for package in allowed), module
+
+
+def test_the_library_does_not_import_the_studio() -> None:
+    users = {user for user in users_of("reconpriv.studio") if not user.startswith("studio/")}
+    assert users == {"cli/studio.py"}
 
 
 def test_the_package_itself_imports_nothing_heavy_at_the_top() -> None:

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from reconpriv.randomness import Key as Key
     from reconpriv.release import Release as Release
     from reconpriv.release import open_release as open  # noqa: F401
+    from reconpriv.summary import TableSummary as TableSummary
+    from reconpriv.summary import describe as describe
     from reconpriv.table import Table as Table
     from reconpriv.table import read as read
     from reconpriv.theory.bounds import Bound as Bound
     from reconpriv.theory.bounds import Tails as Tails
     from reconpriv.theory.counts import ObservedCount as ObservedCount
+    from reconpriv.tuning.report import TuneReport as TuneReport
 
 _HOMES = {
     "AuditReport": "audit",
@@ -40,8 +43,11 @@ _HOMES = {
     "ReconprivWarning": "errors",
     "Release": "release",
     "Table": "table",
+    "TableSummary": "summary",
     "Tails": "theory.bounds",
+    "TuneReport": "tuning.report",
     "dataset_path": "datasets",
+    "describe": "summary",
     "open": "release",
     "perturb": "column",
     "read": "table",

@@ -36,11 +36,17 @@ TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release.
 class Release:
     """A release folder; where it was just made, also the totals that stay with its publisher."""
 
-    path: Path | str
+    path: Path
     manifest: dict[str, Any]
     written: Written | None = None
     warnings: tuple[str, ...] = ()
     memory: str | None = None
+    uri: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the release lies, in words."""
+        return self.uri or str(self.path)
 
     @property
     def records(self) -> int:
@@ -49,14 +55,15 @@ class Release:
 
     @cached_property
     def _description(self) -> Description:
-        if isinstance(self.path, str):
+        if self.uri is not None:
             raise ReleaseError(
-                f"The release lies at {self.path}.", hint="Copy it to this machine and open it."
+                f"The release lies at {self.uri}.", hint="Copy it to this machine and open it."
             )
         return read_manifest(self.path)
 
     @cached_property
-    def _answerer(self) -> Answerer:
+    def answerer(self) -> Answerer:
+        """The cells of the release, loaded and checked, ready for questions."""
         description = self._description
         check_files(description)
         design = Design(
@@ -78,8 +85,8 @@ class Release:
         list means any of them). Without a condition on the sensitive column the answer is exact.
         A column called where, estimator or confidence is asked about in ``where``.
         """
-        selected = self._answerer.select(where, equal)
-        return self._answerer.count(selected, Settings(estimator, confidence))
+        selected = self.answerer.select(where, equal)
+        return self.answerer.count(selected, Settings(estimator, confidence))
 
     def frequencies(
         self,
@@ -114,7 +121,7 @@ class Release:
 
         ``simultaneous`` widens the intervals so that all of them hold together (Bonferroni).
         """
-        selected = self._answerer.select(where, equal)
+        selected = self.answerer.select(where, equal)
         return self._table(selected, by, Settings(estimator, confidence), simultaneous)
 
     def sql(
@@ -126,10 +133,10 @@ class Release:
         simultaneous: bool = False,
     ) -> Estimate | EstimateTable:
         """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
-        selected, by = self._answerer.parse(query)
+        selected, by = self.answerer.parse(query)
         settings = Settings(estimator, confidence)
         if not by:
-            return self._answerer.count(selected, settings)
+            return self.answerer.count(selected, settings)
         return self._table(selected, by, settings, simultaneous)
 
     def count_many(
@@ -150,13 +157,13 @@ class Release:
         self, queries: Sequence[Selected], *, estimator: str = "mle", confidence: float = 0.95
     ) -> list[Estimate]:
         """Answer queries that :meth:`select` has checked."""
-        return self._answerer.count_many(queries, Settings(estimator, confidence))
+        return self.answerer.count_many(queries, Settings(estimator, confidence))
 
     def select(self, query: str | dict[str, Value]) -> Selected:
         """Check a query, SQL text or a dictionary of column: value, without answering it."""
         if not isinstance(query, str):
-            return self._answerer.select(None, check_equalities(query))
-        selected, by = self._answerer.parse(query)
+            return self.answerer.select(None, check_equalities(query))
+        selected, by = self.answerer.parse(query)
         if by:
             raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
         return selected
@@ -173,7 +180,7 @@ class Release:
         m, p = len(block["domain"]), block["retention"]
         return {
             **block,
-            "release": str(self.path),
+            "release": self.place,
             "public_counts_exact": block["sample_size"] != "paper",
             "local_dp_epsilon": local_privacy_level(p, m),
             "warnings": list(self.warnings),
@@ -188,7 +195,7 @@ class Release:
             if name not in names:
                 raise unknown_column(name, names)
         check_distinct(by)
-        rows = self._answerer.table(selected, by, settings, simultaneous=simultaneous)
+        rows = self.answerer.table(selected, by, settings, simultaneous=simultaneous)
         return EstimateTable(tuple(by), tuple(rows))
 
     def column_names(self) -> list[str]:
@@ -213,9 +220,15 @@ class Release:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the analysts' report, one HTML file derived from the release alone."""
+        from reconpriv.reports.analyst import write_analyst  # noqa: PLC0415 - needs an extra
+
+        write_analyst(self, Path(path), overwrite=overwrite)
+
     def as_dict(self) -> dict[str, Any]:
         """The publisher's summary, for JSON."""
-        summary: dict[str, Any] = {"release": str(self.path), "records": self.records}
+        summary: dict[str, Any] = {"release": self.place, "records": self.records}
         if self.written is not None:
             summary |= {
                 "groups": self.written.groups,

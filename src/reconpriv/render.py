@@ -10,6 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.wording import policy_line, release_words
+
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult
     from reconpriv.audit import AuditReport
@@ -60,7 +62,8 @@ def _verdict(report: AuditReport) -> Text:
     )
 
 
-def _pairs(rows: list[tuple[str, str]]) -> RichTable:
+def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
+    """Names and what they are, without a heading."""
     table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column()
@@ -69,24 +72,17 @@ def _pairs(rows: list[tuple[str, str]]) -> RichTable:
     return table
 
 
-def _policy_line(policy: dict[str, Any]) -> str:
-    return (
-        f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
-        f" bound {policy['bound']}"
-    )
-
-
 def _probability(number: float) -> str:
     return "< 0.01%" if 0 <= number < 1e-4 else f"{number:.2%}"
 
 
 def _audit_figures(report: AuditReport) -> RichTable:
-    return _pairs(
+    return pairs_table(
         [
             ("records", f"{report.records:,}"),
             ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
             ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
-            ("policy", _policy_line(report.policy.as_dict())),
+            ("policy", policy_line(report.policy.as_dict())),
             ("violating groups", f"{report.violating_groups:,}"),
             ("violating records", f"{report.violating_records:,}"),
         ]
@@ -136,7 +132,7 @@ def release_view(release: Release) -> RenderableType:
     policy = summary["policy"]
     rows = [
         ("records", f"{summary['records']:,}"),
-        ("policy", f"{_policy_line(policy)}, sample size {policy['sample_size']}"),
+        ("policy", f"{policy_line(policy)}, sample size {policy['sample_size']}"),
     ]
     if release.written is not None:
         rows += [
@@ -151,14 +147,14 @@ def release_view(release: Release) -> RenderableType:
                     f"{summary['unattainable_groups']:,} groups in which not even one is private",
                 )
             )
-    title = Text(f"Release {release.path}\n", style="bold")
-    return Group(title, _pairs(rows))
+    title = Text(f"Release {release.place}\n", style="bold")
+    return Group(title, pairs_table(rows))
 
 
 def audit_html(report: AuditReport) -> str:
     """The audit for a notebook."""
     colour = "#1a7f37" if report.private else "#b42318"
-    return _html(
+    return headed_tables(
         _verdict(report).plain.strip(), colour, [_audit_figures(report), _sizes(report)]
     ) + (_html_table(_worst_groups(report)) if report.worst else "")
 
@@ -168,10 +164,11 @@ def release_html(release: Release) -> str:
     view = release_view(release)
     assert isinstance(view, Group)
     tables = [part for part in view.renderables if isinstance(part, RichTable)]
-    return _html(f"Release {release.path}", "inherit", tables)
+    return headed_tables(f"Release {release.place}", "inherit", tables)
 
 
-def _html(headline: str, colour: str, tables: list[RichTable]) -> str:
+def headed_tables(headline: str, colour: str, tables: list[RichTable]) -> str:
+    """A bold line and tables below it, for a notebook."""
     head = f'<p style="font-weight:600;color:{colour}">{escape(headline)}</p>'
     return head + "".join(_html_table(table) for table in tables)
 
@@ -254,65 +251,13 @@ def estimate_table_html(rows: EstimateTable) -> str:
     return _html_table(estimate_table_view(rows))
 
 
-_SAMPLING = {
-    "none": "Every record was perturbed by itself; no group was sampled, and no promise is made"
-    " about groups.",
-    "paper": "Large groups rest on fewer independent trials than they have records, by the"
-    " paper's Algorithm 1. How many is not told, but can be read off the counts of large groups,"
-    " and with it their largest frequency.",
-    "octave": "Large groups rest on fewer independent trials than they have records; the file"
-    " groups tells how many.",
-    "public": "Large groups rest on fewer independent trials than they have records, as many as"
-    " their size alone allows; the file groups tells how many.",
-}
-
-
 def info_view(release: Release) -> RenderableType:
     """A release in words that an analyst understands."""
     facts = release.info()
-    p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
-    public = ", ".join(facts["public"]) or "none"
-    shown = ", ".join("(missing)" if v is None else str(v) for v in facts["domain"][:12])
-    exact = (
-        "Counts over these columns alone are exact: each record keeps its own values."
-        if facts["public_counts_exact"]
-        else "Counts over these columns alone are right up to a few coin flips in large groups."
-    )
-    promise = (
-        ": no group is protected beyond the perturbation of its records."
-        if facts["sample_size"] == "none"
-        else ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
-        " rests on few trials; counts over many do not."
-    )
-    if facts.get("unattainable") == "one-trial":
-        promise += (
-            " Groups in which not even one trial is private keep one; nothing is promised for them."
-        )
-    paragraphs = [
-        ("Exact", f"{public}. {exact}"),
-        (
-            "Estimated",
-            f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
-            f" drawn anew from all {m} values ({shown}{', …' if m > 12 else ''}), and nothing"
-            " marks which. So rows are not to be read one by one, and plain counts are biased:"
-            " use `reconpriv query`, which undoes the mixing and gives an interval.",
-        ),
-        ("Groups", _SAMPLING[facts["sample_size"]]),
-        ("Policy", f"{_policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
-        (
-            "One record",
-            f"one randomised answer is {facts['local_dp_epsilon']:.3g}-locally differentially"
-            " private.",
-        ),
-        (
-            "Intervals",
-            "are for the count in the original table, not in a population it was drawn from.",
-        ),
-    ]
     table = RichTable(show_header=False, box=None, padding=(0, 2, 1, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for name, text in paragraphs:
+    for name, text in release_words(facts):
         table.add_row(name, Text(text))
     return Group(Text(f"{facts['records']:,} records, {facts['created_by']}\n"), table)
 
@@ -339,7 +284,7 @@ def attack_view(result: AttackResult) -> RenderableType:
 
 def attack_html(result: AttackResult) -> str:
     """An attack for a notebook."""
-    return _html(result.verdict, "inherit", _attack_tables(result))
+    return headed_tables(result.verdict, "inherit", _attack_tables(result))
 
 
 def _attack_tables(result: AttackResult) -> list[RichTable]:
@@ -349,7 +294,7 @@ def _attack_tables(result: AttackResult) -> list[RichTable]:
         if rate is not None:
             rows.append((name, f"{rate}: {rate.what}"))
     rows += [(name, _figure(value)) for name, value in result.figures.items()]
-    tables = [_pairs(rows)]
+    tables = [pairs_table(rows)]
     if result.table:
         tables.append(_rows_table("\nFigures", result.table))
     if result.worst:

@@ -19,6 +19,10 @@ Value = Any
 
 MAX_UNDECLARED_DOMAIN = 1000
 
+# A public column with at least this share of distinct values looks like an identifier.
+_IDENTIFIER_SHARE = 0.5
+_IDENTIFIER_RECORDS = 20
+
 
 class Kind(Enum):
     """The type of a column as far as a release is concerned; the value is its Table Schema name."""
@@ -60,6 +64,11 @@ class Schema:
     def columns(self) -> tuple[Column, ...]:
         """Public attributes first, the sensitive one last."""
         return (*self.public, self.sensitive)
+
+
+def looks_like_identifier(distinct: int, records: int) -> bool:
+    """Whether so many distinct values in so many records are nearly one a record."""
+    return records >= _IDENTIFIER_RECORDS and distinct >= _IDENTIFIER_SHARE * records
 
 
 def value_text(kind: Kind, value: Value) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,7 +22,9 @@ from reconpriv.folder import is_uri, new_folder
 from reconpriv.manifest import build_manifest, manifest_text, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import Kernel
+from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.cube import collect
+from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.randomness import Key, as_key
 from reconpriv.release import TEST_KEY_NOTE, Release
@@ -32,16 +34,18 @@ from reconpriv.schema import (
     Value,
     check_sensitive_kind,
     choose_columns,
+    looks_like_identifier,
     read_domain,
     settle_domain,
 )
+from reconpriv.theory.bounds import Bound, TailBound
+from reconpriv.tuning.report import Target, TuneReport
+from reconpriv.tuning.sweep import check_target as check_tune_target
+from reconpriv.tuning.sweep import sweep
+from reconpriv.tuning.tuner import Tuner
 
 MISSING = ("refuse", "drop", "value")
 ENGINES = ("duckdb", "spark")
-
-# A public column with at least this share of distinct values looks like an identifier.
-_IDENTIFIER_SHARE = 0.5
-_IDENTIFIER_RECORDS = 20
 
 
 class Table:
@@ -70,8 +74,7 @@ class Table:
 
     def _warn_of_identifiers(self, groups: int) -> None:
         """Warn of identifiers: a nearly unique column makes about as many groups as records."""
-        records = self.schema.records
-        if self.warnings or records < _IDENTIFIER_RECORDS or groups < _IDENTIFIER_SHARE * records:
+        if self.warnings or not looks_like_identifier(groups, self.schema.records):
             return
         self.warnings = _identifier_notes(self.engine, self.schema, self.schema.public)
         for note in self.warnings:
@@ -134,7 +137,8 @@ class Table:
                 write_manifest(folder, describe(written))
         self._warn_of_identifiers(written.groups)
         notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
-        return Release(str(out) if is_uri(out) else Path(out), describe(written), written, notes)
+        uri = str(out) if is_uri(out) else None
+        return Release(Path(out), describe(written), written, notes, uri=uri)
 
     def _manifest(
         self, written: Written, *, policy: Policy, layout: Layout, test_key: bool
@@ -166,6 +170,88 @@ class Table:
             min_selectivity=min_selectivity,
             max_attributes=max_attributes,
             seed=seed,
+        )
+
+    def count(self, where: str | None = None, **equal: Value) -> int:
+        """The true number of records that satisfy a condition: for the publisher alone.
+
+        The condition is written as for :meth:`reconpriv.release.Release.count`.
+        """
+        selected = self._truth.select(where, equal)
+        return round(self._truth.count(selected, Settings()).count)
+
+    @cached_property
+    def _truth(self) -> Answerer:
+        # With p = 1 every trial keeps its value, so an estimate is the count itself.
+        design = Design(1.0, self.schema.domain_size, "none")
+        return Answerer(collect(self.groups(), self.schema), design)
+
+    def interrupt(self) -> None:
+        """Stop what another thread does with this table; there it ends as a KeyboardInterrupt."""
+        self.engine.interrupt()
+
+    def tuner(
+        self, *, queries: int = 5_000, seed: int = 0, progress: Progress = no_progress
+    ) -> Tuner:
+        """One pass over the cells; then ``tuner.setting(policy)`` takes about a millisecond."""
+        batches = self.groups(progress=progress)
+        found = Tuner.of(batches, self.schema, queries=queries, seed=seed)
+        self._warn_of_identifiers(found.batch.groups)
+        return found
+
+    def tune(
+        self,
+        *,
+        retentions: Iterable[float] | None = None,
+        epsilons: Iterable[float] | None = None,
+        deltas: Iterable[float] | None = None,
+        sample_sizes: Iterable[str] | str | None = None,
+        bound: str | Bound | TailBound = "chernoff",
+        max_error: float | None = None,
+        rho1: float | None = None,
+        rho2: float | None = None,
+        min_group_error: float | None = None,
+        queries: int = 5_000,
+        seed: int = 0,
+        progress: Progress = no_progress,
+    ) -> TuneReport:
+        """Try policies without publishing: their violations, trials, error and risk.
+
+        ``max_error`` is the largest acceptable mean relative error of the workload, ``rho2`` the
+        largest belief after seeing a value that was held with at most ``rho1`` before (0.1), and
+        ``min_group_error`` the least error that an adversary must make in every group.
+        """
+        target = Target(max_error, rho1, rho2, min_group_error)
+        check_tune_target(target)
+        tuner = self.tuner(queries=queries, seed=seed, progress=progress)
+        report = sweep(
+            tuner,
+            retentions=retentions,
+            epsilons=epsilons,
+            deltas=deltas,
+            sample_sizes=sample_sizes,
+            bound=bound,
+            target=target,
+        )
+        return replace(report, warnings=self.warnings)
+
+    def report(
+        self,
+        policy: Policy,
+        path: str | os.PathLike[str],
+        *,
+        release: Release | None = None,
+        source: str = "",
+        overwrite: bool = False,
+    ) -> None:
+        """Write the publisher's report, one HTML file about the raw table: not for release.
+
+        ``release`` is what was published with this policy, ``source`` a name to show for the table.
+        """
+        from reconpriv.reports.internal import write_internal  # noqa: PLC0415 - needs an extra
+
+        write_internal(
+            self, policy, Path(path), release=release, source=source, overwrite=overwrite
         )
 
     def close(self) -> None:
@@ -287,7 +373,7 @@ def _identifier_notes(engine: Engine, schema: Schema, columns: Sequence[Column])
     """A note for each of these public columns that is nearly unique."""
     notes = []
     for column, distinct in zip(columns, engine.distinct(columns), strict=True):
-        if distinct >= _IDENTIFIER_SHARE * schema.records:
+        if looks_like_identifier(distinct, schema.records):
             notes.append(
                 f"Public column {column.name!r} is nearly unique ({distinct:,} values in"
                 f" {schema.records:,} records): is it an identifier? It would be published as it"

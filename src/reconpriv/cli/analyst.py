@@ -1,4 +1,4 @@
-"""The analyst's commands: query, info and workload."""
+"""The analyst's commands: query, info, report and workload."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
         ' GROUP BY sex"'
     )(query)
     app.command(epilog=example + "reconpriv info release/")(info)
+    app.command(epilog=example + "reconpriv report release/ -o report.html")(report)
     app.command(
         epilog=example
         + "reconpriv workload example:adult -s occupation --public age,sex,race --missing value"
@@ -173,6 +174,29 @@ def info(release: ReleaseFolder, json: opt.Json = False) -> None:
             from reconpriv.render import info_view
 
             show(info_view(opened))
+
+
+def report(
+    release: ReleaseFolder,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", help="Write here, an HTML file.")
+    ] = Path("report.html"),
+    overwrite: Overwrite = False,
+    json: opt.Json = False,
+) -> None:
+    """A page for analysts: what is exact, what is estimated, how far off, how to ask.
+
+    One HTML file, derived from the release alone; it may go out with it.
+    """
+    with reported():
+        from reconpriv.files import check_file
+
+        check_file(out, overwrite=overwrite)
+        _open(release).report(out, overwrite=overwrite)
+        if json:
+            show_json({"release": str(release), "file": str(out)})
+        else:
+            typer.echo(f"Report written to {out}.")
 
 
 def workload(

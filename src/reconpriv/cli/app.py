@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import analyst, attack, study
+from reconpriv.cli import analyst, attack, studio, study, tune
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
@@ -86,6 +86,7 @@ def audit(
     exact_tails: Annotated[
         bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
     ] = False,
+    report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
     """Would plain randomisation let somebody's group be reconstructed?
@@ -100,6 +101,10 @@ def audit(
             from reconpriv.group_file import check_groups_file
 
             check_groups_file(groups)
+        if report_file is not None:
+            from reconpriv.reports.internal import check_internal
+
+            check_internal(report_file)
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory, engine, master
         )
@@ -110,6 +115,8 @@ def audit(
                 from reconpriv.group_file import write_groups
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
+            if report_file is not None:
+                opened.report(policy, report_file, source=opt.source_name(table))
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
@@ -184,8 +191,9 @@ def publish(
         ),
     ] = "parquet",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUT where it is a release.")
+        bool, typer.Option("--overwrite", help="Replace OUT where it is a release, and the report.")
     ] = False,
+    report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
     """Write a release whose groups resist reconstruction, as far as the policy asks."""
@@ -199,6 +207,10 @@ def publish(
         policy.check_sampling()
         if not is_uri(out):
             check_target(Path(out), overwrite=overwrite)
+        if report_file is not None:
+            from reconpriv.reports.internal import check_internal
+
+            check_internal(report_file, out=None if is_uri(out) else Path(out))
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
         opened = opt.open_table(
             table, sensitive, public, drop, domain, missing, sql, threads, memory, engine, master
@@ -212,6 +224,14 @@ def publish(
                 overwrite=overwrite,
                 progress=ticker,
             )
+            if report_file is not None:
+                opened.report(
+                    policy,
+                    report_file,
+                    release=release,
+                    source=opt.source_name(table),
+                    overwrite=overwrite,
+                )
         say_all("warning", release.warnings)
         if json:
             show_json(release.as_dict())
@@ -284,4 +304,6 @@ def demo(
 
 analyst.register(app)
 attack.register(app)
+studio.register(app)
 study.register(app)
+tune.register(app)

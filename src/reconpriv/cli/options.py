@@ -116,6 +116,14 @@ BoundName = Annotated[
         rich_help_panel=POLICY,
     ),
 ]
+InternalReport = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Also write the publisher's report, one HTML file (internal: not for release).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -151,6 +159,11 @@ def open_table(
         engine=engine,
         master=master,
     )
+
+
+def source_name(source: str) -> str:
+    """What a report calls the table: the last part of its path."""
+    return "standard input" if source == "-" else Path(source).name
 
 
 def make_policy(

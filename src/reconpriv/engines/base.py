@@ -128,6 +128,10 @@ class Engine(Protocol):
         """The same on a file system that only the engine knows, manifest included."""
         ...
 
+    def interrupt(self) -> None:
+        """Stop what another thread does with this engine; there it ends as a KeyboardInterrupt."""
+        ...
+
     def close(self) -> None:
         """Give back connections and temporary files."""
         ...

@@ -24,6 +24,7 @@ from reconpriv.schema import Column, Kind, Schema, Value
 
 _TABLE = "reconpriv_table"
 _BATCH = 1 << 17  # cells fetched at a time
+_COMMON = 4  # values of a column that a summary shows
 _KEEP = 1 << 20  # cells kept in memory, so that an audit before a publication counts once
 
 _KINDS = {
@@ -159,6 +160,26 @@ class DuckDBEngine:
         with _clear_errors("input"):
             rows = self._connection.execute(f"SELECT {counts} FROM {_TABLE}").fetchall()
         return list(rows[0])
+
+    def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:
+        """How many records there are; of each column its values, range and most common values."""
+        parts = ["count(*)"]
+        for column, value in self._expressions.items():
+            plain = column.kind is not Kind.OTHER
+            parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
+            parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
+            parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
+        with _clear_errors("input"):
+            query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
+            records, *facts = self._connection.execute(query).fetchall()[0]
+        names = ("filled", "distinct", "low", "high", "common")
+        found = [facts[i : i + len(names)] for i in range(0, len(facts), len(names))]
+        columns = zip(self._expressions, found, strict=True)
+        return records, [(column, dict(zip(names, row, strict=True))) for column, row in columns]
+
+    def interrupt(self) -> None:
+        """Stop the query that another thread runs; there it ends as a KeyboardInterrupt."""
+        self._connection.interrupt()
 
     def groups(
         self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress

@@ -226,6 +226,10 @@ class SparkEngine:
             folder.write_text(MANIFEST, manifest(written))
         return written
 
+    def interrupt(self) -> None:
+        """Stop the jobs that another thread waits for; there they end as a KeyboardInterrupt."""
+        self.session.interrupt()
+
     def close(self) -> None:
         """End the session where it was started here."""
         if self._view is not None:

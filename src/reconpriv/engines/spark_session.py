@@ -17,7 +17,7 @@ import weakref
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,17 @@ class Session:
 
     spark: Any
     scratch: Path | None
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def tag(self) -> str:
+        """What jobs of this engine are marked with, so that just they can be stopped."""
+        return f"reconpriv-{id(self.stopped):x}"
+
+    def interrupt(self) -> None:
+        """Stop the jobs that another thread waits for."""
+        self.stopped.set()
+        self.spark.interruptTag(self.tag)
 
     @property
     def connect(self) -> bool:
@@ -235,8 +246,8 @@ def spark_work(
     session: Session, what: str, stage: str, progress: Progress = no_progress
 ) -> Iterator[None]:
     """Run Spark jobs: show their progress, cancel them when stopped, one sentence on failure."""
-    tag = f"reconpriv-{threading.get_ident()}-{stage.replace(' ', '-')}"
-    session.spark.addTag(tag)
+    session.stopped.clear()
+    session.spark.addTag(session.tag)
     # Its lines hold a stack trace, and may quote values; what went wrong is said in a sentence.
     logger = logging.getLogger("SQLQueryContextLogger")
     was_disabled, logger.disabled = logger.disabled, not os.environ.get("RECONPRIV_DEBUG")
@@ -246,13 +257,15 @@ def spark_work(
     except ReconprivError:
         raise
     except Exception as error:
+        if session.stopped.is_set():
+            raise KeyboardInterrupt from None
         raise translated(error, what) from None
     except BaseException:
-        session.spark.interruptTag(tag)
+        session.spark.interruptTag(session.tag)
         raise
     finally:
         logger.disabled = was_disabled
-        session.spark.removeTag(tag)
+        session.spark.removeTag(session.tag)
 
 
 @contextmanager

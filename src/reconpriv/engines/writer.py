@@ -43,7 +43,8 @@ def write_release_files(
                     groups.add([*published.public, published.records, published.trials])
                 for name, number in batch_totals(published).items():
                     totals[name] += number
-            progress("publishing", totals["records"] / max(schema.records, 1))
+                # At every piece, not at every batch: a caller may stop the work from here.
+                progress("publishing", totals["records"] / max(schema.records, 1))
         data_files = data.close()
         groups_files = groups.close() if groups is not None else ()
     except BaseException:

@@ -78,6 +78,16 @@ class Answerer:
     design: Design
     _evaluators: dict[str, Evaluator] = field(default_factory=dict, repr=False)
 
+    @property
+    def cube(self) -> Cube:
+        """All cells at once, for what cannot be said part by part."""
+        if isinstance(self.cells, Cube):
+            return self.cells
+        raise InputError(
+            "This release has too many groups to be held in memory at once.",
+            hint="Ask it count queries instead.",
+        )
+
     @cached_property
     def known(self) -> dict[str, Values]:
         """The values of every column."""

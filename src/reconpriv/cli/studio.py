@@ -1,0 +1,54 @@
+"""The studio command."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from reconpriv.cli.output import reported
+from reconpriv.errors import InputError, PolicyError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command(epilog="[bold]Example[/bold]\n\nreconpriv studio example:adult -s occupation")(
+        studio
+    )
+
+
+def studio(
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TABLE]",
+            help="The table to open, as for audit; it can also be opened or uploaded in the page.",
+        ),
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option("-s", "--sensitive", help="The sensitive column.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; by default any free one.")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address only.")
+    ] = False,
+) -> None:
+    """Choose a policy by looking: a web app on this machine, for you alone."""
+    with reported():
+        if find_spec("shiny") is None:
+            raise PolicyError(
+                "The studio needs Shiny, which is not installed.",
+                hint="Install it: pip install 'reconpriv[studio]'.",
+            )
+        if table == "-":
+            raise InputError("The studio does not read standard input; give it a file.")
+        from reconpriv.studio.serve import run_studio
+
+        run_studio(table, sensitive=sensitive, port=port, browser=not no_browser, say=_say)
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=False)

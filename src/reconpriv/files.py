@@ -1,0 +1,50 @@
+"""Writing a single file so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconpriv.errors import OutputError
+from reconpriv.folder import current_umask
+
+
+def check_file(
+    path: Path, *, overwrite: bool = False, hint: str = "Use --overwrite to replace it."
+) -> None:
+    """Refuse a name that cannot be written, before any work is done."""
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder.", hint="Give the name of a file.")
+    if os.path.lexists(path) and not overwrite:
+        raise OutputError(f"{path} exists already.", hint=hint)
+    if not path.parent.is_dir():
+        raise OutputError(f"There is no folder {path.parent} to write {path.name} into.")
+
+
+@contextmanager
+def whole_file(path: Path, *, overwrite: bool = False, private: bool = False) -> Iterator[Path]:
+    """A temporary file beside ``path`` that takes its place when whole, or vanishes.
+
+    ``private`` leaves it readable by its owner alone: for what tells about the raw table.
+    """
+    check_file(path, overwrite=overwrite)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
+    work = Path(name)
+    try:
+        yield work
+        if not private:
+            work.chmod(0o666 & ~current_umask())
+        work.replace(path)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{path} could not be written: {error.strerror or error}.") from None
+    finally:
+        work.unlink(missing_ok=True)

@@ -1,0 +1,100 @@
+"""A sweep over policies as text and as HTML for a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reconpriv.render import as_text, headed_tables, pairs_table
+
+if TYPE_CHECKING:
+    from reconpriv.tuning.report import Setting, TuneReport
+
+_ROWS = 12
+
+
+def tune_text(report: TuneReport) -> str:
+    """The sweep as plain text."""
+    return as_text(tune_view(report))
+
+
+def tune_view(report: TuneReport) -> RenderableType:
+    """Verdict first, then the figures and a choice of the efficient settings."""
+    return Group(Text(f"{report.verdict}\n", style=f"bold {_colour(report)}"), *_tables(report))
+
+
+def tune_html(report: TuneReport) -> str:
+    """The sweep for a notebook."""
+    return headed_tables(report.verdict, _colour(report) or "inherit", _tables(report))
+
+
+def _colour(report: TuneReport) -> str:
+    if report.recommended is not None:
+        return "green"
+    return "red" if report.nearest is not None else ""
+
+
+def _tables(report: TuneReport) -> list[RichTable]:
+    rows = [
+        ("records", f"{report.records:,} in {report.groups:,} groups"),
+        ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
+        (
+            "workload",
+            f"{report.queries:,} random count queries, each on 0.1 % of the records or more",
+        ),
+    ]
+    if report.left_out:
+        rows.append(("left out", f"{report.left_out:,} settings with ε past the bounds' range"))
+    found = [pairs_table(rows)]
+    shown = spread_out(report)
+    return [*found, _settings(report, shown)] if shown else found
+
+
+def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
+    """Some efficient settings from the most accurate to the least; the chosen one is among them."""
+    efficient = list(report.efficient)
+    if len(efficient) > most:
+        step = (len(efficient) - 1) / (most - 1)
+        efficient = [efficient[round(i * step)] for i in range(most)]
+    chosen = report.recommended or report.nearest
+    if chosen is not None and chosen not in efficient:
+        efficient.append(chosen)
+    return sorted(efficient, key=lambda setting: setting.error)
+
+
+def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
+    chosen = report.recommended or report.nearest
+    table = RichTable(
+        title=f"\nEfficient settings ({len(shown)} of {len(report.efficient):,} shown)",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        caption="error: expected mean relative error of the workload. best told group: the"
+        " adversary's expected error there. ρ2: the largest posterior of a prior of"
+        f" {report.rho1:g}. violating: groups exposed if only perturbed.",
+        caption_justify="left",
+    )
+    table.add_column("")
+    for name in ("p", "ε", "δ"):
+        table.add_column(name, justify="right")
+    table.add_column("sample size")
+    for name in ("error", "best told group", "ρ2", "local-DP ε", "violating", "trials"):
+        table.add_column(name, justify="right")
+    for setting in shown:
+        table.add_row(
+            Text("→" if setting == chosen else ""),
+            f"{setting.retention:.3g}",
+            f"{setting.epsilon:g}",
+            f"{setting.delta:g}",
+            setting.sample_size,
+            f"{setting.error:.1%}",
+            f"{setting.group_error:.1%}",
+            f"{setting.posterior:.2f}",
+            f"{setting.local_dp_epsilon:.2f}",
+            f"{setting.violating_groups:,}",
+            f"{setting.trials:,}",
+        )
+    return table

@@ -1,0 +1,90 @@
+"""How far off counts from a release are expected to be, by the size of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.queries import estimate as est
+from reconpriv.queries.cube import Cube, sum_selections
+from reconpriv.queries.estimate import Design
+from reconpriv.theory.design import MEAN_ABSOLUTE
+from reconpriv.theory.perturbation import replacement_probability
+from reconpriv.theory.reconstruction import constrained_frequencies
+
+Floats = NDArray[np.float64]
+
+# Tables larger than this are not tried: (combinations of public values) x (sensitive values).
+_CELLS = 200_000
+_FEWEST = 5
+_PER_DECADE = 2
+
+
+@dataclass(frozen=True)
+class ErrorBand:
+    """Answers from ``low`` to ``high`` records: the expected relative error of such counts."""
+
+    low: float
+    high: float
+    queries: int
+    tenth: float
+    median: float
+    ninetieth: float
+
+
+def error_bands(cube: Cube, design: Design, *, attributes: int = 2) -> tuple[ErrorBand, ...]:
+    """Counts of one sensitive value with up to so many public ones, grouped by their size.
+
+    The size of an answer is what the estimated distribution of the whole table would give: sorting
+    counts by their own estimates would call those small that chance made small. The expected
+    error is that of a normal estimate with the variance of this size under the release's design.
+    """
+    overall = _overall(cube, design)
+    counts, errors = [], []
+    for size in range(attributes + 1):
+        for chosen in combinations(range(len(cube.codes)), size):
+            found = _one_table(cube, design, chosen, overall)
+            if found is not None:
+                counts.append(found[0])
+                errors.append(found[1])
+    count, error = np.concatenate(counts), np.concatenate(errors)
+    kept = count >= 1
+    return _bands(count[kept], MEAN_ABSOLUTE * error[kept] / count[kept])
+
+
+def _overall(cube: Cube, design: Design) -> Floats:
+    """The sensitive distribution of the whole table, within [0, 1]."""
+    observed = np.bincount(cube.value, weights=cube.count, minlength=design.domain_size)
+    return constrained_frequencies(observed, retention=design.retention)
+
+
+def _one_table(
+    cube: Cube, design: Design, chosen: tuple[int, ...], overall: Floats
+) -> tuple[Floats, Floats] | None:
+    key = np.zeros(cube.groups, dtype=np.int64)
+    for attribute in chosen:
+        key = key * len(cube.values[attribute]) + cube.codes[attribute]
+    keys, selection = np.unique(key, return_inverse=True)
+    if keys.size * design.domain_size > _CELLS:
+        return None
+    sums = sum_selections(cube, selection.reshape(-1), keys.size, None)
+    t = replacement_probability(design.retention, design.domain_size)
+    share = design.retention * overall + t
+    typical = replace(sums, scaled_observed=sums.scaled_records[:, None] * share)
+    variances = est.count_variances(typical, 1, 1, design)
+    return (sums.records[:, None] * overall).reshape(-1), np.sqrt(variances).reshape(-1)
+
+
+def _bands(count: Floats, error: Floats) -> tuple[ErrorBand, ...]:
+    step = np.floor(np.log10(count) * _PER_DECADE + 1e-9).astype(np.int64)
+    bands = []
+    for number in np.unique(step):
+        inside = error[step == number]
+        if inside.size >= _FEWEST:
+            low, middle, high = np.quantile(inside, (0.1, 0.5, 0.9))
+            start, end = (float(10.0 ** ((number + i) / _PER_DECADE)) for i in (0, 1))
+            bands.append(ErrorBand(start, end, inside.size, low, middle, high))
+    return tuple(bands)

@@ -1,0 +1,283 @@
+"""The analysts' report: what a release is and how to ask it. Derived from the release alone."""
+
+from __future__ import annotations
+
+import shlex
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reconpriv.files import check_file, whole_file
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.table import EstimateTable
+from reconpriv.release import Release
+from reconpriv.reports import charts
+from reconpriv.reports.accuracy import ErrorBand, error_bands
+from reconpriv.reports.page import (
+    Chart,
+    Section,
+    copyable,
+    facts,
+    figures,
+    label,
+    page,
+    paragraph,
+    percent,
+    table,
+    vega_scripts,
+)
+from reconpriv.schema import Value, json_value
+from reconpriv.wording import release_words
+
+# Words that SQL would not take for a column; to quote one too many does no harm.
+_RESERVED = (
+    "all analyze and any array as asc asymmetric begin between both by case cast check collate"
+    " column constraint create cross current_date current_time current_timestamp default delete"
+    " desc distinct drop else end except exists false fetch filter for foreign from full grant"
+    " group having ilike in index initially inner insert intersect interval into is isnull join"
+    " key lateral leading left like limit natural not notnull null offset on only or order outer"
+    " over partition placing primary qualify references returning right row select set show some"
+    " symmetric table then to trailing true union unique update using values variadic view when"
+    " where window with"
+)
+_VALUES = 8
+_BARS = 60
+
+
+def write_analyst(release: Release, path: Path, *, overwrite: bool = False) -> None:
+    """Write the report; it may go out with the release."""
+    check_file(path, overwrite=overwrite)
+    vega_scripts()
+    html = analyst_html(release)
+    with whole_file(path, overwrite=overwrite) as work:
+        work.write_text(html, encoding="utf-8")
+
+
+def analyst_html(release: Release) -> str:
+    """The report as one HTML file; the same release gives the same bytes."""
+    info = release.info()
+    answerer = release.answerer
+    bands = error_bands(answerer.cube, answerer.design)
+    lead = paragraph(
+        f"{info['records']:,} records with one randomised column, {info['sensitive']}. Counts can"
+        " be estimated from it, each with an interval; single records tell nearly nothing.",
+        "lead",
+    )
+    warning = "".join(paragraph(note, "verdict bad") for note in release.warnings)
+    sections = [
+        _summary(info, answerer, bands),
+        _words(info),
+        _columns(answerer, info),
+        _errors(bands),
+        _distribution(release, info),
+        _asking(release, answerer, info),
+        _parameters(info),
+    ]
+    return page("How to read this release", lead + warning, sections, internal=False)
+
+
+def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, ...]) -> Section:
+    cube = answerer.cube
+    exact = "exact" if info["public_counts_exact"] else "nearly exact"
+    cards = [
+        ("records", f"{info['records']:,}", f"in {cube.groups:,} groups"),
+        ("public columns", f"{len(info['public'])}", f"counts over them are {exact}"),
+        ("sensitive column", str(info["sensitive"]), f"{len(info['domain'])} values; estimated"),
+        ("kept values", f"p = {info['retention']:g}", "the rest is drawn at random"),
+    ]
+    near = [band for band in bands if band.low <= 1_000 < band.high]
+    if near:
+        cards.append(("typical error", percent(near[0].median), f"of counts of {_range(near[0])}"))
+    return Section("summary", "At a glance", figures(cards))
+
+
+def _words(info: dict[str, Any]) -> Section:
+    return Section("exact", "What is exact, what is estimated", facts(release_words(info)))
+
+
+def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
+    rows = []
+    for column in answerer.cube.schema.columns:
+        known = answerer.known[column.name]
+        shown = ", ".join(label(json_value(value)) for value in known[:_VALUES])
+        more = ", …" if len(known) > _VALUES else ""
+        role = "sensitive" if column.name == info["sensitive"] else "public"
+        rows.append((column.name, role, column.kind.value, len(known), shown + more))
+    return Section("columns", "Columns", table(("column", "role", "type", "values", ""), rows))
+
+
+def _errors(bands: tuple[ErrorBand, ...]) -> Section:
+    title = "Expected error by answer size"
+    text = paragraph(
+        "Larger counts are told better. For counts of one sensitive value, alone or with one or two"
+        " public values, this is how far off the estimate is on average, as a share of the answer."
+        " Sizes are those that the distribution of the whole table would give. Every answer comes"
+        " with an interval of its own; trust that one."
+    )
+    if not bands:
+        return Section("errors", title, text + paragraph("The release is too small to say."))
+    rows = [
+        {
+            "answer": (band.low * band.high) ** 0.5,
+            "range": _range(band),
+            "low": band.tenth,
+            "median": band.median,
+            "high": band.ninetieth,
+            "queries": band.queries,
+        }
+        for band in bands
+    ]
+    chart = Chart(
+        "chart-errors",
+        charts.error_chart(rows, "Expected relative error by the size of the answer"),
+        "Line: the median. Band: 80 % of such counts. At 100 % an estimate tells nothing.",
+    )
+    head = ("size of the answer", "typical error", "80 % lie between", "counts looked at")
+    body = [
+        (
+            _range(band),
+            percent(band.median),
+            f"{percent(band.tenth)} and {percent(band.ninetieth)}",
+            band.queries,
+        )
+        for band in bands
+    ]
+    return Section("errors", title, text, (chart,), table(head, body))
+
+
+def _range(band: ErrorBand) -> str:
+    return f"{_round(band.low)} to {_round(band.high)}"
+
+
+def _round(number: float) -> str:
+    digits = len(str(int(number))) - 1
+    return f"{round(number, 1 - digits):,.0f}" if digits else f"{number:.0f}"
+
+
+def _distribution(release: Release, info: dict[str, Any]) -> Section:
+    title = f"{info['sensitive']} in the whole table"
+    rows: EstimateTable = release.frequencies()
+    order = sorted(rows, key=lambda row: -row[1].count)[:_BARS]
+    total = info["records"]
+    found = [
+        {
+            "value": label(json_value(labels[info["sensitive"]])),
+            "share": estimate.count / total,
+            "low": estimate.low / total,
+            "high": estimate.high / total,
+            "count": estimate.count,
+            "low_count": estimate.low,
+            "high_count": estimate.high,
+        }
+        for labels, estimate in order
+    ]
+    caption = "Estimates with 95 % intervals for the counts in the original table."
+    if len(rows) > _BARS:
+        caption += f" The {_BARS} most frequent of {len(rows)} values."
+    chart = Chart(
+        "chart-distribution",
+        charts.distribution_chart(found, title),
+        caption,
+        ("value", "estimate", "from", "to"),
+        tuple(
+            (r["value"], round(r["count"]), round(r["low_count"]), round(r["high_count"]))
+            for r in found
+        ),
+    )
+    return Section("distribution", title, "", (chart,))
+
+
+def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Section:
+    """Commands on this very release: its columns, and values that occur in it."""
+    folder = shlex.quote(f"{release.path.resolve().name}/")
+    sensitive = info["sensitive"]
+    cube = answerer.cube
+    totals = np.bincount(cube.value, weights=cube.count, minlength=len(cube.schema.domain))
+    value = cube.schema.domain[int(np.argmax(totals))]
+    where = f"{_name(sensitive)} {_equals(value)}"
+    html = [
+        paragraph("On the command line, after `pip install 'reconpriv[query]'`:"),
+        copyable(_query(folder, f"SELECT count(*) FROM release WHERE {where}")),
+    ]
+    keywords = {sensitive: value}
+    if cube.codes:
+        column = cube.schema.public[0].name
+        common = int(np.argmax(np.bincount(cube.codes[0], weights=cube.records)))
+        first = answerer.known[column][common]
+        also = f"{_name(column)} {_equals(first)} AND {where}"
+        grouped = f"SELECT {_name(column)}, count(*) FROM release WHERE {where}"
+        html += [
+            copyable(_query(folder, f"SELECT count(*) FROM release WHERE {also}")),
+            copyable(_query(folder, f"{grouped} GROUP BY {_name(column)}")),
+        ]
+        keywords = {column: first, sensitive: value}
+    plain = {name: json_value(v) for name, v in keywords.items()}
+    script = (
+        "import reconpriv as rp\n\n"
+        f"release = rp.open({release.path.resolve().name!r})\n"
+        f"print(release.count({_arguments(plain)}))\n"
+        "print(release.frequencies())"
+    )
+    html += [paragraph("In Python:"), copyable(script)]
+    html.append(
+        paragraph(
+            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the sensitive"
+            " column and show no interval. Public columns may be counted as they are."
+            if info["public_counts_exact"]
+            else "Plain counts of the rows are biased for the sensitive column and show no"
+            " interval.",
+            "note",
+        )
+    )
+    return Section("asking", "How to ask", "".join(html))
+
+
+def _query(folder: str, sql: str) -> str:
+    return f"reconpriv query {folder} {_shell(sql)}"
+
+
+def _shell(text: str) -> str:
+    """Quoted for a shell; with double quotes where that is safe, which reads better."""
+    return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
+
+
+def _arguments(pairs: dict[str, Any]) -> str:
+    """Arguments of ``Release.count``; as a dictionary where a name cannot be one."""
+    taken = {"self", "where", "estimator", "confidence"}
+    if all(n.isidentifier() and not iskeyword(n) and n not in taken for n in pairs):
+        return ", ".join(f"{name}={value!r}" for name, value in pairs.items())
+    if taken & set(pairs):
+        return repr(" AND ".join(f"{_name(n)} {_equals(v)}" for n, v in pairs.items()))
+    return f"**{pairs!r}"
+
+
+def _name(column: str) -> str:
+    plain = column.isascii() and column.isidentifier() and column.lower() not in _RESERVED.split()
+    return column if plain else '"' + column.replace('"', '""') + '"'
+
+
+def _equals(value: Value) -> str:
+    if value is None:
+        return "IS NULL"
+    if isinstance(value, bool):
+        return f"= {'TRUE' if value else 'FALSE'}"
+    if isinstance(value, int | float):
+        return f"= {value}"
+    return "= '" + str(json_value(value)).replace("'", "''") + "'"
+
+
+def _parameters(info: dict[str, Any]) -> Section:
+    rows = [
+        ("method", str(info["method"])),
+        ("retention p", f"{info['retention']:g}"),
+        ("ε", f"{info['epsilon']:g}"),
+        ("δ", f"{info['delta']:g}"),
+        ("tail bound", str(info["bound"])),
+        ("sample size", str(info["sample_size"])),
+        ("local differential privacy of one trial", f"ε = {info['local_dp_epsilon']:.3g}"),
+        ("made by", str(info["created_by"])),
+        ("format version", str(info["format_version"])),
+    ]
+    return Section("parameters", "Parameters", facts(rows))

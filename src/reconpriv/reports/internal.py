@@ -1,0 +1,354 @@
+"""The publisher's report: everything an audit, a publication and the attack lab know. Internal."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconpriv._version import __version__
+from reconpriv.attacks.result import AttackResult
+from reconpriv.audit import AuditReport, GroupVerdict
+from reconpriv.errors import PolicyError
+from reconpriv.files import check_file, whole_file
+from reconpriv.folder import is_release
+from reconpriv.policy import Policy
+from reconpriv.reports import charts, lab
+from reconpriv.reports.groups import GroupFacts, group_facts
+from reconpriv.reports.page import (
+    Chart,
+    Section,
+    facts,
+    figures,
+    label,
+    page,
+    paragraph,
+    percent,
+    table,
+    vega_scripts,
+)
+from reconpriv.theory.perturbation import local_privacy_level, posterior_limit
+from reconpriv.tuning.report import Setting
+from reconpriv.tuning.tuner import PRIOR
+
+if TYPE_CHECKING:
+    from reconpriv.release import Release
+    from reconpriv.table import Table
+
+_TAILS, _WORST = 200, 20
+_LEAST_TAIL = 1e-6
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the report is made from."""
+
+    audit: AuditReport
+    groups: GroupFacts
+    attacks: tuple[AttackResult, ...]
+    attack_note: str
+    setting: Setting | None
+    release: Release | None
+    source: str
+
+
+def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = None) -> None:
+    """Refuse a place that would go out with a release, and a name that cannot be written."""
+    inside = path.resolve().parent
+    if out is not None and (inside == out.resolve() or out.resolve() in inside.parents):
+        raise PolicyError(
+            "The internal report must not lie inside the release.", hint="Choose another folder."
+        )
+    if is_release(inside):
+        raise PolicyError(
+            f"{inside.name} is a release; the internal report must not lie inside it.",
+            hint="Choose another folder.",
+        )
+    check_file(path, overwrite=overwrite, hint="Choose another name for the report.")
+    vega_scripts()
+
+
+def write_internal(
+    table: Table,
+    policy: Policy,
+    path: Path,
+    *,
+    release: Release | None = None,
+    source: str = "",
+    overwrite: bool = False,
+) -> None:
+    """Write the report, readable by its owner alone."""
+    check_internal(path, overwrite=overwrite, out=None if release is None else release.path)
+    html = internal_html(find(table, policy, release=release, source=source))
+    with whole_file(path, overwrite=overwrite, private=True) as work:
+        work.write_text(html, encoding="utf-8")
+
+
+def find(
+    table: Table, policy: Policy, *, release: Release | None = None, source: str = ""
+) -> Findings:
+    """Audit, count, attack and judge by the workload."""
+    if policy.sample_size in ("octave", "public") and not (
+        policy.tail_bound.worst_at_largest_frequency
+    ):
+        # An audit may use such a bound; a publication with it could only be that of the paper.
+        policy = replace(policy, sample_size="paper")
+    audit = table.audit(policy, worst=_TAILS)
+    groups = group_facts(table.groups(), table.schema, policy)
+    attacks, note = lab.run(table, policy, audit)
+    return Findings(audit, groups, attacks, note, lab.setting(table, policy), release, source)
+
+
+def internal_html(found: Findings) -> str:
+    """The report as one HTML file."""
+    audit = found.audit
+    lead = paragraph(
+        f"{audit.records:,} records, sensitive column {audit.sensitive}"
+        + (f", from {found.source}" if found.source else "")
+        + ". It tells about the raw table: keep it as you keep the table.",
+        "lead",
+    )
+    sections = [
+        _summary(found),
+        _sizes(found.groups),
+        _attributes(found),
+        _tails(found),
+        _trials(found),
+        _worst(audit),
+        lab.section(found.attacks, found.attack_note),
+        _parameters(found),
+    ]
+    return page("Publisher's report", lead, sections, internal=True)
+
+
+def _summary(found: Findings) -> Section:
+    audit, groups, setting = found.audit, found.groups, found.setting
+    if audit.private:
+        text, kind = (
+            "Every group is private: perturbing alone, without sampling, keeps this policy.",
+            "verdict good",
+        )
+    else:
+        text, kind = (
+            f"{audit.violating_groups:,} of {audit.groups:,} groups, with"
+            f" {audit.violating_records:,} of {audit.records:,} records, could be reconstructed if"
+            " the table were only perturbed.",
+            "verdict bad",
+        )
+    cards = [
+        ("groups", f"{audit.groups:,}", f"{audit.records:,} records"),
+        (
+            "violating groups",
+            f"{audit.violating_groups:,}",
+            f"{percent(audit.violating_records / audit.records)} of the records",
+        ),
+        (
+            "independent trials",
+            f"{groups.trials:,}",
+            f"{percent(groups.trials / audit.records)} of the records;"
+            f" {groups.sampled_groups:,} groups sampled",
+        ),
+    ]
+    if setting is not None:
+        cards.append(
+            ("expected error", percent(setting.error), "of an analyst's count, mean relative")
+        )
+        cards.append(
+            ("best told group", percent(setting.group_error), "expected error of an adversary")
+        )
+    notes = "".join(paragraph(f"Warning: {note}") for note in audit.warnings)
+    return Section("summary", "Summary", paragraph(text, kind) + figures(cards) + notes)
+
+
+def _sizes(groups: GroupFacts) -> Section:
+    text = paragraph(
+        "Each point is one or more groups of a size |g| and a largest private size s_g. Under the"
+        " dashed line a group has more records than may be perturbed independently: an"
+        " adversary's estimate would be too good."
+    )
+    if not groups.shapes:
+        return Section(
+            "sizes", "Group sizes against s_g", text + paragraph("No group has a limit.")
+        )
+    rows = [
+        {
+            "size": size,
+            "limit": limit,
+            "groups": count,
+            "verdict": charts.PRIVATE if private else charts.EXPOSED,
+        }
+        for size, limit, count, private in groups.shapes
+    ]
+    private = sum(count for *_, count, ok in groups.shapes if ok)
+    exposed = sum(count for *_, count, ok in groups.shapes if not ok)
+    caption = (
+        f"{private:,} private and {exposed:,} violating groups; a larger mark stands for more."
+        " Click the legend to single one out."
+    )
+    if groups.shapes_left_out:
+        caption += f" {groups.shapes_left_out:,} points are not drawn."
+    spec = charts.sizes_chart(rows, "Group sizes against the largest private size")
+    return Section("sizes", "Group sizes against s_g", text, (Chart("chart-sizes", spec, caption),))
+
+
+def _attributes(found: Findings) -> Section:
+    total = found.audit.violating_records
+    text = paragraph(
+        "The public values with the most records in violating groups, and their share of all such"
+        " records. A value that stands out is a candidate for coarser bins."
+    )
+    if not total:
+        return Section("attributes", "Violating groups by attribute", paragraph("There are none."))
+    parts = []
+    for name, shares in found.groups.shares.items():
+        rows = "".join(
+            _bar(label(share.value), share.violating_records / total, share.violating_groups)
+            for share in shares
+            if share.violating_records
+        )
+        parts.append(f"<section><h3>{escape(name)}</h3>{rows}</section>")
+    html = text + f'<div class="attributes">{"".join(parts)}</div>'
+    return Section("attributes", "Violating groups by attribute", html)
+
+
+def _bar(name: str, share: float, groups: int) -> str:
+    safe = escape(name, quote=True)
+    return (
+        f'<div class="row" title="{safe}: {groups:,} violating groups"><span>{safe}</span>'
+        f'<span class="track"><i style="width:{100 * share:.1f}%"></i></span>'
+        f"<span>{percent(share)}</span></div>"
+    )
+
+
+def _name(verdict: GroupVerdict) -> str:
+    return ", ".join(label(value) for value in verdict.public.values()) or "(all records)"
+
+
+def _tails(found: Findings) -> Section:
+    audit = found.audit
+    title = "Exact tails beside the bound"
+    text = paragraph(
+        "The policy asks that the bound of both tails stay above δ. A bound is loose: the exact"
+        " probability that the estimate is off by more than ε is smaller still. Both are shown for"
+        f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; the"
+        " smaller of the two tails counts."
+    )
+    if not audit.worst:
+        return Section("tails", title, text)
+    series = ("bound", "exact tail")
+    rows = []
+    for verdict in audit.worst:
+        both = (
+            min(verdict.bound_above, verdict.bound_below),
+            min(verdict.upper_tail, verdict.lower_tail),
+        )
+        rows += [
+            {
+                "group": _name(verdict),
+                "size": verdict.size,
+                "what": what,
+                "probability": max(float(value), _LEAST_TAIL),
+            }
+            for what, value in zip(series, both, strict=True)
+        ]
+    spec = charts.tails_chart(rows, audit.policy.delta, series, "Bound and exact tails by size")
+    caption = "What is below one in a million is drawn at the bottom."
+    return Section("tails", title, text, (Chart("chart-tails", spec, caption),))
+
+
+def _trials(found: Findings) -> Section:
+    policy, groups = found.audit.policy, found.groups
+    text = paragraph(
+        f"With sample size {policy.sample_size!r}, {groups.sampled_groups:,} groups with"
+        f" {groups.sampled_records:,} records are published from fewer independent trials than"
+        f" they have records: {groups.trials:,} trials for {found.audit.records:,} records."
+    )
+    names = [f"{a:,}" if a == b else f"{a:,} to {b:,}" for a, b, *_ in groups.classes]
+    rows = [
+        {"class": name, "kind": kind, "count": count}
+        for name, (_, _, records, trials) in zip(names, groups.classes, strict=True)
+        for kind, count in (("records", records), ("trials", trials))
+    ]
+    chart = Chart(
+        "chart-trials",
+        charts.trials_chart(rows, names, "Records and trials by group size"),
+        "Records and the trials kept, by the size of the group.",
+        ("records in the group", "records", "trials"),
+        tuple((name, r, t) for name, (_, _, r, t) in zip(names, groups.classes, strict=True)),
+    )
+    return Section("trials", "Trials kept", text, (chart,))
+
+
+def _worst(audit: AuditReport) -> Section:
+    head = ("group", "|g|", "largest f", "s_g", "bound", "exact above", "exact below")
+    rows = [
+        (
+            _name(v),
+            v.size,
+            v.largest_frequency,
+            v.largest_private_size,
+            percent(min(v.bound_above, v.bound_below)),
+            percent(v.upper_tail),
+            percent(v.lower_tail),
+        )
+        for v in audit.worst[:_WORST]
+    ]
+    text = paragraph(
+        f"The groups with the largest |g|/s_g (public: {', '.join(audit.public) or 'none'}). The"
+        " exact tails are those of the most exposed value."
+    )
+    return Section("worst", "Worst groups", text + (table(head, rows) if rows else ""))
+
+
+def _parameters(found: Findings) -> Section:
+    audit, release = found.audit, found.release
+    policy, m = audit.policy, audit.domain_size
+    p = policy.retention
+    rows = [
+        ("retention p", f"{p:g}"),
+        ("ε", f"{policy.epsilon:g}"),
+        ("δ", f"{policy.delta:g}"),
+        ("tail bound", policy.tail_bound.name),
+        ("sample size", policy.sample_size),
+        ("unattainable groups", policy.unattainable),
+        ("sensitive column", f"{audit.sensitive} ({m} values)"),
+        ("public columns", ", ".join(audit.public) or "none"),
+        ("local differential privacy of one trial", f"ε = {local_privacy_level(p, m):.3g}"),
+        (
+            "ρ1-ρ2 privacy of one trial",
+            f"a belief of at most {PRIOR:g} becomes at most {posterior_limit(p, m, PRIOR):.3g}",
+        ),
+    ]
+    if release is not None:
+        rows += _release_rows(release)
+    rows += [
+        ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
+        ("reconpriv", __version__),
+        ("Python", platform.python_version()),
+        *((name, _version(name)) for name in ("numpy", "scipy", "pyarrow", "duckdb", "altair")),
+    ]
+    return Section("parameters", "Parameters and versions", facts(rows))
+
+
+def _release_rows(release: Release) -> list[tuple[str, str]]:
+    rows = [("release", release.path.name), ("published records", f"{release.records:,}")]
+    if release.written is not None:
+        written = release.written
+        rows += [
+            ("published groups", f"{written.groups:,} ({written.sampled_groups:,} sampled)"),
+            ("published from", f"{written.trials:,} independent trials"),
+        ]
+        if written.unattainable_groups:
+            rows.append(("kept one trial", f"{written.unattainable_groups:,} groups"))
+    return rows + [("note", note) for note in release.warnings]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

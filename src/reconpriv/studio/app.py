@@ -1,0 +1,143 @@
+"""The Shiny app: the page around the steps, and the way from one to the next."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from htmltools import Tag, TagList, tags
+from shiny import App, Inputs, Outputs, Session, reactive, ui
+from starlette.requests import Request
+
+from reconpriv.studio import (
+    step_ask,
+    step_download,
+    step_open,
+    step_policy,
+    step_publish,
+    step_roles,
+)
+from reconpriv.studio.desk import Desk
+from reconpriv.studio.live import STEPS, Live, make_live
+
+# Shiny can report to OpenTelemetry where that is set up; the studio never does.
+os.environ["SHINY_OTEL_COLLECT"] = "none"
+
+WWW = Path(__file__).parent / "www"
+TITLES = (
+    "Open a table",
+    "What is each column?",
+    "Choose a policy by looking",
+    "Publish",
+    "Take it with you",
+    "Ask the release",
+)
+
+
+def make_app(desk: Desk) -> App:
+    """The app of one desk."""
+
+    def whole_page(_: Request) -> TagList:
+        return page(desk)
+
+    def server(input: Inputs, output: Outputs, session: Session) -> None:
+        del output
+        live = make_live(desk, session)
+        _serve_navigation(input, live)
+        for step in (step_open, step_roles, step_policy, step_publish, step_download, step_ask):
+            step.serve(input, live)
+
+    app = App(whole_page, server, static_assets={"/www": WWW})
+    app.sanitize_errors = True
+    app.sanitize_error_msg = "This part could not be shown; your settings are kept."
+    return app
+
+
+def page(desk: Desk) -> TagList:
+    """The whole page; only the desk's step is visible."""
+    panels = (
+        step_open.panel(),
+        step_roles.panel(),
+        step_policy.panel(desk.draft),
+        step_publish.panel(),
+        step_download.panel(),
+        step_ask.panel(),
+    )
+    return TagList(
+        ui.head_content(
+            tags.title("reconpriv studio"),
+            tags.meta(name="viewport", content="width=device-width, initial-scale=1"),
+            tags.link(rel="icon", href="data:,"),
+            tags.link(rel="stylesheet", href="www/studio.css"),
+            tags.script(src="www/studio.js"),
+        ),
+        tags.a("Skip to the step", href="#main", class_="skip"),
+        tags.header(
+            tags.div(tags.span("reconpriv", class_="brand"), " studio", class_="wordmark"),
+            tags.button(
+                "Dark", {"data-theme-switch": "", "aria-pressed": "false"}, type="button",
+                class_="button small quiet",
+            ),
+            class_="top",
+        ),
+        tags.div(
+            _navigation(desk),
+            tags.main(*(_step(i, panel, desk) for i, panel in enumerate(panels, 1)), id="main"),
+            class_="frame",
+        ),
+    )  # fmt: skip
+
+
+def _navigation(desk: Desk) -> Tag:
+    return tags.nav(
+        tags.ol(
+            *(
+                tags.li(
+                    tags.button(
+                        tags.span(str(i), {"aria-hidden": "true"}, class_="number"),
+                        tags.span(name, class_="name"),
+                        {"aria-current": "step" if i == desk.step else None},
+                        id=f"goto_{i}",
+                        type="button",
+                        class_="action-button step",
+                        disabled=None if i in desk.open_steps else "",
+                    )
+                )
+                for i, name in enumerate(STEPS, 1)
+            )
+        ),
+        {"aria-label": "Steps"},
+        class_="steps",
+    )
+
+
+def _step(number: int, panel: Tag, desk: Desk) -> Tag:
+    return tags.section(
+        tags.h2(TITLES[number - 1], id=f"title_{number}", tabindex="-1"),
+        panel,
+        {"data-step": str(number), "aria-labelledby": f"title_{number}"},
+        hidden=None if number == desk.step else "",
+    )
+
+
+def _serve_navigation(input: Inputs, live: Live) -> None:
+    for number in range(1, len(STEPS) + 1):
+        _serve_link(input, live, f"goto_{number}", number)
+        if number > 1:
+            _serve_link(input, live, f"back_{number}", number - 1)
+
+    @reactive.effect
+    async def _() -> None:
+        live.opened(), live.settled(), live.published()
+        message: dict[str, object] = {
+            "step": live.step(),
+            "open": live.desk.open_steps,
+        }
+        await live.session.send_custom_message("studio-step", message)
+
+
+def _serve_link(input: Inputs, live: Live, id: str, step: int) -> None:
+    @reactive.effect
+    @reactive.event(input[id])
+    async def _() -> None:
+        await live.go(step)

@@ -1,0 +1,249 @@
+"""The desk: one user's work in one process. It outlives a reload of the page.
+
+Everything here blocks and runs in the desk's own thread, never on the event loop.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import reconpriv as rp
+from reconpriv.studio.plan import Plan, Roles, read_table
+
+Progress = Callable[[str, float], None]
+
+
+class CancelledError(Exception):
+    """The user pressed cancel."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table that was looked at: where it is read from, and what the user calls it.
+
+    ``number`` tells one opening from the next, so that no form field of one is taken for the other.
+    """
+
+    source: str
+    shown: str
+    uploaded: bool
+    summary: rp.TableSummary
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A table with roles."""
+
+    opened: Opened
+    roles: Roles
+    table: rp.Table
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release in the desk's folder, with the plan and the key that made it."""
+
+    plan: Plan
+    release: rp.Release
+    key: rp.Key
+    generated: bool
+    settled: Settled
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Both reports of a release; where one could not be made, the reason instead."""
+
+    published: Published
+    internal: Path | str
+    analyst: Path | str
+
+
+@dataclass
+class Desk:
+    """What is open at the moment; ``draft`` holds inputs as they were last seen."""
+
+    home: Path
+    step: int = 1
+    opened: Opened | None = None
+    settled: Settled | None = None
+    published: Published | None = None
+    draft: dict[str, Any] = field(default_factory=dict)
+    progress: tuple[str, float] = ("", 0.0)
+    cancel: threading.Event = field(default_factory=threading.Event)
+    # One thread: a table is never used by two at a time.
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "studio"))
+    # Figures of a policy come from numbers in memory; a slider must not wait for a table.
+    quick_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "quick"))
+    # Reports take seconds and open the table for themselves, so that questions need not wait.
+    report_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "report"))
+
+    @property
+    def open_steps(self) -> list[int]:
+        """The steps that may be gone to."""
+        steps = [1]
+        if self.opened is not None:
+            steps.append(2)
+        if self.settled is not None and self.settled.opened is self.opened:
+            steps += [3, 4]
+        if self.published is not None:
+            steps += [5, 6]
+        return steps
+
+    def folder(self, prefix: str) -> Path:
+        """A new folder inside the desk's own."""
+        return Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=self.home))
+
+    def look(self, source: str, *, shown: str | None = None, uploaded: bool = False) -> Opened:
+        """Look at a table and put it on the desk."""
+        number = 0 if self.opened is None else self.opened.number + 1
+        opened = Opened(source, shown or source, uploaded, rp.describe(source), number)
+        self.opened = opened
+        return opened
+
+    def take_upload(self, file: str, name: str) -> Opened:
+        """Move an upload to a folder of its own, under its own name: the ending tells its kind."""
+        target = self.folder("upload") / safe_name(name)
+        shutil.move(file, target)
+        return self.look(str(target), shown=target.name, uploaded=True)
+
+    def audit(self, settled: Settled, policy: rp.Policy, *, worst: int) -> rp.AuditReport:
+        """Audit, unless the table has been replaced meanwhile."""
+        if settled is not self.settled:
+            raise CancelledError
+        return settled.table.audit(policy, worst=worst)
+
+    def settle(self, opened: Opened, roles: Roles) -> Settled:
+        """Give the columns their roles; the first audit counts the cells and keeps them."""
+        table = read_table(opened.source, roles)
+        before, self.settled = self.settled, Settled(opened, roles, table)
+        kept = self.published.settled if self.published else None
+        if before is not None and before is not kept:
+            before.table.close()
+        return self.settled
+
+    def publish(self, settled: Settled, plan: Plan, key: rp.Key, *, generated: bool) -> Published:
+        """Write a release into the desk's folder; :attr:`cancel` stops it."""
+
+        def progress(stage: str, done: float) -> None:
+            self.progress = (stage, done)
+            if self.cancel.is_set():
+                raise CancelledError
+
+        try:
+            out = self.folder("made") / "release"
+            release = settled.table.publish(plan.policy, out, key=key, progress=progress)
+        except KeyboardInterrupt:
+            # The engine was interrupted; on the event loop this would end the whole studio.
+            raise CancelledError from None
+        before = self.published
+        self.published = Published(plan, release, key, generated, settled)
+        if before is not None:
+            shutil.rmtree(before.release.path.parent, ignore_errors=True)
+            if before.settled is not settled:
+                before.settled.table.close()
+        return self.published
+
+    def write_reports(self, published: Published) -> Reports:
+        """Write both reports beside the release; they take a few seconds."""
+        folder = self.folder("reports")
+        settled, policy, release = published.settled, published.plan.policy, published.release
+
+        def internal(file: Path) -> None:
+            with read_table(settled.opened.source, settled.roles) as table:
+                table.report(policy, file, release=release, source=settled.opened.shown)
+
+        def made(file: Path, write: Callable[[Path], object]) -> Path | str:
+            try:
+                write(file)
+            except rp.ReconprivError as error:
+                return explain(error)
+            return file
+
+        return Reports(
+            published,
+            made(folder / "internal-report.html", internal),
+            made(folder / "release-report.html", release.report),
+        )
+
+    def stop(self) -> None:
+        """Stop a publication, whether it counts or writes."""
+        self.cancel.set()
+        if self.settled is not None:
+            self.settled.table.interrupt()
+
+    def close(self) -> None:
+        """Stop all work; the folder is removed by whoever made it."""
+        self.stop()
+        for pool in (self.quick_pool, self.report_pool, self.pool):
+            pool.shutdown(wait=True, cancel_futures=True)
+        for held in {id(h): h for h in (self.settled, self._kept()) if h is not None}.values():
+            held.table.close()
+
+    def _kept(self) -> Settled | None:
+        return self.published.settled if self.published is not None else None
+
+
+def safe_name(name: str) -> str:
+    """The last part of a file's name, without what a path or a pattern could mean."""
+    plain = re.sub(r"[^\w.()+ -]", "_", re.split(r"[\\/]", name)[-1]).lstrip(".")
+    return plain[-120:] or "table"
+
+
+def zip_release(release: rp.Release, folder: Path) -> Path:
+    """The release as one file."""
+    target = folder / "release.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(release.path.iterdir()):
+            archive.write(file, f"release/{file.name}")
+    return target
+
+
+def shown_plan(published: Published) -> Plan:
+    """The plan with the table called as its user calls it, not where the upload lies."""
+    return replace(published.plan, source=published.settled.opened.shown)
+
+
+HINTS = (
+    (r"with --missing drop", "by “leave them out”"),
+    (r"with --missing value", "by “a value of its own”"),
+    (r"; leave it out with --drop .*$", "; give it the role “leave out”."),
+    (r"Leave it out \(--drop [^)]*\) or turn it into text with --sql\.", "Leave it out."),
+    (r"Bin it on the way in, for example --sql .*$", "Give it a bin width in its row."),
+    (r"Bin it with --sql, or declare the domain if it really is that large\.",
+     "Give it a bin width in its row, or choose another column."),
+    (r"or accept one trial in each of them with --unattainable one-trial\.",
+     "or accept one trial in each of them, in the policy step."),
+    (r"Declare the full domain \(--domain FILE\) if the table shows only part of it\.",
+     "Choose another column."),
+    (r"Turn it into text with --sql\.", "Turn it into text first."),
+    (r"Raise --memory or lower --threads\.", "Use the command line with --memory."),
+    (r"Make one: reconpriv keygen FILE\.", "Let the studio generate one."),
+)  # fmt: skip
+
+
+def explain(error: BaseException) -> str:
+    """An error in a sentence or two, in the words of the page."""
+    if not isinstance(error, rp.ReconprivError):
+        return (
+            f"Something unexpected happened ({type(error).__name__}). Your settings are kept;"
+            " RECONPRIV_DEBUG=1 shows more in the terminal."
+        )
+    return in_page_words(str(error))
+
+
+def in_page_words(text: str) -> str:
+    """What the library says, with the page's own controls in place of options."""
+    for pattern, words in HINTS:
+        text = re.sub(pattern, words, text)
+    return text

@@ -1,0 +1,52 @@
+"""What one page shows of the desk: reactive values, and going from step to step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shiny import reactive
+from shiny.session import Session
+
+import reconpriv as rp
+from reconpriv.studio.desk import Desk, Opened, Published, Settled
+
+STEPS = ("Table", "Roles", "Policy", "Publish", "Download", "Ask")
+
+
+@dataclass
+class Live:
+    """The reactive side of a desk, for one page; ``notes`` are explanations, by place."""
+
+    desk: Desk
+    session: Session
+    step: reactive.Value[int]
+    opened: reactive.Value[Opened | None]
+    settled: reactive.Value[Settled | None]
+    published: reactive.Value[Published | None]
+    policy: reactive.Value[rp.Policy | None]
+    notes: dict[str, reactive.Value[str]] = field(default_factory=dict)
+
+    def note(self, place: str) -> reactive.Value[str]:
+        """The explanation shown at a place; empty where there is none."""
+        if place not in self.notes:
+            self.notes[place] = reactive.value("")
+        return self.notes[place]
+
+    async def go(self, step: int) -> None:
+        """Show a step, if it may be gone to."""
+        if step in self.desk.open_steps:
+            self.desk.step = step
+            self.step.set(step)
+
+
+def make_live(desk: Desk, session: Session) -> Live:
+    """The page starts where the desk is."""
+    return Live(
+        desk,
+        session,
+        step=reactive.value(desk.step),
+        opened=reactive.value(desk.opened),
+        settled=reactive.value(desk.settled),
+        published=reactive.value(desk.published),
+        policy=reactive.value(None),
+    )

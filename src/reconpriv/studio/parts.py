@@ -1,0 +1,159 @@
+"""Small pieces of the page that several steps use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from htmltools import HTML, Tag, TagChild, tags
+from shiny import ui
+
+
+def card(title: str, *children: TagChild, intro: str = "", class_: str = "") -> Tag:
+    """A titled block."""
+    return tags.section(
+        tags.h3(title),
+        tags.p(intro, class_="muted") if intro else None,
+        *children,
+        class_=f"card {class_}".strip(),
+    )
+
+
+def button(id: str, label: TagChild, *, primary: bool = False, disabled: bool = False) -> Tag:
+    """A button that Shiny counts the presses of."""
+    return tags.button(
+        label,
+        id=id,
+        type="button",
+        class_=f"button action-button{' primary' if primary else ''}",
+        disabled="" if disabled else None,
+    )
+
+
+def choice(id: str, label: str, options: Mapping[str, str], chosen: str, help: str = "") -> Tag:
+    """A plain select with its label."""
+    return tags.div(
+        tags.label(label, {"for": id}),
+        select(id, options, chosen, described_by=f"{id}_help" if help else None),
+        tags.p(help, id=f"{id}_help", class_="help") if help else None,
+        class_="field",
+    )
+
+
+def select(
+    id: str,
+    options: Mapping[str, str],
+    chosen: str,
+    *,
+    label: str | None = None,
+    described_by: str | None = None,
+    class_: str = "",
+) -> Tag:
+    """The bare select; ``label`` names it where no label element does."""
+    return tags.select(
+        *(
+            tags.option(text, value=value, selected="" if value == chosen else None)
+            for value, text in options.items()
+        ),
+        {"aria-label": label, "aria-describedby": described_by},
+        id=id,
+        class_=class_ or None,
+    )
+
+
+def dial(
+    id: str, symbol: str, label: str, help: str, value: float, span: tuple[float, float, float]
+) -> Tag:
+    """A slider with a number beside it; either moves the other (studio.js)."""
+    low, high, step = span
+    shared: dict[str, str | float | bool | HTML | None] = {
+        "data-dial": id,
+        "data-shiny-no-bind-input": "",
+        "aria-describedby": f"{id}_help",
+    }
+    return tags.div(
+        tags.label(tags.span(symbol, class_="symbol"), " ", label, {"for": f"{id}_number"}),
+        tags.input(
+            shared, {"aria-label": f"{label} {symbol}, slider"}, type="range", id=f"{id}_range",
+            min=low, max=high, step=step, value=value,
+        ),
+        tags.input(shared, type="number", id=f"{id}_number", min=0, step=step, value=value),
+        tags.p(help, id=f"{id}_help", class_="help"),
+        class_="dial",
+    )  # fmt: skip
+
+
+def notice(text: str, kind: str = "error") -> Tag | None:
+    """An explanation at the place where it happened; announced to screen readers."""
+    if not text:
+        return None
+    marks = {"error": "✕", "warning": "!", "good": "✓", "info": "i"}
+    return tags.div(
+        tags.span(marks[kind], {"aria-hidden": "true"}, class_="mark"),
+        tags.p(text),
+        class_=f"notice {kind}",
+    )
+
+
+def alert_place(id: str) -> Tag:
+    """Where explanations of one place appear."""
+    return tags.div(ui.output_ui(id), role="alert", class_="alert-place")
+
+
+def figures(pairs: Sequence[tuple[str, str, str]]) -> Tag:
+    """Large numbers with a word below each; the third part is a tone."""
+    return tags.dl(
+        *(
+            tags.div(tags.dt(word), tags.dd(number), class_=f"figure {tone}".strip())
+            for number, word, tone in pairs
+        ),
+        class_="figures",
+    )
+
+
+def facts(pairs: Sequence[tuple[str, TagChild]]) -> Tag:
+    """Names and values, a row each."""
+    return tags.dl(
+        *(tags.div(tags.dt(name), tags.dd(value)) for name, value in pairs), class_="facts"
+    )
+
+
+def grid(
+    head: Sequence[str], rows: Sequence[Sequence[TagChild]], *, label: str, numbers: int = 0
+) -> Tag:
+    """A table; its first ``numbers`` columns from the right hold numbers."""
+    width = len(head)
+    classes = ["number" if i >= width - numbers else None for i in range(width)]
+    return tags.div(
+        tags.table(
+            tags.thead(
+                tags.tr(
+                    *(tags.th(h, scope="col", class_=c) for h, c in zip(head, classes, strict=True))
+                )
+            ),
+            tags.tbody(
+                *(
+                    tags.tr(
+                        *(
+                            tags.td(cell, {"data-head": h}, class_=c)
+                            for cell, h, c in zip(row, head, classes, strict=True)
+                        )
+                    )
+                    for row in rows
+                )
+            ),
+        ),
+        {"aria-label": label},
+        class_="grid",
+        role="region",
+        tabindex="0",
+    )
+
+
+def footer(step: int, next_label: str | None = None, *extra: TagChild) -> Tag:
+    """Back and continue."""
+    return tags.div(
+        button(f"back_{step}", "Back") if step > 1 else None,
+        *extra,
+        button(f"next_{step}", next_label, primary=True) if next_label else None,
+        class_="footer",
+    )

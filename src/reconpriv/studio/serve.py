@@ -1,0 +1,107 @@
+"""Starting and ending the studio: a socket on this machine, a folder of its own, a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import uvicorn
+
+from reconpriv.errors import InputError, OutputError
+from reconpriv.studio.app import make_app
+from reconpriv.studio.desk import Desk, Opened
+from reconpriv.studio.guard import Guard
+
+HOST = "127.0.0.1"
+
+
+def run_studio(
+    table: str | None,
+    *,
+    sensitive: str | None = None,
+    port: int = 0,
+    browser: bool = True,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve until Ctrl-C, SIGTERM or a closed terminal, then remove every upload."""
+    with _listening(port) as listener, own_folder() as home:
+        desk = Desk(home)
+        try:
+            # A signal may also come before the server has taken over their handling.
+            with contextlib.suppress(KeyboardInterrupt):
+                if table is not None:
+                    _check_column(desk.look(table), sensitive)
+                    desk.step = 2
+                desk.draft["sensitive"] = sensitive
+                _serve(desk, listener, browser=browser, say=say)
+        finally:
+            desk.close()
+    say("Studio closed; uploads and temporary files are removed.")
+
+
+def _check_column(opened: Opened, name: str | None) -> None:
+    names = [column.name for column in opened.summary.columns]
+    if name is not None and name not in names:
+        raise InputError(f"The table has no column {name!r}.", hint=f"It has: {', '.join(names)}.")
+
+
+def _serve(
+    desk: Desk, listener: socket.socket, *, browser: bool, say: Callable[[str], None]
+) -> None:
+    guard = Guard(make_app(desk), listener.getsockname()[1])
+    config = uvicorn.Config(
+        guard,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
+        signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    say(f"Studio: {guard.address}")
+    say("The address works once, in one browser. Ctrl-C ends the studio.")
+    if browser:
+        threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def own_folder() -> Iterator[Path]:
+    """A folder with mode 0700 for uploads, spilled data and releases, gone at the end.
+
+    It is the temporary folder of the whole process, so that what libraries write is inside it.
+    """
+    home = Path(tempfile.mkdtemp(prefix="reconpriv-studio-"))
+    before = tempfile.tempdir
+    tempfile.tempdir = str(home)
+    try:
+        yield home
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _listening(port: int) -> Iterator[socket.socket]:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        # Before the address is told: a browser may be faster than the server.
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise OutputError(
+            f"Port {port} of {HOST} cannot be used: {error.strerror}.",
+            hint="Choose another --port, or leave it out for any free one.",
+        ) from None
+    with listener:
+        yield listener

@@ -1,0 +1,190 @@
+"""Step 6: count queries of the release, beside the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from htmltools import Tag, TagChild, tags
+from shiny import Inputs, reactive, render, req, ui
+
+import reconpriv as rp
+from reconpriv.studio.desk import Published, explain
+from reconpriv.studio.jobs import Job
+from reconpriv.studio.live import Live
+from reconpriv.studio.parts import alert_place, button, card, choice, footer, grid, notice
+
+ANY = ""
+_MISSING = "(missing)"
+_MOST_ROWS = 40
+_KEPT = 12
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An estimate with the truth, which stays with the publisher."""
+
+    label: str
+    estimate: rp.Estimate
+    truth: int
+
+
+def panel() -> Tag:
+    """The static part."""
+    return tags.div(
+        tags.p(
+            "Ask what an analyst would ask. The estimate comes from the release alone; the truth"
+            " is counted in your table and shown only here.",
+            class_="lead",
+        ),
+        card(
+            "Question",
+            tags.form(
+                tags.div(
+                    tags.label("Condition, as after WHERE in SQL (may be empty)", {"for": "where"}),
+                    tags.input(id="where", type="text", spellcheck="false", autocomplete="off"),
+                    ui.output_ui("where_help"),
+                    class_="field",
+                ),
+                ui.output_ui("ask_choices"),
+                button("ask", "Ask", primary=True),
+                {"data-enter": "ask"},
+            ),
+            alert_place("ask_note"),
+        ),
+        tags.div(ui.output_ui("answers"), {"aria-live": "polite"}),
+        footer(6),
+    )
+
+
+def serve(input: Inputs, live: Live) -> None:
+    """The reactive part."""
+    note = live.note("ask")
+    answered: reactive.Value[tuple[Answer, ...]] = reactive.value(())
+
+    def done(found: list[Answer]) -> None:
+        note.set("")
+        answered.set((*found, *answered())[: max(_KEPT, len(found))])
+
+    job: Job[list[Answer]] = Job(live.desk.pool, done, lambda error: note.set(explain(error)))
+    _serve_form(live)
+
+    @reactive.effect
+    @reactive.event(live.published)
+    def _() -> None:
+        answered.set(())
+
+    @reactive.effect
+    @reactive.event(input.ask)
+    def _() -> None:
+        published = live.published()
+        if published is None:
+            note.set("Publish first: there is no release to ask.")
+            return
+        where = input.where().strip()
+        # The choices appear a moment after the step does; a quick key must not be lost.
+        value = input.ask_value() if "ask_value" in input else ANY
+        by = input.ask_by() if "ask_by" in input else ANY
+        job.start(lambda: ask(published, where or None, value, by))
+
+    @render.ui
+    def ask_note() -> Tag | None:
+        return notice(note())
+
+    @render.ui
+    def answers() -> Tag | None:
+        if job.busy():
+            return tags.p("Counting…", class_="working")
+        found = answered()
+        if not found:
+            return tags.p("Answers appear here.", class_="empty-state")
+        return answers_card(found)
+
+
+def _serve_form(live: Live) -> None:
+    @render.ui
+    def ask_choices() -> Tag:
+        published = live.published()
+        req(published is not None)
+        assert published is not None
+        schema = published.settled.table.schema
+        domain = {str(i): _shown(value) for i, value in enumerate(schema.domain)}
+        names = [column.name for column in schema.public]
+        return tags.div(
+            choice("ask_value", schema.sensitive.name, {ANY: "any value", **domain}, ANY),
+            choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, ANY),
+            class_="pair",
+        )
+
+    @render.ui
+    def where_help() -> Tag:
+        published = live.published()
+        req(published is not None)
+        assert published is not None
+        return tags.p("For example: ", tags.code(example_condition(published)), class_="help")
+
+
+def ask(published: Published, where: str | None, value: str, by: str) -> list[Answer]:
+    """Ask the release and the table the same."""
+    table, release = published.settled.table, published.release
+    equal: dict[str, Any] = {}
+    if value != ANY:
+        equal[table.schema.sensitive.name] = table.schema.domain[int(value)]
+    if by == ANY:
+        estimate = release.count(where, **equal)
+        return [Answer(estimate.query, estimate, table.count(where, **equal))]
+    rows = list(release.crosstab([by], where, **equal))[:_MOST_ROWS]
+    return [
+        Answer(
+            f"{estimate.query} · {by} = {_shown(label[by])}",
+            estimate,
+            table.count(where, **{**equal, **label}),
+        )
+        for label, estimate in rows
+    ]
+
+
+def answers_card(found: tuple[Answer, ...]) -> Tag:
+    """The latest answers first."""
+    head = ("Question", "Estimate", "95 % interval", "Truth", "Inside?")
+    rows: list[tuple[TagChild, ...]] = []
+    for answer in found:
+        estimate = answer.estimate
+        inside = estimate.low <= answer.truth <= estimate.high
+        interval = "exact" if estimate.exact else f"{estimate.low:,.0f} to {estimate.high:,.0f}"
+        rows.append(
+            (
+                answer.label,
+                f"{estimate.count:,.0f}",
+                interval,
+                f"{answer.truth:,}",
+                tags.span(
+                    "yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}"
+                ),
+            )
+        )
+    remarks = sorted({remark for answer in found for remark in answer.estimate.remarks})
+    return card(
+        "Answers",
+        grid(head, rows, label="Answers", numbers=4),
+        *(tags.p(f"Note: {remark}.", class_="help") for remark in remarks),
+        intro="About one interval in twenty misses the truth by design.",
+    )
+
+
+def example_condition(published: Published) -> str:
+    """A condition that works on this release."""
+    settled = published.settled
+    first = settled.roles.public[0]
+    column = next(c for c in settled.opened.summary.columns if c.name == first)
+    name = first if first.isidentifier() else '"' + first.replace('"', '""') + '"'
+    if column.numeric and column.low is not None:
+        return f"{name} >= {column.low}"
+    if not column.common:
+        return f"{name} IS NULL"
+    text = column.common[0].replace("'", "''")
+    return f"{name} = '{text}'"
+
+
+def _shown(value: Any) -> str:
+    return _MISSING if value is None else str(value)

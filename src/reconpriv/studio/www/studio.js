@@ -1,0 +1,149 @@
+// What the server cannot do: moving between steps, twin inputs, the theme, the clipboard.
+"use strict";
+
+(() => {
+  const all = (selector) => Array.from(document.querySelectorAll(selector));
+
+  // Light or dark: the system's choice until the switch is pressed.
+  const dark = () => {
+    const chosen = document.documentElement.dataset.theme;
+    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  };
+  const showTheme = () => {
+    const button = document.querySelector("[data-theme-switch]");
+    if (!button) return;
+    button.setAttribute("aria-pressed", String(dark()));
+    button.textContent = dark() ? "Light theme" : "Dark theme";
+  };
+  const stored = localStorage.getItem("reconpriv-theme");
+  if (stored) document.documentElement.dataset.theme = stored;
+
+  const showStep = ({ step, open }) => {
+    const sections = all("[data-step]");
+    const changed = sections.some((s) => !s.hidden && Number(s.dataset.step) !== step);
+    sections.forEach((s) => { s.hidden = Number(s.dataset.step) !== step; });
+    all(".steps .step").forEach((button, i) => {
+      button.disabled = !open.includes(i + 1);
+      if (i + 1 === step) button.setAttribute("aria-current", "step");
+      else button.removeAttribute("aria-current");
+    });
+    if (changed) {
+      window.scrollTo(0, 0);
+      document.getElementById(`title_${step}`).focus({ preventScroll: true });
+    }
+  };
+
+  // A dial is a slider and a number with one value. Values go out at most every 40 ms while one is
+  // dragged; "still" says that it has come to rest, which is when the slower audit runs.
+  const pending = {};
+  let timer = null;
+  let rest = null;
+  let stills = 0;
+  const flush = () => {
+    timer = Object.keys(pending).length ? setTimeout(flush, 40) : null;
+    for (const [id, value] of Object.entries(pending)) {
+      Shiny.setInputValue(id, value);
+      delete pending[id];
+    }
+  };
+  const settle = () => {
+    clearTimeout(rest);
+    rest = setTimeout(() => Shiny.setInputValue("still", ++stills), 200);
+  };
+  const turn = (id, value) => {
+    pending[id] = value;
+    if (timer === null) {
+      flush();
+    }
+    settle();
+  };
+  const setDial = (id, value) => {
+    all(`[data-dial="${id}"]`).forEach((input) => { input.value = value; });
+    turn(id, value);
+  };
+
+  document.addEventListener("input", (event) => {
+    const { dial } = event.target.dataset;
+    if (!dial) return;
+    const value = event.target.value === "" ? NaN : Number(event.target.value);
+    all(`[data-dial="${dial}"]`).forEach((twin) => {
+      if (twin !== event.target && !Number.isNaN(value)) twin.value = value;
+    });
+    if (!Number.isNaN(value)) turn(dial, value);
+  });
+
+  document.addEventListener("change", (event) => {
+    // One column is sensitive: a second one makes the first public again.
+    if (event.target.matches("select.role") && event.target.value === "sensitive") {
+      all("select.role").forEach((other) => {
+        if (other !== event.target && other.value === "sensitive") {
+          other.value = "public";
+          other.dispatchEvent(new Event("change", { bubbles: true }));
+        }
+      });
+    }
+    if (event.target.name) {
+      all(`[data-shown-by="${event.target.name}"]`).forEach((part) => {
+        part.hidden = event.target.value !== part.dataset.shownValue;
+      });
+    }
+    if (["bound", "sample_size", "unattainable"].includes(event.target.id)) settle();
+  });
+
+  document.addEventListener("click", async (event) => {
+    const copy = event.target.closest("[data-copy]");
+    if (copy) {
+      await navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).innerText);
+      copy.textContent = "Copied";
+      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+    }
+    if (event.target.closest("[data-theme-switch]")) {
+      const next = dark() ? "light" : "dark";
+      document.documentElement.dataset.theme = next;
+      localStorage.setItem("reconpriv-theme", next);
+      showTheme();
+    }
+  });
+
+  document.addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("keydown", (event) => {
+    const form = event.target.closest && event.target.closest("[data-enter]");
+    if (event.key === "Enter" && form && event.target.matches("input")) {
+      event.preventDefault();
+      // The text reaches the server with its change event, which must come first.
+      event.target.dispatchEvent(new Event("change", { bubbles: true }));
+      setTimeout(() => document.getElementById(form.dataset.enter).click(), 0);
+    }
+  });
+
+  const ready = () => {
+    showTheme();
+    document.documentElement.lang = "en";
+    $(document).on("shiny:connected", () => {
+      Shiny.addCustomMessageHandler("studio-step", showStep);
+      Shiny.addCustomMessageHandler("studio-progress", ({ stage, done }) => {
+        const bar = document.getElementById("progress");
+        if (!bar) return;
+        bar.value = done;
+        document.getElementById("progress_label").textContent = stage;
+      });
+      Shiny.addCustomMessageHandler("studio-dials", (values) => {
+        Object.entries(values).forEach(([id, value]) => setDial(id, value));
+      });
+      all("input[type=number][data-dial]").forEach((input) => {
+        Shiny.setInputValue(input.dataset.dial, Number(input.value));
+      });
+      settle();
+      document.body.dataset.connected = "yes";
+    });
+    $(document).on("shiny:disconnected", () => {
+      const note = document.createElement("div");
+      note.className = "gone";
+      note.setAttribute("role", "alert");
+      note.textContent = "The studio has ended or lost its connection. Reload the page if it still runs.";
+      document.body.prepend(note);
+    });
+  };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
+  else ready();
+})();

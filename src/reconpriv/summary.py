@@ -1,0 +1,74 @@
+"""A first look at a table, before its columns have roles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reconpriv.errors import InputError
+from reconpriv.schema import Kind, looks_like_identifier
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """A column: its kind, its values, and whether it is nearly unique."""
+
+    name: str
+    kind: str
+    distinct: int
+    missing: int
+    identifier: bool
+    low: str | None
+    high: str | None
+    common: tuple[str, ...]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers, which can be binned."""
+        return Kind(self.kind) in (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
+
+    @property
+    def publishable(self) -> bool:
+        """Whether it holds plain values; nested and binary ones cannot be published."""
+        return Kind(self.kind) is not Kind.OTHER
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """How many records a table has, and its columns. For the publisher alone."""
+
+    records: int
+    columns: tuple[ColumnSummary, ...]
+
+
+def describe(source: Any, *, sql: str | None = None) -> TableSummary:
+    """Look at a table, given as for :func:`reconpriv.read`, in one pass over it."""
+    from reconpriv.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - no engine until used
+
+    engine = DuckDBEngine(source, sql=sql)
+    try:
+        records, found = engine.summaries()
+    finally:
+        engine.close()
+    if not records:
+        raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
+    return TableSummary(
+        records,
+        tuple(
+            ColumnSummary(
+                name=column.name,
+                kind=column.kind.value,
+                distinct=facts["distinct"],
+                missing=records - facts["filled"],
+                identifier=looks_like_identifier(facts["distinct"], records),
+                low=_text(facts["low"]),
+                high=_text(facts["high"]),
+                common=tuple(str(value) for value in facts["common"] or ()),
+            )
+            for column, facts in found
+        ),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,261 @@
+"""The variance of every query of a workload under a design, from sums made once.
+
+By theory.design the variance of a query is (α A + β B)/p² + E. Without sampling A is the true
+answer, B the records it selects and E is 0. A sampled group adds to all three what its number of
+trials n says, whatever p is; so what the groups of one octave add at one n is summed once and kept.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.cells import CellBatch
+from reconpriv.publish import largest_frequency, round_up_to_octave
+from reconpriv.queries.cube import Cube
+from reconpriv.queries.workload import Workload
+from reconpriv.schema import Value
+from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Sums kept: an entry has three numbers a query, some 30 KB for the standard workload.
+_KEPT = 4096
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The distinct queries of a workload: how often each occurs, and what it selects.
+
+    ``part`` names the public half of a query; ``answers`` and ``selected`` are true counts.
+    """
+
+    weight: Floats
+    part: Ints
+    parts: int
+    answers: Floats
+    selected: Floats
+
+
+@dataclass(frozen=True)
+class Incidence:
+    """Which columns (groups or cells) count in which rows, sorted by column."""
+
+    row: NDArray[np.int32]
+    begin: Ints
+
+    def total(self, values: Floats, columns: Ints, rows: int) -> Floats:
+        """Sum the values of the given columns, in ascending order, into rows."""
+        length = self.begin[columns + 1] - self.begin[columns]
+        if columns.size and columns[-1] - columns[0] == columns.size - 1:
+            row = self.row[self.begin[columns[0]] : self.begin[columns[-1] + 1]]
+        else:
+            row = self.row[spans(self.begin[columns], length)]
+        total = np.bincount(row, weights=np.repeat(values, length), minlength=rows)
+        return np.asarray(total, dtype=np.float64)
+
+
+def spans(begin: Ints, length: Ints) -> Ints:
+    """The positions begin, begin + 1, … of every span, one after the other."""
+    before = np.cumsum(length) - length
+    return np.asarray(np.repeat(begin - before, length) + np.arange(int(length.sum())))
+
+
+@dataclass(frozen=True)
+class QueryVariances:
+    """A workload on the cells of a table, ready for any design.
+
+    Groups are sorted by octave, then by size from the largest on: those that a limit samples
+    stand together. ``octave_at`` says where each octave begins, ``order`` where the groups were.
+    """
+
+    questions: Questions
+    order: Ints
+    sizes: Ints
+    starts: Ints
+    count: Ints
+    octave_at: Ints
+    groups: Incidence
+    cells: Incidence
+    _kept: OrderedDict[tuple[int, int], NDArray[np.float32]] = field(
+        default_factory=OrderedDict, repr=False
+    )
+
+    @classmethod
+    def of(cls, cube: Cube, batch: CellBatch, workload: Workload) -> QueryVariances:
+        """Sort the cells and find which query counts which of them."""
+        octave = -np.log2(round_up_to_octave(largest_frequency(batch))).astype(np.int64)
+        order = np.lexsort((-batch.sizes, octave))
+        per_group = batch.cells_per_group[order]
+        starts = np.concatenate([[0], np.cumsum(per_group)])
+        cell = spans(batch.starts[order], per_group)
+        codes = np.stack([column[order].astype(np.int64) for column in cube.codes])
+        owner = np.repeat(np.arange(order.size), per_group)
+        questions, group_rows, cell_rows = _match(
+            cube, workload, codes, batch.value[cell], owner, batch.sizes[order]
+        )
+        present = np.unique(octave)
+        return cls(
+            questions,
+            order,
+            batch.sizes[order],
+            starts,
+            batch.count[cell],
+            np.append(np.searchsorted(octave[order], present), order.size),
+            _incidence(group_rows, order.size),
+            _incidence(cell_rows, int(starts[-1])),
+        )
+
+    def error(self, sums: Floats, retention: float, domain_size: int) -> float:
+        """The mean of E|est - ans|/ans over the workload, estimates taken as normal."""
+        holder, anybody = mixing(retention, domain_size)
+        asked = self.questions
+        variance = holder * (asked.answers + sums[0]) + anybody * (asked.selected + sums[1])
+        deviation = np.sqrt(np.maximum(variance + sums[2], 0.0))
+        return float(MEAN_ABSOLUTE * np.dot(asked.weight, deviation / asked.answers))
+
+    def nothing(self) -> Floats:
+        """The sums where no group is sampled."""
+        return np.zeros((3, self.questions.weight.size))
+
+    def by_octave(self, limits: Floats) -> Floats:
+        """The sums where each octave's groups have at most so many trials."""
+        total = self.nothing()
+        for octave, limit in enumerate(limits):
+            largest = int(self.sizes[self.octave_at[octave]])
+            if limit < largest:
+                total += self._octave(octave, max(int(limit), 1))
+        return total
+
+    def _octave(self, octave: int, trials: int) -> NDArray[np.float32]:
+        kept = self._kept.get((octave, trials))
+        if kept is not None:
+            self._kept.move_to_end((octave, trials))
+            return kept
+        first, last = int(self.octave_at[octave]), int(self.octave_at[octave + 1])
+        larger = int(np.searchsorted(-self.sizes[first:last], -trials, side="left"))
+        groups = np.arange(first, first + larger)
+        found = self.sums(groups, np.full(larger, trials, dtype=np.int64)).astype(np.float32)
+        self._kept[octave, trials] = found
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def sums(self, groups: Ints, trials: Ints) -> Floats:
+        """What sampled groups add to A, B and E of every query (`octave` and `public`)."""
+        cells, owner = self._cells_of(groups)
+        spread = exact_spread(self.count[cells], owner, self.sizes[groups], trials)
+        return self._total(groups, cells, owner, spread)
+
+    def coin_sums(self, limits: Floats, *, systematic: bool) -> Floats:
+        """The same for Algorithm 1, with a limit for every group (`paper`)."""
+        groups = np.flatnonzero(self.sizes > limits)
+        cells, owner = self._cells_of(groups)
+        trials = np.maximum(limits[groups], 1.0)
+        spread = coin_spread(
+            self.count[cells], owner, self.sizes[groups], trials, systematic=systematic
+        )
+        return self._total(groups, cells, owner, spread)
+
+    def _cells_of(self, groups: Ints) -> tuple[Ints, Ints]:
+        length = self.starts[groups + 1] - self.starts[groups]
+        return spans(self.starts[groups], length), np.repeat(np.arange(groups.size), length)
+
+    def _total(self, groups: Ints, cells: Ints, owner: Ints, spread: Spread) -> Floats:
+        rows, sizes = self.questions.weight.size, self.sizes[groups]
+        more = spread.weight - sizes
+        by_part = self.groups.total(more, groups, self.questions.parts)
+        return np.stack(
+            [
+                self.cells.total(self.count[cells] * (more / sizes)[owner], cells, rows),
+                by_part[self.questions.part],
+                self.cells.total(spread.extra, cells, rows),
+            ]
+        )
+
+
+def _incidence(pairs: list[tuple[Ints, Ints]], columns: int) -> Incidence:
+    row = np.concatenate([rows for rows, _ in pairs])
+    column = np.concatenate([found for _, found in pairs])
+    order = np.argsort(column, kind="stable")
+    begin = np.searchsorted(column[order], np.arange(columns + 1))
+    return Incidence(row[order].astype(np.int32), begin)
+
+
+Pairs = list[tuple[Ints, Ints]]
+
+
+def _match(
+    cube: Cube, workload: Workload, codes: Ints, value: Ints, owner: Ints, sizes: Ints
+) -> tuple[Questions, Pairs, Pairs]:
+    """Attribute set by attribute set: a group satisfies at most one public half of each."""
+    m = cube.schema.domain_size
+    by_set: dict[tuple[int, ...], dict[int, list[int]]] = {}
+    for number, query in enumerate(_coded(cube, workload)):
+        attributes, key = query
+        by_set.setdefault(attributes, {}).setdefault(key, []).append(number)
+    weight: list[float] = []
+    answers: list[float] = []
+    part: list[int] = []
+    selected: list[float] = []
+    group_pairs: Pairs = []
+    cell_pairs: Pairs = []
+    parts = 0
+    for attributes, asked in by_set.items():
+        packed = np.zeros(codes.shape[1], dtype=np.int64)
+        for attribute in attributes:
+            packed = packed * len(cube.values[attribute]) + codes[attribute]
+        keys = np.array(sorted(asked), dtype=np.int64)
+        halves, half_of_key = np.unique(keys // m, return_inverse=True)
+        inside, where = _look_up(halves, packed)
+        group_pairs.append((where + parts, inside))
+        records = np.bincount(where, weights=sizes[inside], minlength=halves.size)
+        inside, where = _look_up(keys, packed[owner] * m + value)
+        cell_pairs.append((where + len(weight), inside))
+        weight += [len(asked[int(key)]) / len(workload) for key in keys]
+        answers += [float(workload.answers[asked[int(key)][0]]) for key in keys]
+        part += (half_of_key + parts).tolist()
+        selected += records[half_of_key].tolist()
+        parts += halves.size
+    questions = Questions(
+        np.array(weight), np.array(part), parts, np.array(answers), np.array(selected)
+    )
+    return questions, group_pairs, cell_pairs
+
+
+def _look_up(keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """The positions of ``wanted`` that are among the sorted keys, and which key each is."""
+    place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    inside = np.flatnonzero(keys[place] == wanted)
+    return inside, place[inside]
+
+
+def _coded(cube: Cube, workload: Workload) -> list[tuple[tuple[int, ...], int]]:
+    """Every query as its attributes and one number for its values."""
+    schema = cube.schema
+    names = {column.name: i for i, column in enumerate(schema.public)}
+    known = [_positions(values.to_pylist()) for values in cube.values]
+    domain = _positions(list(schema.domain))
+    result = []
+    for query in workload.queries:
+        attributes = tuple(sorted(names[name] for name in query if name in names))
+        key = 0
+        for i in attributes:
+            code = known[i][_plain(query[schema.public[i].name])]
+            key = key * len(cube.values[i]) + code
+        value = domain[_plain(query[schema.sensitive.name])]
+        result.append((attributes, key * schema.domain_size + value))
+    return result
+
+
+def _positions(values: list[Value]) -> dict[object, int]:
+    return {_plain(value): i for i, value in enumerate(values)}
+
+
+def _plain(value: Value) -> object:
+    """A value as a key: what is not a number equals nothing, not even itself."""
+    return "not a number" if value != value else value  # noqa: PLR0124

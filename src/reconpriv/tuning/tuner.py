@@ -1,0 +1,161 @@
+"""One pass over a table, then any policy: its violations, trials, error and risk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.cells import CellBatch, Encoded
+from reconpriv.policy import Policy
+from reconpriv.publish import sample_limits
+from reconpriv.queries.cube import Cube, collect
+from reconpriv.queries.workload import Workload, make_workload
+from reconpriv.schema import Schema
+from reconpriv.theory.design import group_error
+from reconpriv.theory.perturbation import local_privacy_level, posterior_limit
+from reconpriv.tuning.report import Setting
+from reconpriv.tuning.shapes import Shapes, sizes_of
+from reconpriv.tuning.spread import QueryVariances
+
+Floats = NDArray[np.float64]
+
+# The belief before, where no other is asked about; the paper's example in section 6.2.
+PRIOR = 0.1
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """The cells of a table and a workload, reduced to what a policy's figures depend on."""
+
+    schema: Schema
+    batch: CellBatch
+    workload: Workload
+    shapes: Shapes
+    variances: QueryVariances
+
+    @classmethod
+    def of(
+        cls,
+        batches: Iterable[CellBatch],
+        schema: Schema,
+        *,
+        workload: Workload | None = None,
+        queries: int = 5_000,
+        seed: int = 0,
+    ) -> Tuner:
+        """Read the cells once; without a workload it is the standard one (section 6.1)."""
+        cube = collect(batches, schema)
+        batch = _joined(cube)
+        pool = make_workload(cube, queries=queries, seed=seed) if workload is None else workload
+        shapes = Shapes.of(batch, schema.domain_size)
+        return cls(schema, batch, pool, shapes, QueryVariances.of(cube, batch, pool))
+
+    def setting(self, policy: Policy, *, rho1: float = PRIOR) -> Setting:
+        """What a policy would do to this table, without publishing it."""
+        policy.check_sampling()
+        violating = self.shapes.violations(policy)
+        m, p = self.schema.domain_size, policy.retention
+        size = policy.sample_size
+        plan = {"none": self._whole, "paper": self._coins}.get(size, self._rounded)(policy)
+        return Setting(
+            retention=p,
+            epsilon=policy.epsilon,
+            delta=policy.delta,
+            bound=policy.tail_bound.name,
+            sample_size=size,
+            violating_groups=violating[0],
+            violating_records=violating[1],
+            sampled_groups=plan.sampled,
+            trials=plan.trials,
+            unattainable_groups=plan.unattainable,
+            error=self.variances.error(plan.sums, p, m),
+            group_error=plan.best_told,
+            posterior=posterior_limit(p, m, rho1),
+            local_dp_epsilon=local_privacy_level(p, m),
+        )
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self._sizes.sum())
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return self.batch.sizes
+
+    def _whole(self, policy: Policy) -> _Plan:
+        """`none`: every record is a trial."""
+        shapes = self.shapes
+        error = group_error(
+            shapes.frequency,
+            shapes.size.astype(np.float64),
+            retention=policy.retention,
+            domain_size=shapes.domain_size,
+        )
+        return _Plan(0, self.records, 0, self.variances.nothing(), float(error.min()))
+
+    def _rounded(self, policy: Policy) -> _Plan:
+        """`octave` and `public`: a limit for each octave of the largest frequency."""
+        octaves = self.shapes.octaves
+        frequency = np.array([octave.frequency for octave in octaves])
+        if policy.sample_size == "public":
+            frequency = np.ones_like(frequency)
+        limits = np.floor(sizes_of(frequency, policy, self.schema.domain_size))
+        sampled = trials = unattainable = 0
+        for octave, limit in zip(octaves, limits, strict=True):
+            groups, records = octave.sampled(float(limit))
+            sampled += groups
+            trials += int(octave.records[-1]) - records
+            trials += groups * max(int(limit), 1) if groups else 0
+            unattainable += groups if limit < 1 else 0
+        return _Plan(
+            sampled,
+            trials,
+            unattainable,
+            self.variances.by_octave(limits),
+            self.shapes.best_told(policy, limits),
+        )
+
+    def _coins(self, policy: Policy) -> _Plan:
+        """`paper`: a limit for each group; trials are those expected."""
+        limits = sample_limits(self.batch, policy, self.schema.domain_size)
+        sampled = self._sizes > limits
+        trials = np.where(sampled, np.maximum(limits, 1.0), self._sizes)
+        error = group_error(
+            self._frequency, trials, retention=policy.retention, domain_size=self.schema.domain_size
+        )
+        return _Plan(
+            int(sampled.sum()),
+            round(float(trials.sum())),
+            int((sampled & (limits < 1.0)).sum()),
+            self.variances.coin_sums(
+                limits[self.variances.order], systematic=policy.tail_bound.lattice
+            ),
+            float(error.min()),
+        )
+
+    @cached_property
+    def _frequency(self) -> Floats:
+        return np.asarray(np.maximum.reduceat(self.batch.count, self.batch.starts) / self._sizes)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a policy would sample, and what that does to queries and to the adversary."""
+
+    sampled: int
+    trials: int
+    unattainable: int
+    sums: Floats
+    best_told: float
+
+
+def _joined(cube: Cube) -> CellBatch:
+    """The cells of a cube as one batch of whole groups."""
+    public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
+    starts = np.searchsorted(cube.group, np.arange(cube.groups))
+    return CellBatch(public, starts, cube.value, cube.count)

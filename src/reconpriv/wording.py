@@ -1,0 +1,70 @@
+"""What a release is, in words that an analyst understands: for the terminal and for the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SHOWN = 12
+
+_SAMPLING = {
+    "none": "Every record was perturbed by itself; no group was sampled, and no promise is made"
+    " about groups.",
+    "paper": "Large groups rest on fewer independent trials than they have records, by the"
+    " paper's Algorithm 1. How many is not told, but can be read off the counts of large groups,"
+    " and with it their largest frequency.",
+    "octave": "Large groups rest on fewer independent trials than they have records; the file"
+    " groups tells how many.",
+    "public": "Large groups rest on fewer independent trials than they have records, as many as"
+    " their size alone allows; the file groups tells how many.",
+}
+
+
+def policy_line(policy: dict[str, Any]) -> str:
+    """The parameters of a policy in a line."""
+    return (
+        f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
+        f" bound {policy['bound']}"
+    )
+
+
+def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Paragraphs with their names, from what ``Release.info`` returns."""
+    p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
+    public = ", ".join(facts["public"]) or "none"
+    shown = ", ".join("(missing)" if v is None else str(v) for v in facts["domain"][:_SHOWN])
+    exact = (
+        "Counts over these columns alone are exact: each record keeps its own values."
+        if facts["public_counts_exact"]
+        else "Counts over these columns alone are right up to a few coin flips in large groups."
+    )
+    promise = (
+        ": no group is protected beyond the perturbation of its records."
+        if facts["sample_size"] == "none"
+        else ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
+        " rests on few trials; counts over many do not."
+    )
+    if facts.get("unattainable") == "one-trial":
+        promise += (
+            " Groups in which not even one trial is private keep one; nothing is promised for them."
+        )
+    return [
+        ("Exact", f"{public}. {exact}"),
+        (
+            "Estimated",
+            f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
+            f" drawn anew from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and nothing"
+            " marks which. So rows are not to be read one by one, and plain counts are biased:"
+            " use `reconpriv query`, which undoes the mixing and gives an interval.",
+        ),
+        ("Groups", _SAMPLING[facts["sample_size"]]),
+        ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
+        (
+            "One record",
+            f"one randomised answer is {facts['local_dp_epsilon']:.3g}-locally differentially"
+            " private.",
+        ),
+        (
+            "Intervals",
+            "are for the count in the original table, not in a population it was drawn from.",
+        ),
+    ]

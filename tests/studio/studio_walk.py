@@ -1,0 +1,162 @@
+"""Starting the studio in a process of its own, and walking through it in a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, Playwright, expect
+
+CHROMIUM = "/usr/bin/chromium"
+# Generous, for a busy machine: what is waited for comes in well under a second on a free one.
+expect.set_options(timeout=30_000)
+PUBLIC = ("age", "race", "sex")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A studio that runs."""
+
+    address: str
+    process: subprocess.Popen[str]
+    scratch: Path
+
+    @property
+    def origin(self) -> str:
+        """The address without its token."""
+        return self.address.split("/?")[0]
+
+    @property
+    def homes(self) -> list[Path]:
+        """The folders that studios have in the scratch folder."""
+        return sorted(self.scratch.glob("reconpriv-studio-*"))
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> str:
+        """End it and return the rest of what it said."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=60)
+        return out + err
+
+
+@contextlib.contextmanager
+def studio(*args: str) -> Iterator[Running]:
+    """Run `reconpriv studio` with a temporary folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="studio-test-") as scratch:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reconpriv", "studio", "--no-browser", *args],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": scratch},
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        running = Running(found[0] if found else "", process, Path(scratch))
+        try:
+            assert found, line + running.stop()
+            yield running
+        finally:
+            running.stop()
+
+
+def launch(playwright: Playwright) -> Browser:
+    """Debian's chromium; as root it needs to be told that there is no sandbox."""
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+def enter(page: Page, running: Running) -> None:
+    """Open the address and wait for the session."""
+    page.goto(running.address)
+    page.wait_for_selector("body[data-connected=yes]")
+
+
+def on_step(page: Page, number: int) -> None:
+    """Wait until a step is the one shown."""
+    expect(page.locator(f"section[data-step='{number}']")).to_be_visible()
+
+
+def choose_example(page: Page, name: str = "adult") -> None:
+    """Take a bundled table and go to its roles."""
+    page.click(f"#example_{name}")
+    expect(page.locator("#opened .card")).to_be_visible()
+    page.click("#next_1")
+    on_step(page, 2)
+
+
+def role_of(page: Page, column: str) -> str:
+    """The id of a column's role."""
+    return str(page.get_by_label(f"Role of {column}", exact=True).get_attribute("id"))
+
+
+def choose_roles(
+    page: Page, sensitive: str = "occupation", public: tuple[str, ...] = PUBLIC
+) -> None:
+    """Give every column its role."""
+    page.wait_for_selector("select.role")
+    for role in page.locator("select.role").all():
+        name = str(role.get_attribute("aria-label")).removeprefix("Role of ")
+        wanted = "sensitive" if name == sensitive else "public" if name in public else "drop"
+        role.select_option(wanted)
+
+
+def to_policy(page: Page) -> None:
+    """From roles on to the policy, and wait for its figures."""
+    page.click("#next_2")
+    on_step(page, 3)
+    expect(page.locator("#verdict .figures")).to_be_visible()
+    expect(page.locator("#picture svg")).to_be_visible()
+
+
+def to_publish(page: Page) -> None:
+    """From the policy on to publishing."""
+    page.click("#next_3")
+    on_step(page, 4)
+
+
+def publish(page: Page, key: str = "generate") -> None:
+    """Publish and go to the downloads."""
+    page.check(f"input[name=key_kind][value={key}]")
+    page.click("#publish")
+    expect(page.locator("#publishing .notice.good")).to_be_visible()
+
+
+def to_download(page: Page) -> None:
+    """From publishing on to the downloads."""
+    page.click("#next_4")
+    on_step(page, 5)
+
+
+def to_ask(page: Page) -> None:
+    """From the downloads on to the questions."""
+    page.click("#next_5")
+    on_step(page, 6)
+
+
+def upload(page: Page, file: Path) -> None:
+    """Upload a file and wait until it has been looked at."""
+    page.set_input_files("#upload", file)
+    expect(page.locator("#opened .card")).to_contain_text(file.name)
+
+
+def set_dial(page: Page, id: str, value: str) -> None:
+    """Move a slider."""
+    page.locator(f"#{id}_range").fill(value)
+
+
+def download(page: Page, id: str, folder: Path) -> Path:
+    """Press a download and keep the file under its own name."""
+    with page.expect_download() as got:
+        page.click(f"#{id}")
+    target = folder / got.value.suggested_filename
+    got.value.save_as(target)
+    return target

@@ -1,0 +1,82 @@
+"""Pictures of every step for docs/screenshots: python tests/studio/take_screenshots.py FOLDER."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+from studio_walk import (
+    choose_example,
+    choose_roles,
+    enter,
+    launch,
+    publish,
+    studio,
+    to_ask,
+    to_download,
+    to_policy,
+    to_publish,
+)
+
+
+def walk(page: Page, folder: Path, name: str) -> None:
+    """Take a picture at every step."""
+
+    def shoot(step: str) -> None:
+        page.wait_for_timeout(500)
+        file = folder / f"studio-{step}-{name}.png"
+        page.screenshot(path=file, full_page=True)
+        # A screen has few colours: a palette makes the file a third of its size.
+        Image.open(file).convert("RGB").quantize(128).save(file, optimize=True)
+
+    page.click("#example_adult")
+    page.wait_for_selector("#opened .card")
+    shoot("1-table")
+    choose_example(page)
+    choose_roles(page)
+    page.get_by_label("Bin width of age").fill("5")
+    page.select_option("#missing", "value")
+    shoot("2-roles")
+    to_policy(page)
+    page.wait_for_selector("#details svg")
+    shoot("3-policy")
+    to_publish(page)
+    publish(page)
+    shoot("4-publish")
+    to_download(page)
+    page.wait_for_selector("#get_internal_report", timeout=60_000)
+    shoot("5-download")
+    to_ask(page)
+    page.fill("#where", "age >= 30 AND sex = 'Female'")
+    page.select_option("#ask_value", label="Sales")
+    page.click("#ask")
+    page.wait_for_selector("#answers table")
+    page.select_option("#ask_by", "race")
+    page.click("#ask")
+    page.wait_for_timeout(1000)
+    shoot("6-ask")
+
+
+def main(folder: Path) -> None:
+    """Light and dark, wide and narrow."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        for width in (1280, 390):
+            for scheme in ("light", "dark"):
+                with studio() as running:
+                    page = browser.new_page(
+                        viewport={"width": width, "height": 900}, color_scheme=scheme
+                    )
+                    page.on("console", lambda m: print("console:", m.type, m.text))
+                    page.on("pageerror", lambda e: print("error:", e))
+                    enter(page, running)
+                    walk(page, folder, f"{scheme}-{width}")
+                    page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

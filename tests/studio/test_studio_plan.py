@@ -1,0 +1,164 @@
+"""The plan, as a script and as a command, does what the studio did; errors speak its words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import reconpriv as rp
+from reconpriv.studio.desk import CancelledError, Desk, Opened, explain, in_page_words, safe_name
+from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
+from reconpriv.studio.step_policy import plain_verdict, try_settings
+from reconpriv.studio.step_roles import chosen_roles
+
+AWKWARD = pa.table(
+    {
+        'a "b", c': ["x", "y"] * 40,
+        "pay": [float(i % 40) + 0.5 for i in range(80)],
+        "it's": ["u", "v", "w", "u"] * 20,
+    }
+)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    file = tmp_path / "my table.csv"
+    pyarrow.csv.write_csv(AWKWARD, file)
+    roles = Roles("it's", ('a "b", c', "pay"), widths={"pay": 10.0})
+    return Plan(str(file), roles, rp.Policy(0.45, 0.5, 0.3), test_key=True)
+
+
+def test_the_script_makes_the_same_release(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of: Callable[..., Any]
+) -> None:
+    with read_table(plan.source, plan.roles) as table:
+        table.publish(plan.policy, tmp_path / "mine", key=rp.Key.test())
+    monkeypatch.chdir(tmp_path)
+    exec(python_script(plan), {})
+    assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
+
+
+def test_the_command_makes_the_same_release(
+    plan: Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files_of: Callable[..., Any],
+    cli: Callable[..., Any],
+) -> None:
+    with read_table(plan.source, plan.roles) as table:
+        table.publish(plan.policy, tmp_path / "mine", key=rp.Key.test())
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(shell_command(plan).replace("\\\n", " "))
+    assert words[0] == "reconpriv"
+    assert cli(*words[1:]).code == 0
+    assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("width", "values"), [(10.0, [0, 10, 20, 30]), (0.25, [0.5, 1.5]), (15.0, [0, 15, 30])]
+)
+def test_bins_start_at_multiples_of_their_width(width: float, values: list[float]) -> None:
+    roles = Roles("it's", ("pay",), widths={"pay": width})
+    summary = rp.describe(AWKWARD, sql=roles.sql)
+    pay = next(column for column in summary.columns if column.name == "pay")
+    assert float(str(pay.low)) == values[0]
+    with read_table(AWKWARD, roles) as table:  # type: ignore[arg-type]
+        assert table.count(pay=values[1]) > 0
+
+
+def form(**roles: str) -> dict[str, Any]:
+    return {"roles": roles, "widths": {"age": None}, "missing": "refuse"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (form(age="public", sex="public"), "exactly one"),
+        (form(age="sensitive", sex="sensitive"), "exactly one"),
+        (form(age="drop", sex="sensitive"), "at least one column public"),
+        ({**form(age="public", sex="sensitive"), "widths": {"age": -5}}, "above 0"),
+    ],
+)
+def test_wrong_roles_are_explained(given: dict[str, Any], words: str) -> None:
+    opened = Opened("t", "t", False, rp.describe(pa.table({"age": [1, 2], "sex": ["f", "m"]})))
+    with pytest.raises(rp.ReconprivError, match=words):
+        chosen_roles(given, opened)
+
+
+def test_explanations_name_no_command_line_options() -> None:
+    """Whatever a user of the page can run into is said in the words of the page."""
+    doubles = pa.table({"a": [1, 2], "x": [0.5, 1.5]})
+    nulls = pa.table({"a": [1, 2], "x": ["u", None]})
+    one = pa.table({"a": [1, 2], "x": ["u", "u"]})
+    many = pa.table({"a": [1] * 2000, "x": [str(i) for i in range(2000)]})
+    nested = pa.table({"a": [[1], [2]], "x": ["u", "v"]})
+    for table in (doubles, nulls, one, many, nested):
+        with pytest.raises(rp.ReconprivError) as caught:
+            rp.read(table, sensitive="x")
+        assert "--" not in explain(caught.value)
+
+
+def test_warnings_name_no_command_line_options() -> None:
+    data = pa.table({"a": list(range(40)), "x": ["u", "v"] * 20})
+    with rp.read(data, sensitive="x") as table, pytest.warns(rp.ReconprivWarning):
+        (warning,) = table.audit(rp.Policy(0.5, 0.5, 0.3)).warnings
+    assert "--drop" in warning
+    assert "--" not in in_page_words(warning)
+
+
+def test_a_bug_is_not_shown_as_a_trace() -> None:
+    said = explain(ZeroDivisionError("secret"))
+    assert "ZeroDivisionError" in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("../../etc/passwd", "passwd"), ("C:\\x\\data.csv", "data.csv"), (".hidden.csv", "hidden.csv"),
+     ("a*b?.csv.gz", "a_b_.csv.gz"), ("", "table"), ("Tabelle ä.csv", "Tabelle ä.csv")],
+)  # fmt: skip
+def test_an_uploads_name_cannot_leave_its_folder(given: str, kept: str) -> None:
+    assert safe_name(given) == kept
+
+
+def test_a_failed_look_keeps_what_was_on_the_desk(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    before = desk.look("example:adult")
+    (tmp_path / "bad.csv").write_text("a,b\n1\n")
+    with pytest.raises(rp.ReconprivError):
+        desk.look(str(tmp_path / "bad.csv"))
+    assert desk.opened is before
+    desk.close()
+
+
+def test_a_table_without_a_workload_still_has_a_verdict(tmp_path: Path) -> None:
+    """Where no query selects enough records there is no picture, but the audit speaks."""
+    rows = range(3000)
+    data = pa.table({"a": [i % 1300 for i in rows], "x": [str(i % 7) for i in rows]})
+    pq.write_table(data, tmp_path / "even.parquet")
+    desk = Desk(tmp_path)
+    opened = desk.look(str(tmp_path / "even.parquet"))
+    settled = desk.settle(opened, Roles("x", ("a",)))
+    picture = try_settings(desk, settled, None, 0.1)
+    assert picture.tuner is None
+    assert "no picture" in picture.reason
+    report = desk.audit(settled, rp.Policy(0.5, 0.5, 0.3), worst=3)
+    assert picture.reason in str(plain_verdict(report, picture.reason))
+    desk.close()
+
+
+def test_an_audit_of_a_replaced_table_is_dropped(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    opened = desk.look("example:adult")
+    before = desk.settle(opened, Roles("income", ("sex",)))
+    desk.settle(opened, Roles("income", ("race",)))
+    with pytest.raises(CancelledError):
+        desk.audit(before, rp.Policy(0.5, 0.5, 0.3), worst=3)
+    desk.close()

@@ -1,0 +1,457 @@
+"""Both reports: what they hold, what they must not, and that a real browser draws them."""
+
+import datetime
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import reconpriv as rp
+from query_fixtures import numbered_key, people, people_release
+from reconpriv.errors import InputError, OutputError, PolicyError
+from reconpriv.queries.answer import Settings
+from reconpriv.reports import lab, page
+from reconpriv.reports.accuracy import error_bands
+from reconpriv.reports.analyst import analyst_html
+from reconpriv.reports.groups import group_facts
+from reconpriv.reports.internal import find, internal_html, write_internal
+
+ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--missing", "value")
+POLICY = rp.Policy(0.5, 0.5, 0.3)
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'"
+CHARTS = {"internal": 3, "analyst": 2}
+
+
+class Seen(HTMLParser):
+    """The tags and the visible text of a page, scripts and styles apart."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.scripts, self.attributes = [], [], [], []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        self._inside = tag
+
+    def handle_endtag(self, tag):
+        self._inside = ""
+
+    def handle_data(self, data):
+        (self.scripts if self._inside in ("script", "style") else self.words).append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def adult():
+    with rp.read("example:adult", sensitive="occupation", public=["age", "sex", "race"],
+                 missing="value") as table:  # fmt: skip
+        yield table
+
+
+@pytest.fixture(scope="module")
+def pages(adult, tmp_path_factory):
+    """Both reports on the Adult table, written as a user would."""
+    folder = tmp_path_factory.mktemp("reports")
+    release = adult.publish(POLICY, folder / "release", key=numbered_key(1))
+    adult.report(POLICY, folder / "internal.html", release=release, source="adult.parquet")
+    rp.open(folder / "release").report(folder / "analyst.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def internal(pages):
+    return (pages / "internal.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def analyst(pages):
+    return (pages / "analyst.html").read_text(encoding="utf-8")
+
+
+# The publisher's report.
+
+
+def test_the_internal_report_holds_what_was_asked_for(internal, adult):
+    text = Seen(internal).text
+    report = adult.audit(POLICY)
+    for word in (
+        f"{report.violating_groups:,} of {report.groups:,} groups", "Group sizes against s_g",
+        "Violating groups by attribute", "Exact tails beside the bound", "Worst groups",
+        "What the attack lab found", "Trials kept", "Parameters and versions", "retention p",
+        "adult.parquet", rp.__version__, "numpy", "duckdb", "independent trials",
+    ):  # fmt: skip
+        assert word in text, word
+    worst = report.worst[0]
+    assert ", ".join(str(v) for v in worst.public.values()) in text
+    assert f"{worst.size:,}" in text
+
+
+def test_the_internal_report_is_stamped_on_screen_and_on_every_printed_page(internal):
+    seen = Seen(internal)
+    assert seen.text.count(page.STAMP) >= 2
+    style = "".join(seen.scripts)
+    assert "@top-center" in style and page.STAMP in style
+    assert re.search(r"\.watermark \{\s*display: block; position: fixed", style)
+    assert page.STAMP in internal.split("</title>")[0]
+
+
+def test_the_internal_report_is_readable_by_its_owner_alone(pages):
+    assert (pages / "internal.html").stat().st_mode & 0o077 == 0
+
+
+def test_trials_and_totals_are_those_of_the_release(pages, adult):
+    facts = group_facts(adult.groups(), adult.schema, POLICY)
+    release = adult.publish(POLICY, pages / "again", key=numbered_key(1))
+    assert facts.trials == release.written.trials
+    assert facts.sampled_groups == release.written.sampled_groups
+    assert sum(c[2] for c in facts.classes) == adult.schema.records
+    assert sum(c[3] for c in facts.classes) == facts.trials
+    report = adult.audit(POLICY)
+    assert sum(count for *_, count, ok in facts.shapes if not ok) == report.violating_groups
+    for shares in facts.shares.values():
+        assert all(s.violating_records <= s.records for s in shares)
+
+
+def test_a_report_without_violations_says_so(tmp_path):
+    with rp.read(people().slice(0, 900), sensitive="job", missing="value") as table:
+        policy = rp.Policy(0.05, 0.1, 0.05, sample_size="none")
+        text = Seen(internal_html(find(table, policy))).text
+    assert "Every group is private" in text and "nothing to attack" in text
+
+
+def test_a_large_table_is_not_attacked(adult, monkeypatch):
+    monkeypatch.setattr(lab, "LAB_RECORDS", 10)
+    found, note = lab.run(adult, POLICY, adult.audit(POLICY))
+    assert found == () and "Not run" in note
+    assert lab.setting(adult, POLICY) is None
+
+
+@pytest.mark.parametrize("bound", ["markov", "exact", "chebyshev"])
+def test_other_bounds_have_a_report_too(bound):
+    with rp.read(people(), sensitive="job", missing="value") as table:
+        policy = rp.Policy(0.5, 0.5, 0.1, bound=bound, sample_size="paper")
+        assert "Group sizes against s_g" in internal_html(find(table, policy))
+
+
+def test_an_audit_with_the_exact_bound_can_be_reported(cli, tmp_path):
+    done = cli("audit", *ADULT, "--bound", "exact", "-d", "0.05", "--sql",
+               "SELECT * FROM input WHERE age < 20", "--report", tmp_path / "x.html")  # fmt: skip
+    assert done.code == 1, done.err
+    assert "sample size paper" in Seen((tmp_path / "x.html").read_text(encoding="utf-8")).text
+
+
+@pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
+def test_every_sample_size_has_an_analyst_report(size):
+    text = Seen(analyst_html(people_release(size))).text
+    assert ("are exact" in text) == (size != "paper")
+    assert "IS NULL" in text or "nurse" in text
+
+
+def test_dates_booleans_and_numbers_can_be_asked_as_the_report_says(tmp_path, cli):
+    day = pa.array([datetime.date(2020, 1, 1 + i % 3) for i in range(120)])
+    table = pa.table({"day": day, "flag": [True, False] * 60, "n": [0.5, 1.5, 2.5] * 40})
+    for sensitive in ("day", "flag"):
+        with rp.read(table, sensitive=sensitive) as opened:
+            release = opened.publish(POLICY, tmp_path / sensitive, key=numbered_key(2))
+        *shell, script = commands(analyst_html(rp.open(release.path)))
+        for command in shell:
+            done = cli("query", tmp_path / sensitive, *shlex.split(command)[3:])
+            assert done.code == 0, (command, done.err)
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False,
+                              capture_output=True, text=True)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_table_without_public_columns_has_a_report(tmp_path):
+    table = pa.table({"s": ["x", "y", "x"] * 50})
+    with rp.read(table, sensitive="s") as opened:
+        release = opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
+        assert "(all records)" in internal_html(find(opened, POLICY))
+    assert "How to ask" in analyst_html(rp.open(release.path))
+
+
+# The analysts' report.
+
+
+def test_the_analyst_report_holds_what_was_asked_for(analyst):
+    text = Seen(analyst).text
+    for word in (
+        "What is exact, what is estimated", "Counts over these columns alone are exact",
+        "Expected error by answer size", "How to ask", "reconpriv query release/", "rp.open(",
+        "48,842 records", "typical error",
+    ):  # fmt: skip
+        assert word in text, word
+    assert page.STAMP not in analyst
+
+
+def test_the_analyst_report_is_a_function_of_the_release(pages):
+    release = rp.open(pages / "release")
+    assert analyst_html(release) == analyst_html(rp.open(pages / "release"))
+    moved = pages / "elsewhere" / "release"
+    shutil.copytree(pages / "release", moved)
+    assert analyst_html(rp.open(moved)) == analyst_html(release)
+
+
+def test_nothing_internal_is_in_the_analyst_report(tmp_path):
+    """Neither key, source path, raw counts, f nor s_g, though all are at hand when it is made."""
+    home = tmp_path / "secret-source-folder"
+    home.mkdir()
+    pa.parquet.write_table(people(), home / "secret-people.parquet")
+    key = rp.Key(bytes(range(32)))
+    with rp.read(home / "secret-people.parquet", sensitive="job", missing="value") as table:
+        release = table.publish(POLICY, tmp_path / "out" / "release", key=key)
+        report = table.audit(POLICY, worst=100)
+        raw = table.workload(queries=200).answers
+    html = analyst_html(release)
+    specs = json.loads(re.search(r'<script id="charts"[^>]*>(.*?)</script>', html, re.S)[1])
+    numbers = {float(n) for n in re.findall(r"\d+\.\d+", json.dumps(specs) + Seen(html).text)}
+    for verdict in report.worst:
+        assert verdict.largest_private_size not in numbers
+        assert verdict.largest_frequency not in numbers or verdict.largest_frequency in (0.5, 1.0)
+    text = Seen(html).text
+    assert "secret" not in html and str(tmp_path) not in html
+    assert bytes(range(32)).hex() not in html
+    assert not re.search(r"s_g|largest f\b|violating", text)
+    assert raw.size  # the truth was there to leak
+    public = {float(v) for v in (0.5, 0.3)}
+    assert public <= numbers
+
+
+def test_error_bands_are_those_of_the_intervals():
+    """A band's median is near the standard errors that the release itself gives such counts."""
+    answerer = people_release("octave").answerer
+    bands = error_bands(answerer.cube, answerer.design)
+    assert bands and all(b.tenth <= b.median <= b.ninetieth for b in bands)
+    assert bands[-1].median < bands[0].median
+    selected = [
+        answerer.select(None, {"Sex": s, "job": j}) for s in "FM" for j in ("nurse", "clerk")
+    ]
+    for answer in answerer.count_many(selected, Settings()):
+        band = next((b for b in bands if b.low <= answer.count < b.high), None)
+        if band is not None:
+            error = np.sqrt(2 / np.pi) * answer.standard_error / answer.count
+            assert 0.4 * band.tenth <= error <= 2.5 * band.ninetieth
+
+
+def commands(html):
+    blocks = re.findall(r"<pre[^>]*>(.*?)</pre>", html.split('<script id="charts"')[0], re.S)
+    return [unescape(block) for block in blocks]
+
+
+@pytest.mark.parametrize(("column", "value"), [
+    ("job", NASTY), ("where", "it's"), ("my job", 'say "hi"'), ("class", "$HOME `x` \\n"),
+    ("sélect", "plain"), ("Group", "x"), ('say "hi"', "it's"),
+])  # fmt: skip
+def test_the_commands_of_the_report_run_as_they_stand(tmp_path, cli, column, value):
+    table = pa.table({"a b": ["x", "y'"] * 60, column: [value, value, "other"] * 40})
+    with rp.read(table, sensitive=column) as opened:
+        opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
+    html = analyst_html(rp.open(tmp_path / "r"))
+    *shell, script = commands(html)
+    assert len(shell) == 3
+    for command in shell:
+        words = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True,
+                               check=True, env={"HOME": "/wrong"}).stdout  # fmt: skip
+        name, *arguments = words.decode().split("\0")[:-1]
+        assert name == "reconpriv" and arguments[1] == "r/"
+        done = cli("query", tmp_path / "r", *arguments[2:])
+        assert done.code == 0, done.err
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=tmp_path,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+# Both: escaping, no network, files.
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory):
+    """Reports on a table whose names and values try to be markup."""
+    folder = tmp_path_factory.mktemp("nasty")
+    rng = np.random.default_rng(5)
+    table = pa.table({
+        f"{NASTY} column": rng.choice([NASTY, "b"], 400),
+        "plain": rng.choice(["</style>", "<!--", "-->", "\u2028"], 400),
+        f"s{NASTY}": rng.choice([f"v{NASTY}", "w", "]]>"], 400, p=[0.8, 0.1, 0.1]),
+    })  # fmt: skip
+    with rp.read(table, sensitive=f"s{NASTY}") as opened:
+        release = opened.publish(POLICY, folder / "r", key=rp.Key.generate())
+        opened.report(POLICY, folder / "internal.html", release=release, source=f"{NASTY}.csv")
+    rp.open(folder / "r").report(folder / "analyst.html")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["internal", "analyst"])
+def test_values_cannot_be_markup(nasty, kind):
+    html = (nasty / f"{kind}.html").read_text(encoding="utf-8")
+    seen = Seen(html)
+    assert seen.tags.count("script") == 3 and "img" not in seen.tags
+    assert not [a for a in seen.attributes if a[1].startswith("on")]
+    assert "alert(1)" in seen.text  # it is shown, as text
+    found = re.search(r'<script id="charts"[^>]*>(.*?)</script>', html, re.S)
+    assert len(json.loads(found[1])) >= CHARTS[kind] - 1
+
+
+@pytest.mark.parametrize("kind", ["internal", "analyst"])
+def test_a_report_needs_no_network(pages, kind):
+    html = (pages / f"{kind}.html").read_text(encoding="utf-8")
+    seen = Seen(html)
+    policy = next(v for t, n, v in seen.attributes if n == "content" and "default-src" in v)
+    assert "default-src 'none'" in policy and "http" not in policy
+    links = [v for _, name, v in seen.attributes if name in ("src", "href")]
+    assert all(link.startswith("#") for link in links)
+
+
+def test_a_report_is_not_written_over_anything(adult, pages, tmp_path):
+    target = tmp_path / "x.html"
+    target.write_text("mine")
+    with pytest.raises(OutputError, match="exists already"):
+        adult.report(POLICY, target)
+    with pytest.raises(OutputError, match="exists already"):
+        rp.open(pages / "release").report(target)
+    with pytest.raises(OutputError, match="is a folder"):
+        adult.report(POLICY, tmp_path)
+    with pytest.raises(OutputError, match="no folder"):
+        adult.report(POLICY, tmp_path / "no" / "x.html")
+    assert target.read_text() == "mine"
+    rp.open(pages / "release").report(target, overwrite=True)
+    assert target.read_text().startswith("<!doctype html>")
+
+
+def test_an_internal_report_is_refused_inside_a_release(adult, pages, cli, tmp_path):
+    with pytest.raises(PolicyError, match="must not lie inside"):
+        adult.report(POLICY, pages / "release" / "x.html")
+    done = cli("publish", *ADULT, tmp_path / "r", "--test-key", "--report", tmp_path / "r" / "x")
+    assert done.code == 2 and "inside the release" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_half_way_leaves_nothing(adult, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(OutputError, match="No space left"):
+        write_internal(adult, POLICY, tmp_path / "x.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_altair_one_sentence_says_what_to_install(monkeypatch, adult, tmp_path, cli):
+    page.vega_scripts.cache_clear()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(InputError, match=r"reconpriv\[report\]"):
+        adult.report(POLICY, tmp_path / "x.html")
+    done = cli("audit", *ADULT, "--report", tmp_path / "x.html")
+    assert done.code == 2 and "reconpriv[report]" in done.err
+
+
+# The command line.
+
+
+def test_the_commands_write_both_reports(cli, tmp_path):
+    done = cli("publish", *ADULT, tmp_path / "r", "--test-key", "--report", tmp_path / "i.html")
+    assert done.code == 0
+    assert "adult" in Seen((tmp_path / "i.html").read_text(encoding="utf-8")).text
+    done = cli("report", tmp_path / "r", "-o", tmp_path / "a.html", "--json")
+    assert done.code == 0 and json.loads(done.out)["file"].endswith("a.html")
+    assert "test key" in Seen((tmp_path / "a.html").read_text(encoding="utf-8")).text
+    done = cli("audit", *ADULT, "--report", tmp_path / "i.html")
+    assert done.code == 2 and "exists already" in done.err
+    done = cli("audit", *ADULT, "--report", tmp_path / "j.html")
+    assert done.code == 1 and (tmp_path / "j.html").exists()
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["a.html", "i.html", "j.html", "r"]
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "file"])
+def test_report_on_what_is_no_release_exits_2(cli, tmp_path, folder):
+    (tmp_path / "file").mkdir()
+    done = cli("report", tmp_path / folder, "-o", tmp_path / "a.html")
+    assert done.code == 2 and "Traceback" not in done.err
+    assert not (tmp_path / "a.html").exists()
+
+
+# A real browser.
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("chromium is missing: apt-get install chromium")
+        pytest.skip("chromium is not installed")
+
+    def run(*arguments):
+        return subprocess.run(
+            [found, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+             "--virtual-time-budget=10000", *map(str, arguments)],
+            capture_output=True, check=True, timeout=120,
+        ).stdout.decode()  # fmt: skip
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["internal", "analyst"])
+def test_chromium_draws_every_chart(chromium, pages, kind):
+    dom = chromium("--dump-dom", f"file://{pages / kind}.html")
+    assert re.search(r'<html[^>]* data-drawn="(\d+)"', dom)[1] == str(CHARTS[kind])
+    assert Seen(dom).tags.count("svg") == CHARTS[kind]
+
+
+@pytest.mark.parametrize("kind", ["internal", "analyst"])
+def test_chromium_runs_no_script_of_a_value(chromium, nasty, kind):
+    dom = chromium("--dump-dom", f"file://{nasty / kind}.html")
+    seen = Seen(dom)
+    assert "img" not in seen.tags and seen.tags.count("script") == 3
+    assert [n for t, n, _ in seen.attributes if t == "html" and n.startswith("data")] == [
+        "data-drawn"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["internal", "analyst"])
+def test_the_page_is_not_wider_than_a_phone(chromium, pages, tmp_path, kind):
+    """A headless window has a least width, so the page is looked at in a frame of 390 pixels."""
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        f'<iframe id="f" src="file://{pages / kind}.html" width="390" height="800"></iframe>'
+        "<script>f.onload = () => setTimeout(() => { document.title = 'width ' +"
+        " f.contentDocument.documentElement.scrollWidth; }, 3000);</script>"
+    )
+    dom = chromium("--dump-dom", "--allow-file-access-from-files", f"file://{frame}")
+    assert int(re.search(r"<title>width (\d+)</title>", dom)[1]) <= 390
+
+
+def test_every_printed_page_of_the_internal_report_is_stamped(chromium, pages, tmp_path):
+    if shutil.which("pdftotext") is None:
+        reason = "pdftotext (poppler-utils) is not installed"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    pdf = tmp_path / "x.pdf"
+    chromium("--no-pdf-header-footer", f"--print-to-pdf={pdf}", f"file://{pages / 'internal.html'}")
+    text = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, check=True).stdout.decode()
+    sheets = text.split("\f")[:-1]
+    assert len(sheets) >= 3
+    assert all(page.STAMP in sheet for sheet in sheets)
+
+
+def test_commands_are_quoted_for_a_shell():
+    from reconpriv.reports.analyst import _shell
+
+    for text in ("plain", "it's", 'a "b"', "$x", "`x`", "a\\b", "!"):
+        assert shlex.split(_shell(text)) == [text]
