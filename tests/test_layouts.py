@@ -196,7 +196,7 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(
     monkeypatch.setattr("reconpriv.engines.duckdb._BATCH", 100)
     release = quietly(tmp_path / "r")
     disk = answers(release)
-    cells = release._answerer.cells
+    cells = release.answerer.cells
     assert isinstance(cells, stored.StoredCells)
     assert cells.number > 3
     assert len(memory) == len(disk)
