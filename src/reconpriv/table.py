@@ -331,6 +331,10 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
         from reconpriv.engines.spark import SparkEngine  # noqa: PLC0415 - no engine until used
 
         return SparkEngine(source, master=master, **settings)
+    if frame:
+        raise InputError(
+            "A Spark data frame is counted by Spark.", hint="Leave engine out, or collect it first."
+        )
     if master is not None:
         raise InputError("A master goes with the Spark engine.", hint="Add --engine spark.")
     from reconpriv.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - no engine until used

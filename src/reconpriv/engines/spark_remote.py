@@ -79,10 +79,16 @@ class RemoteFolder:
             raise OutputError(f"{self.uri} could not be written.")
 
     def move_to(self, other: RemoteFolder) -> None:
-        """Take the place of another folder."""
-        other.delete()
+        """Take the place of another folder, which stays where this fails."""
+        aside = self._jvm.org.apache.hadoop.fs.Path(f"{self.uri}.old")
+        replacing = other.exists()
+        if replacing and not self._files.rename(other._path, aside):
+            raise OutputError(f"{other.uri} could not be replaced.")
         if not self._files.rename(self._path, other._path):
+            if replacing:
+                self._files.rename(aside, other._path)
             raise OutputError(f"{other.uri} could not be written.")
+        self._files.delete(aside, True)
 
     def write_text(self, name: str, text: str) -> None:
         """A small file."""

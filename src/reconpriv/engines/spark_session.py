@@ -315,6 +315,8 @@ _MEANINGS = (
      "Mend the line; a field that holds the delimiter must be quoted."),
     ("is not a Parquet file", "The Parquet file is truncated or is no Parquet file.",
      "Fetch or export it again."),
+    ("CANNOT_READ_FILE_FOOTER", "The Parquet file is truncated or is no Parquet file.",
+     "Fetch or export it again."),
     ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
     ("PATH_ALREADY_EXISTS", "The output exists already.", "Use --overwrite to replace it."),
     ("Connection refused", "The Spark master does not answer.", "Check --master."),

@@ -54,10 +54,16 @@ def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
     view = f"reconpriv_{os.getpid()}_{next(_numbers)}"
     frame.createTempView(view)
     query = sql.strip().rstrip(";")
-    # As a subquery nothing but a SELECT can be said.
-    selected = session.spark.sql(
-        f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{query}\n)"
-    )
+    try:
+        # As a subquery nothing but a SELECT can be said.
+        selected = session.spark.sql(
+            f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{query}\n)"
+        )
+        # Over Connect a query is looked at only when it is used.
+        selected.schema  # noqa: B018
+    except BaseException:
+        session.spark.catalog.dropTempView(view)
+        raise
     return selected, view
 
 
