@@ -282,7 +282,7 @@ def column_section(all_rows: Sequence[int], domain_sizes: Sequence[int], rounds:
         " The peers and numpy get the integers 0 to m-1, converted beforehand to what each takes"
         " (diffprivlib: texts), and the ε that the retention amounts to. diffprivlib and OpenDP"
         " offer no reconstruction; numpy's stands in. `in a compiled loop` calls the client of"
-        " multi-freq-ldpy from a numba loop of ours; its documentation calls it from Python."
+        " multi-freq-ldpy from a numba loop of ours, which it does not offer but allows."
         " `scaled` rows are seconds for a part of the column times all / part.",
         "`largest error` is that of the reconstructed frequencies, in standard errors; it says"
         " that everybody did the same job.",
@@ -299,11 +299,11 @@ def audit_section(rows: int, rounds: int) -> str:
     outcomes = race(AUDITS, file, rows, 2, rounds)
     intro = [
         f"A pandas data frame of {rows:,} census records x 7 columns of text, Occupation"
-        f" sensitive. Best of {rounds} interleaved rounds, each in a process of its own that does it"
-        f" {REPEATS} times, timed after imports and a first run on 1,000 records. The nearest job, not the same one:"
-        " pycanon finds the smallest k and l of any group, reconpriv tests every group against its"
-        " policy. `k alone` is for reference: it looks at no sensitive value, and the bar is not"
-        " held against it.",
+        f" sensitive. Best of {rounds} interleaved rounds, each in a process of its own that does"
+        f" it {REPEATS} times, timed after imports and a first run on 1,000 records. The nearest"
+        " job, not the same one: pycanon finds the smallest k and l of any group, reconpriv tests"
+        " every group against its policy. `k alone` is for reference: it looks at no sensitive"
+        " value, and the bar is not held against it.",
         f"At the start: {begun}. Load at the end {os.getloadavg()[0]:.1f}.",
         versions([outcomes]),
         "",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +98,16 @@ def small(census: pa.Table) -> pa.Table:
     """4,000 census records of four columns: large skewed groups, quick to publish."""
     rows = np.random.default_rng(20).choice(census.num_rows, 4_000, replace=False)
     return census.select(["Gender", "Race", "Workclass", "Education"]).take(pa.array(rows))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One local Spark session for all tests of a worker (see ``--dist loadgroup``)."""
+    from spark_fixtures import start_session
+
+    session = start_session(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
 
 
 @pytest.fixture

@@ -263,7 +263,7 @@ def test_a_value_outside_the_declared_domain(desk: Desk) -> None:
     source, domain = desk.source("t.csv", "a,s\n1,x\n2,y\n"), desk.file("domain.txt", "x\nz\n")
     message = desk.both(source, "-s", "s", "--domain", domain)
     assert "outside the declared domain" in message
-    assert "1 value" in message
+    assert "for example 'y'" in message
 
 
 @pytest.mark.parametrize(
@@ -556,7 +556,7 @@ def test_more_than_1000_sensitive_values_are_refused(desk: Desk, cli: Callable) 
         return desk.source("t.parquet", table)
 
     message = desk.both(source(1001), "-s", "s")
-    assert "1,001 distinct" in message
+    assert "more than 1,000 distinct" in message
     assert "Bin it" in message
     assert cli("audit", source(1000), "-s", "s").code in (0, 1)
 

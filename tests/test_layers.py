@@ -45,6 +45,38 @@ def _typing_only(tree: ast.AST) -> Iterator[ast.AST]:
                 yield from ast.walk(statement)
 
 
+def top_imports(file: Path) -> list[str]:
+    """What is imported when the file is, and not only when something in it is called."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    inside = {
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    } | set(_typing_only(tree))
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if node in inside:
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+def files_behind(module: str) -> set[str]:
+    """The files of this package that the import of a module, or of a name in it, runs."""
+    parts = module.split(".")
+    if parts[0] != "reconpriv":
+        return set()
+    paths = [Path(*parts[1:i]) for i in range(1, len(parts) + 1)]
+    candidates = [p.with_suffix(".py") for p in paths if p.name] + [
+        p / "__init__.py" for p in paths
+    ]
+    return {path.as_posix() for path in candidates if (ROOT / path).is_file()}
+
+
 def within(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
 
@@ -67,6 +99,12 @@ def test_the_import_reader_can_leave_type_checking_out(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
     file.write_text("if TYPE_CHECKING:\n    import a\nimport b\n")
     assert set(imports(file, typing_too=False)) == {"b"}
+
+
+def test_the_import_reader_can_leave_functions_out(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text("import a\nif True:\n    from b import c\ndef f():\n    import d\n")
+    assert set(top_imports(file)) == {"a", "b.c"}
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "theory").rglob("*.py")), ids=name_of)
@@ -98,6 +136,31 @@ def test_duckdb_is_imported_only_under_engines() -> None:
     users = users_of("duckdb")
     assert users
     assert all(user.startswith("engines/") for user in users)
+
+
+def test_pyspark_is_imported_only_by_the_spark_engine() -> None:
+    users = users_of("pyspark")
+    assert "engines/spark_session.py" in users
+    assert all(user.startswith("engines/spark") for user in users)
+
+
+@pytest.mark.parametrize("name", sorted(name_of(f) for f in ROOT.glob("engines/spark*.py")))
+def test_pyspark_is_imported_only_once_it_is_needed(name: str) -> None:
+    """It is an extra, and takes seconds to import."""
+    assert not [m for m in top_imports(ROOT / name) if within(m, "pyspark")]
+
+
+def test_what_runs_on_sparks_workers_needs_neither_engine() -> None:
+    """Not even by way of what it imports: a worker has pyarrow and numpy, but no DuckDB."""
+    reached, left = set(), {"engines/spark_tasks.py"}
+    while left:
+        name = left.pop()
+        reached.add(name)
+        for module in top_imports(ROOT / name):
+            assert not within(module, "duckdb") and not within(module, "pyspark"), (name, module)
+            left |= files_behind(module) - reached
+    assert {"publish.py", "randomness.py", "cells.py"} <= reached
+    assert not reached & {"engines/duckdb.py", "engines/spark.py", "table.py"}
 
 
 def test_the_duckdb_engine_is_imported_only_where_an_engine_is_chosen() -> None:

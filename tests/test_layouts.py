@@ -15,8 +15,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.audit import audit_groups, audit_part, join_parts
-from reconpriv.engines.base import Layout
-from reconpriv.engines.duckdb import memory_bytes
+from reconpriv.engines.base import Layout, memory_bytes
 from reconpriv.manifest import read_manifest
 from reconpriv.queries import load, stored, values
 
@@ -191,9 +190,10 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(
     with rp.read(table, sensitive="s") as opened:
         opened.publish(policy_for(sample_size), tmp_path / "r", key=rp.Key.test())
     memory = answers(quietly(tmp_path / "r"))
-    monkeypatch.setattr(load, "_GROUPS_IN_MEMORY", 10)
+    monkeypatch.setattr(load, "_IN_MEMORY", 10)
     monkeypatch.setattr(stored, "CELLS_PER_PART", 150)
     monkeypatch.setattr("reconpriv.engines.duckdb._BATCH", 100)
+    monkeypatch.setattr("reconpriv.engines.duckdb._LEAST_BATCH", 100)
     release = quietly(tmp_path / "r")
     disk = answers(release)
     cells = release.answerer.cells
@@ -242,8 +242,8 @@ def test_a_groups_file_that_goes_on_too_long_is_noticed(tmp_path: Path, monkeypa
     digest = hashlib.sha256((tmp_path / "r" / "groups.parquet").read_bytes()).hexdigest()
     manifest["resources"][1] |= {"hash": f"sha256:{digest}", "rows": 401}
     (tmp_path / "r" / "datapackage.json").write_text(json.dumps(manifest))
-    for limit in (10**9, 10):
-        monkeypatch.setattr(load, "_GROUPS_IN_MEMORY", limit)
+    for limit in (10**12, 10):
+        monkeypatch.setattr(load, "_IN_MEMORY", limit)
         monkeypatch.setattr(stored, "CELLS_PER_PART", 150)
         with pytest.raises(rp.ReconprivError, match=r"does not match data\.parquet"):
             quietly(tmp_path / "r").count(s="u")

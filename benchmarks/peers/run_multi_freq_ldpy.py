@@ -9,21 +9,23 @@ from harness import Job, Task, main
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 from numba import njit
 
+Ready = tuple[Any, int, float]
 
-def values(task: Task) -> tuple[Any, Task]:
+
+def values(task: Task) -> Ready:
     """A list of Python integers: its compiled client takes those faster than numpy's."""
-    return task.codes().tolist(), task
+    return task.codes().tolist(), task.domain_size, task.epsilon
 
 
-def array(task: Task) -> tuple[Any, Task]:
-    return task.codes(), task
+def array(task: Task) -> Ready:
+    return task.codes(), task.domain_size, task.epsilon
 
 
-def calls(ready: tuple[Any, Task]) -> Any:
-    """As its documentation does it: a call of the client for each value."""
-    column, task = ready
-    reports = [GRR_Client(value, task.domain_size, task.epsilon) for value in column]
-    return GRR_Aggregator_MI(reports, task.domain_size, task.epsilon)
+def calls(ready: Ready) -> Any:
+    """The client called for each value."""
+    column, k, epsilon = ready
+    reports = [GRR_Client(value, k, epsilon) for value in column]
+    return GRR_Aggregator_MI(reports, k, epsilon)
 
 
 @njit
@@ -35,10 +37,9 @@ def every(column: Any, k: int, epsilon: float) -> Any:
     return reports
 
 
-def loop(ready: tuple[Any, Task]) -> Any:
-    column, task = ready
-    reports = every(column, task.domain_size, task.epsilon)
-    return GRR_Aggregator_MI(reports.tolist(), task.domain_size, task.epsilon)
+def loop(ready: Ready) -> Any:
+    column, k, epsilon = ready
+    return GRR_Aggregator_MI(every(column, k, epsilon).tolist(), k, epsilon)
 
 
 if __name__ == "__main__":

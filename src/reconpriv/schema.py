@@ -157,16 +157,16 @@ def settle_domain(
         strangers = [value for value in occurring if value not in set(domain)]
         if strangers:
             raise InputError(
-                f"Column {sensitive.name!r} holds {len(strangers)} value(s) outside the declared"
-                f" domain, for example {_shown(strangers[0])}.",
+                f"Column {sensitive.name!r} holds values outside the declared domain, for example"
+                f" {_shown(strangers[0])}.",
                 hint="Add them to the domain, or leave those records out with --sql.",
             )
     else:
         domain = sort_domain(occurring)
         if len(domain) > MAX_UNDECLARED_DOMAIN:
             raise InputError(
-                f"The sensitive column {sensitive.name!r} has {len(domain):,} distinct values;"
-                f" that is too many to randomise over (limit {MAX_UNDECLARED_DOMAIN:,}).",
+                f"The sensitive column {sensitive.name!r} has more than"
+                f" {MAX_UNDECLARED_DOMAIN:,} distinct values; that is too many to randomise over.",
                 hint="Bin it with --sql, or declare the domain if it really is that large.",
             )
     if len(domain) < 2:

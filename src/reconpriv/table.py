@@ -17,9 +17,15 @@ from reconpriv.audit import AuditReport, audit_part, group_table, join_parts
 from reconpriv.cells import CellBatch
 from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, Written, no_progress
 from reconpriv.engines.writer import cell_count_name, count_names
-from reconpriv.errors import InputError, PolicyError, ReconprivWarning, UnattainableError
+from reconpriv.errors import (
+    InputError,
+    OutputError,
+    PolicyError,
+    ReconprivWarning,
+    UnattainableError,
+)
 from reconpriv.folder import is_uri, new_folder
-from reconpriv.manifest import build_manifest, manifest_text, write_manifest
+from reconpriv.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.publish import Kernel
 from reconpriv.queries.answer import Answerer, Settings
@@ -29,6 +35,7 @@ from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.randomness import Key, as_key
 from reconpriv.release import TEST_KEY_NOTE, Release
 from reconpriv.schema import (
+    MAX_UNDECLARED_DOMAIN,
     Column,
     Schema,
     Value,
@@ -103,11 +110,7 @@ class Table:
         Without a key a fresh one is drawn and forgotten: a second publication would then be an
         independent sample, which an adversary could average with the first.
         """
-        if file_format not in FORMATS:
-            raise PolicyError(
-                f"There is no release format {file_format!r}.",
-                hint=f"Choose one of: {', '.join(FORMATS)}.",
-            )
+        check_format(file_format)
         secret = as_key(key)
         policy.check_sampling()
         layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
@@ -135,6 +138,7 @@ class Table:
                     progress=progress,
                 )
                 write_manifest(folder, describe(written))
+                _check_folder(folder, written)
         self._warn_of_identifiers(written.groups)
         notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
         uri = str(out) if is_uri(out) else None
@@ -352,7 +356,10 @@ def _settle_schema(
 ) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
     check_sensitive_kind(column)
-    occurring = engine.value_counts(column)
+    declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
+    # A column with more values than this is refused, so no more of them are fetched.
+    limit = max(MAX_UNDECLARED_DOMAIN, len(declared or ())) + 2
+    occurring = engine.value_counts(column, limit)
     if not occurring:
         raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
     absent = occurring.get(None, 0)
@@ -366,7 +373,6 @@ def _settle_schema(
         occurring.pop(None, None)
         if not occurring:
             raise InputError(f"The sensitive column {sensitive!r} is missing in every record.")
-    declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
     if declared is not None and absent and missing == "value":
         declared = [*declared, None]
     settled = settle_domain(column, occurring, declared)
@@ -385,6 +391,26 @@ def _identifier_notes(engine: Engine, schema: Schema, columns: Sequence[Column])
                 f" {column.name}."
             )
     return tuple(notes)
+
+
+def check_format(file_format: str) -> None:
+    """Refuse a format that a release cannot have."""
+    if file_format not in FORMATS:
+        raise PolicyError(
+            f"There is no release format {file_format!r}.",
+            hint=f"Choose one of: {', '.join(FORMATS)}.",
+        )
+
+
+def _check_folder(folder: Path, written: Written) -> None:
+    """A release holds its files and nothing else."""
+    expected = {file.name for file in (*written.data, *written.groups_files)} | {MANIFEST}
+    found = {file.name for file in folder.iterdir()}
+    if found != expected:
+        raise OutputError(
+            "Something else was written into the folder of the release meanwhile.",
+            hint="Publish it again.",
+        )
 
 
 def _unattainable(groups: int, records: int) -> UnattainableError:

@@ -23,7 +23,7 @@ from reconpriv.attacks.statistics import rate
 from reconpriv.attacks.target import Target, attack_key, join, uniform_words
 from reconpriv.cells import CellBatch
 from reconpriv.engines.base import Layout, no_progress
-from reconpriv.engines.record_file import ROWS_PER_ROW_GROUP
+from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_release_files
 from reconpriv.manifest import MANIFEST, Description, read_manifest
 from reconpriv.policy import Policy
@@ -161,7 +161,8 @@ def _parquet_layout(description: Description) -> Channel:
     for file in (*description.data, *description.groups):
         metadata = pyarrow.parquet.read_metadata(file)
         rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        if any(n != ROWS_PER_ROW_GROUP for n in rows[:-1]) or rows[-1] > ROWS_PER_ROW_GROUP:
+        full = rows_per_row_group(metadata.num_columns)
+        if any(n != full for n in rows[:-1]) or rows[-1] > full:
             wrong.append(file.name)
     detail = f"odd row groups in {', '.join(wrong)}" if wrong else "row groups of a fixed size"
     return Channel("row groups", bool(wrong), detail)

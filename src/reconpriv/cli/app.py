@@ -200,13 +200,20 @@ def publish(
     with reported():
         from reconpriv.folder import check_target, is_uri
         from reconpriv.randomness import Key
+        from reconpriv.table import check_format
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
+        check_format(file_format)
         if not is_uri(out):
             check_target(Path(out), overwrite=overwrite)
+        elif engine != "spark" and master is None:
+            raise PolicyError(
+                "Only Spark writes a release to a URI.",
+                hint="Give a folder of this machine, or use --engine spark.",
+            )
         if report_file is not None:
             from reconpriv.reports.internal import check_internal
 

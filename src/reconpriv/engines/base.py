@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from reconpriv.cells import CellBatch
+from reconpriv.errors import InputError
 from reconpriv.publish import PublishedBatch
 from reconpriv.schema import Column, Schema, Value
 
 FORMATS = ("parquet", "csv", "cells")
-ROWS_PER_FILE = 1 << 26
+ROWS_PER_FILE = 1 << 24
 
 PublishFunction = Callable[[CellBatch], Iterator[PublishedBatch]]
 Progress = Callable[[str, float], None]
@@ -24,6 +26,20 @@ T = TypeVar("T")
 
 def no_progress(stage: str, done: float) -> None:
     """Say nothing."""
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def memory_bytes(text: str) -> int:
+    """A size such as 2GB or 500 MiB in bytes."""
+    size = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", text.strip().lower())
+    if size is None:
+        raise InputError(
+            f"{text!r} is not a valid memory limit.", hint="Write memory as 2GB or 500MB."
+        )
+    unit = 1024 ** "kmgt".find(size[2]) * 1024 if size[3] and size[2] else _UNITS[size[2]]
+    return int(float(size[1]) * unit)
 
 
 @dataclass(frozen=True)
@@ -75,8 +91,8 @@ class Engine(Protocol):
         """The table's columns that can be published, in order."""
         ...
 
-    def value_counts(self, column: Column) -> dict[Value, int]:
-        """The distinct values of a column with their counts, None among them."""
+    def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
+        """The distinct values of a column with their counts, None among them; some, if too many."""
         ...
 
     def distinct(self, columns: Sequence[Column]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -16,16 +17,27 @@ import duckdb
 import pyarrow as pa
 
 from reconpriv.cells import CellBatch, whole_groups
-from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
+from reconpriv.engines.base import (
+    Layout,
+    Progress,
+    PublishFunction,
+    T,
+    Written,
+    memory_bytes,
+    no_progress,
+)
 from reconpriv.engines.sources import VIEW, literal, open_source, quote
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError, ReconprivError
 from reconpriv.schema import Column, Kind, Schema, Value
 
 _TABLE = "reconpriv_table"
-_BATCH = 1 << 17  # cells fetched at a time
 _COMMON = 4  # values of a column that a summary shows
-_KEEP = 1 << 20  # cells kept in memory, so that an audit before a publication counts once
+_BATCH = 1 << 17  # cells fetched at a time, at the most
+_LEAST_BATCH = 1 << 10
+_KEEP = 8  # batches kept in memory, so that an audit before a publication counts once
+_BYTES_PER_VALUE = 64  # what a value of a cell takes on its way through the kernel
+_BATCH_MEMORY = 1 << 28
 
 _KINDS = {
     # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
@@ -74,7 +86,11 @@ class DuckDBEngine:
         row stands for as many records as that column says.
         """
         self._count = "count(*)" if count_column is None else f"sum({quote(count_column)})::BIGINT"
-        self._scratch: Path | None = None
+        self._memory = memory
+        # Raw data may be spilled there, so it goes even where nobody closes the table. It is
+        # named before it is made: an interrupt in between must not leave it.
+        self._scratch = Path(tempfile.gettempdir()) / f"reconpriv-{os.urandom(8).hex()}"
+        self._clean = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         try:
@@ -86,6 +102,9 @@ class DuckDBEngine:
                 self._connection.execute(f"CREATE TEMP VIEW {_TABLE} AS {query}")
             with _clear_errors("input"):
                 self._expressions = self._describe()
+                if any(column.kind is Kind.NUMBER for column in self._expressions):
+                    # Parquet's statistics leave NaN out, so DuckDB would fold isnan to false.
+                    self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         except BaseException:
             self.close()
             raise
@@ -110,10 +129,8 @@ class DuckDBEngine:
         self._connection.execute("SET enable_progress_bar_print = false")
 
     def _scratch_folder(self) -> Path:
-        if self._scratch is None:
-            self._scratch = Path(tempfile.mkdtemp(prefix="reconpriv-"))
-            # Raw data may be spilled there, so it goes even where nobody closes the table.
-            self._clean = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
+        if not self._scratch.exists():
+            self._scratch.mkdir(mode=0o700)
         return self._scratch
 
     def _describe(self) -> dict[Column, str]:
@@ -148,9 +165,11 @@ class DuckDBEngine:
         """The table's columns, in order."""
         return list(self._expressions)
 
-    def value_counts(self, column: Column) -> dict[Value, int]:
+    def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
         """The distinct values of a column with their counts, None among them."""
         query = f"SELECT {self._expressions[column]} AS v, {self._count} FROM {_TABLE} GROUP BY ALL"
+        if at_most is not None:
+            query += f" LIMIT {at_most}"
         with _clear_errors("input"):
             return dict(self._connection.execute(query).fetchall())
 
@@ -193,7 +212,7 @@ class DuckDBEngine:
         for batch in self._count_groups(schema, drop_missing, progress):
             cells += batch.count.size
             if kept is not None:
-                kept = [*kept, batch] if cells <= _KEEP else None
+                kept = [*kept, batch] if cells <= _KEEP * self._batch_cells(schema) else None
             yield batch
         if kept is not None:
             self._kept = ((schema, drop_missing), kept)
@@ -213,8 +232,14 @@ class DuckDBEngine:
         )
         with _clear_errors("input"):
             with _watched(self._connection, "counting", progress):
-                reader = self._connection.sql(query).to_arrow_reader(_BATCH)
+                reader = self._connection.sql(query).to_arrow_reader(self._batch_cells(schema))
             yield from whole_groups(reader, schema)
+
+    def _batch_cells(self, schema: Schema) -> int:
+        """How many cells pass the kernel at a time: fewer with little memory or many columns."""
+        memory = _BATCH_MEMORY if self._memory is None else memory_bytes(self._memory) // 8
+        fitting = memory // (_BYTES_PER_VALUE * (len(schema.columns) + 1))
+        return max(_LEAST_BATCH, min(_BATCH, fitting))
 
     def map_groups(
         self,
@@ -263,8 +288,10 @@ class DuckDBEngine:
     def close(self) -> None:
         """Give back the connection and its temporary files."""
         self._kept = None
-        self._connection.close()
-        self._clean()
+        try:
+            self._connection.close()
+        finally:
+            self._clean()
 
 
 def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Table:
@@ -274,20 +301,6 @@ def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Tabl
         return engine.to_arrow()
     finally:
         engine.close()
-
-
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-
-
-def memory_bytes(text: str) -> int:
-    """A size such as 2GB or 500 MiB in bytes."""
-    size = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", text.strip().lower())
-    if size is None:
-        raise InputError(
-            f"{text!r} is not a valid memory limit.", hint="Write memory as 2GB or 500MB."
-        )
-    unit = 1024 ** "kmgt".find(size[2]) * 1024 if size[3] and size[2] else _UNITS[size[2]]
-    return int(float(size[1]) * unit)
 
 
 def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:

@@ -29,6 +29,14 @@ ROWS_PER_ROW_GROUP = 1 << 20
 Column = Encoded | Ints
 
 
+def rows_per_row_group(columns: int) -> int:
+    """2^20, and fewer where there are many columns, so that a row group fits memory."""
+    rows = ROWS_PER_ROW_GROUP
+    while columns > 16:
+        rows, columns = rows // 2, columns // 2
+    return max(rows, 1)
+
+
 def file_name(stem: str, ending: str, number: int, files: int) -> str:
     """What file ``number`` (from 0) of so many is called; one alone has no number."""
     return f"{stem}.{ending}" if files == 1 else f"{stem}-{number + 1:05}.{ending}"
@@ -51,7 +59,7 @@ class RecordFile:
         self.path, self._path = path, path
         self._names, self._format = list(names), path.suffix[1:]
         self._rows_per_file = rows_per_file
-        self._rows_per_row_group = min(ROWS_PER_ROW_GROUP, rows_per_file)
+        self._rows_per_row_group = min(rows_per_row_group(len(names)), rows_per_file)
         self._finished: list[WrittenFile] = []
         self._pending: list[tuple[list[Column], Ints]] = []
         self._pending_rows = 0
@@ -65,6 +73,8 @@ class RecordFile:
         if counts is None:
             first = columns[-1]
             counts = np.ones(len(first.codes if isinstance(first, Encoded) else first), np.int64)
+        if counts.size == 0:
+            return
         self._pending.append((list(columns), counts))
         self._pending_rows += int(counts.sum())
         while self._pending_rows >= self._rows_per_row_group:

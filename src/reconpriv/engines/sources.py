@@ -179,7 +179,13 @@ def _view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 def _parquet(path: str, files: list[str], shown: str) -> str:
     """Parquet files; name=value folders are columns only below the folder that was given."""
     try:
-        names = pyarrow.parquet.read_schema(files[0]).names
+        described = pyarrow.parquet.ParquetFile(files[0])
+        names = described.schema_arrow.names
+        old_times = {
+            column.path
+            for column in map(described.schema.column, range(len(described.schema)))
+            if column.physical_type == "INT96"
+        }
     except (pa.ArrowException, OSError):
         raise InputError(
             "The Parquet file is truncated or is no Parquet file.", hint="Fetch or export it again."
@@ -187,13 +193,16 @@ def _parquet(path: str, files: list[str], shown: str) -> str:
     check_names(names, shown)
     root = Path(path)
     parts = [part for file in files for part in _parents_below(Path(file), root)]
+    # INT96 is how Spark and Impala store moments, in UTC; DuckDB would take them for local times.
+    zoned = ", ".join(f"{quote(n)} AT TIME ZONE 'UTC' AS {quote(n)}" for n in sorted(old_times))
+    replaced = f" REPLACE ({zoned})" if zoned else ""
     if not root.is_dir() or not any("=" in part for part in parts):
-        return f"SELECT * FROM read_parquet({_list(files)}, hive_partitioning=false)"
+        return f"SELECT *{replaced} FROM read_parquet({_list(files)}, hive_partitioning=false)"
     # DuckDB also reads name=value folders above the given one; they are no part of the table.
     above = {part.split("=")[0] for part in root.absolute().parts if "=" in part}
     below = {part.split("=")[0] for part in parts if "=" in part}
     hidden = ", ".join(quote(name) for name in sorted(above - below))
-    columns = f"* EXCLUDE ({hidden})" if hidden else "*"
+    columns = (f"* EXCLUDE ({hidden})" if hidden else "*") + replaced
     return f"SELECT {columns} FROM read_parquet({_list(files)}, hive_partitioning=true)"
 
 

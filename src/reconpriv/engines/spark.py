@@ -17,9 +17,10 @@ from typing import Any
 from reconpriv.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.names import check_names
-from reconpriv.engines.spark_output import write_release
+from reconpriv.engines.spark_jobs import map_in_arrow, quote, spark_work
+from reconpriv.engines.spark_output import struct, write_to_folder
 from reconpriv.engines.spark_remote import MANIFEST, remote_release, write_remote
-from reconpriv.engines.spark_session import map_in_arrow, open_session, session_of, spark_work
+from reconpriv.engines.spark_session import open_session, session_of
 from reconpriv.engines.spark_sources import check_path, read_path, select_from
 from reconpriv.engines.spark_tasks import MapGroups, PackBatches, canonical, unpack_batch
 from reconpriv.errors import InputError
@@ -124,9 +125,11 @@ class SparkEngine:
         """The table's columns, in order."""
         return list(self._expressions)
 
-    def value_counts(self, column: Column) -> dict[Value, int]:
+    def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
         """The distinct values of a column with their counts, None among them."""
         counted = self._frame.selectExpr(f"{self._expressions[column]} AS v").groupBy("v").count()
+        if at_most is not None:
+            counted = counted.limit(at_most)
         with spark_work(self.session, "counting", "counting"):
             table = counted.toArrow()
         batches = [canonical(batch) for batch in table.to_batches()]
@@ -173,7 +176,7 @@ class SparkEngine:
         """
         cells = self._cells(schema, drop_missing)
         ordered = cells.orderBy(*nulls_last(cells, cells.columns[:-1]))
-        packed = map_in_arrow(ordered, PackBatches(), "batch binary")
+        packed = map_in_arrow(ordered, PackBatches(), struct({"batch": "binary"}))
         with spark_work(self.session, "counting", "counting", progress):
             batches = (unpack_batch(bytes(row.batch)) for row in packed.toLocalIterator())
             yield from whole_groups(batches, schema)
@@ -188,7 +191,7 @@ class SparkEngine:
     ) -> list[T]:
         """Apply a function to the groups of each partition, on the workers."""
         groups = self._whole_groups(schema, drop_missing)
-        results = map_in_arrow(groups, MapGroups(schema, work), "result binary")
+        results = map_in_arrow(groups, MapGroups(schema, work), struct({"result": "binary"}))
         with spark_work(self.session, "counting", "counting", progress):
             table = results.toArrow()
         return [pickle.loads(result) for result in table.column(0).to_pylist()]
@@ -205,7 +208,7 @@ class SparkEngine:
     ) -> Written:
         """Publish every group and write the files on the workers, into a folder they share."""
         groups = self._whole_groups(schema, drop_missing)
-        return write_release(self.session, groups, schema, publish, folder, layout, progress)
+        return write_to_folder(self.session, groups, schema, publish, folder, layout, progress)
 
     def write_to_uri(
         self,
@@ -241,8 +244,3 @@ class SparkEngine:
 def nulls_last(frame: Any, names: Sequence[str]) -> list[Any]:
     """Ascending order with missing values last, as everywhere here."""
     return [frame[name].asc_nulls_last() for name in names]
-
-
-def quote(identifier: str) -> str:
-    """A Spark SQL identifier that may hold anything."""
-    return "`" + identifier.replace("`", "``") + "`"

@@ -7,89 +7,43 @@ independently, and they come out as a single machine writes them.
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written, WrittenFile
 from reconpriv.engines.record_file import file_name
-from reconpriv.engines.spark_session import Session, map_in_arrow, spark_work
-from reconpriv.engines.spark_tasks import NumberGroups, PublishGroups, WriteFiles
+from reconpriv.engines.spark_jobs import map_in_arrow, remove_for_good, spark_work
+from reconpriv.engines.spark_session import Session
+from reconpriv.engines.spark_tasks import (
+    FileRows,
+    NumberGroups,
+    PublishGroups,
+    SeesFile,
+    WriteFiles,
+)
 from reconpriv.engines.writer import data_names, group_names
 from reconpriv.errors import OutputError
 from reconpriv.schema import Schema
 
-_STAGING = ".staging"
-_PUBLISHED = (
-    "records bigint, trials bigint, sampled boolean, unattainable bigint,"
-    " `values` array<int>, counts array<bigint>"
-)
-_NUMBERED = "part bigint, data_start bigint, group_start bigint"
-_FILES = "file bigint, rows bigint, bytes bigint, sha256 string"
+Finish = Callable[[Any, FileRows], Sequence[dict[str, Any]]]
+"""Writes files from rows sorted by (file, start); gives (file, rows, bytes, sha256) of each."""
 
-
-def write_release(
-    session: Session,
-    groups: Any,
-    schema: Schema,
-    publish: PublishFunction,
-    folder: Path,
-    layout: Layout,
-    progress: Progress,
-) -> Written:
-    """Publish sorted whole groups (public…, sensitive, n) and write the release's files."""
-    folder = folder.absolute()
-    staging = folder / _STAGING
-    with spark_work(session, "publishing", "publishing", progress):
-        published = _stage(session, publish_groups(groups, schema, publish), staging / "published")
-        numbered = _stage(session, number_groups(published, schema, layout), staging / "numbered")
-    with spark_work(session, "writing", "writing", progress):
-        totals = part_totals(numbered, layout)
-        placed = numbered.join(_bases(session, totals), "part")
-        data = _write_files(placed, "data", schema, layout, folder, totals)
-        group_files: tuple[WrittenFile, ...] = ()
-        if layout.with_trials:
-            group_files = _write_files(placed, "groups", schema, layout, folder, totals)
-    _check_shared(folder, (*data, *group_files))
-    _remove(staging)
-    sums = {name: sum(total[name] for total in totals) for name in TOTALS}
-    return Written(data=data, groups_files=group_files, **sums)
-
-
-def publish_groups(groups: Any, schema: Schema, publish: PublishFunction) -> Any:
-    """A row a published group: public values, totals, and its cells as lists."""
-    ddl = ", ".join([*public_ddl(groups, schema), _PUBLISHED])
-    return map_in_arrow(groups, PublishGroups(publish, schema), ddl)
-
-
-def number_groups(published: Any, schema: Schema, layout: Layout) -> Any:
-    """The published groups in canonical order over the partitions, each with its place."""
-    public = [f"c{i}" for i in range(len(schema.public))]
-    ordered = (
-        published.orderBy(*(published[name].asc_nulls_last() for name in public))
-        if public
-        else published.coalesce(1)
-    )
-    ddl = ", ".join([*public_ddl(published, schema), _PUBLISHED, _NUMBERED])
-    return map_in_arrow(ordered, NumberGroups(layout), ddl)
-
-
-def public_ddl(frame: Any, schema: Schema, names: Sequence[str] | None = None) -> list[str]:
-    """The declarations of the public columns, under their names here or given ones."""
-    own = [f"c{i}" for i in range(len(schema.public))]
-    return [
-        f"`{name.replace('`', '``')}` {frame.schema[column].dataType.simpleString()}"
-        for column, name in zip(own, names or own, strict=True)
-    ]
-
-
-def _stage(session: Session, frame: Any, path: Path) -> Any:
-    frame.write.parquet(path.as_uri())
-    return session.spark.read.schema(frame.schema).parquet(path.as_uri())
-
-
-TOTALS = {
+FILE_COLUMNS = {"file": "bigint", "rows": "bigint", "bytes": "bigint", "sha256": "string"}
+_PUBLISHED = {
+    "records": "bigint",
+    "trials": "bigint",
+    "sampled": "boolean",
+    "unattainable": "bigint",
+    "values": "array<int>",
+    "counts": "array<bigint>",
+}
+_NUMBERED = {"part": "bigint", "data_start": "bigint", "group_start": "bigint"}
+_TOTALS = {
     "records": "sum(records)",
     "groups": "count(*)",
     "sampled_groups": "count_if(sampled)",
@@ -99,12 +53,110 @@ TOTALS = {
 }
 
 
-def part_totals(numbered: Any, layout: Layout) -> list[dict[str, int]]:
+def write_to_folder(
+    session: Session,
+    groups: Any,
+    schema: Schema,
+    publish: PublishFunction,
+    folder: Path,
+    layout: Layout,
+    progress: Progress,
+) -> Written:
+    """Publish into a folder that this machine and all workers share."""
+    folder = folder.absolute()
+    # Beside the release, not in it: nothing of this can ever be taken for a part of it.
+    staging = Path(tempfile.mkdtemp(prefix=f"{folder.name}.staging-", dir=folder.parent))
+    try:
+        with spark_work(session, "writing", "starting", progress):
+            _check_shared(session, staging)
+
+        def finish(ordered: Any, rows: FileRows) -> Sequence[dict[str, Any]]:
+            task = WriteFiles(rows, str(staging), str(folder))
+            done = map_in_arrow(ordered, task, struct(FILE_COLUMNS)).toArrow()
+            return list(done.to_pylist())
+
+        # Spark takes a path as it is written: nothing in it may be encoded.
+        written = write_release(
+            session, groups, schema, publish, f"file://{staging}", finish, layout, progress
+        )
+    except BaseException:
+        remove_for_good(partial(shutil.rmtree, staging, ignore_errors=True), staging.exists)
+        raise
+    shutil.rmtree(staging, ignore_errors=True)
+    return written
+
+
+def write_release(
+    session: Session,
+    groups: Any,
+    schema: Schema,
+    publish: PublishFunction,
+    staging: str,
+    finish: Finish,
+    layout: Layout,
+    progress: Progress,
+) -> Written:
+    """Publish sorted whole groups (public…, sensitive, n) and write the release's files."""
+    public = [f"c{i}" for i in range(len(schema.public))]
+    with spark_work(session, "publishing", "publishing", progress):
+        own = [groups.schema[name] for name in public]
+        task = PublishGroups(publish, schema)
+        published = map_in_arrow(groups, task, struct(_PUBLISHED, own))
+        staged = _stage(session, published, f"{staging}/published")
+        ordered = staged.coalesce(1)
+        if public:
+            ordered = staged.orderBy(*(staged[name].asc_nulls_last() for name in public))
+        numbering = NumberGroups(layout)
+        numbered = map_in_arrow(ordered, numbering, struct(_PUBLISHED | _NUMBERED, own))
+        numbered = _stage(session, numbered, f"{staging}/numbered")
+        totals = _part_totals(numbered, layout)
+    if not totals:
+        raise OutputError(
+            "What Spark's workers wrote is not to be seen from here.",
+            hint="Give a folder that all machines share, or a URI such as hdfs://… or s3a://….",
+        )
+    with spark_work(session, "writing", "writing", progress):
+        placed = numbered.join(_bases(session, totals), "part")
+        data = _write_files(placed, "data", schema, layout, finish, totals)
+        group_files: tuple[WrittenFile, ...] = ()
+        if layout.with_trials:
+            group_files = _write_files(placed, "groups", schema, layout, finish, totals)
+    sums = {name: sum(total[name] for total in totals) for name in _TOTALS}
+    return Written(data=data, groups_files=group_files, **sums)
+
+
+def struct(columns: dict[str, str], first: Sequence[Any] = ()) -> Any:
+    """A Spark schema: some fields as they are, then columns by name and type.
+
+    Types as text would depend on settings of the session (what `timestamp` means).
+    """
+    from pyspark.sql import types  # noqa: PLC0415 - an extra
+
+    known = {
+        "bigint": types.LongType(),
+        "boolean": types.BooleanType(),
+        "string": types.StringType(),
+        "binary": types.BinaryType(),
+        "array<int>": types.ArrayType(types.IntegerType()),
+        "array<bigint>": types.ArrayType(types.LongType()),
+    }
+    rest = [types.StructField(name, known[kind]) for name, kind in columns.items()]
+    return types.StructType([*first, *rest])
+
+
+def _stage(session: Session, frame: Any, path: str) -> Any:
+    frame.write.parquet(path)
+    # Spark takes a bracket or star for a pattern when it reads, not when it writes.
+    escaped = re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
+    return session.spark.read.schema(frame.schema).parquet(escaped)
+
+
+def _part_totals(numbered: Any, layout: Layout) -> list[dict[str, int]]:
     """Totals of each part, in the order of the parts."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own custom; an extra
 
     rows = "sum(size(counts))" if layout.cells else "sum(records)"
-    sums = [F.expr(sql).alias(name) for name, sql in {**TOTALS, "rows": rows}.items()]
+    sums = [F.expr(sql).alias(name) for name, sql in {**_TOTALS, "rows": rows}.items()]
     table = numbered.groupBy("part").agg(*sums).toArrow()
     return sorted(table.to_pylist(), key=lambda total: total["part"])
 
@@ -126,7 +178,7 @@ def _write_files(
     stem: str,
     schema: Schema,
     layout: Layout,
-    folder: Path,
+    finish: Finish,
     totals: list[dict[str, int]],
 ) -> tuple[WrittenFile, ...]:
     """One task a file, or several files a task; each row goes to the file its place belongs to."""
@@ -144,11 +196,9 @@ def _write_files(
         " AS file",
     )
     names = group_names(schema) if stem == "groups" else data_names(schema, layout)
-    task = WriteFiles(stem, files, tuple(names), schema, layout, str(folder))
     together = spread.repartition(1) if files == 1 else spread.repartitionByRange(files, "file")
     ordered = together.sortWithinPartitions("file", "start")
-    done = map_in_arrow(ordered, task, _FILES).toArrow()
-    found = sorted(done.to_pylist(), key=lambda row: row["file"])
+    found = finish(ordered, FileRows(stem, files, tuple(names), schema, layout))
     return tuple(
         WrittenFile(
             file_name(stem, layout.file_format, row["file"], files),
@@ -156,22 +206,19 @@ def _write_files(
             row["bytes"],
             row["sha256"],
         )
-        for row in found
+        for row in sorted(found, key=lambda row: row["file"])
     )
 
 
-def _check_shared(folder: Path, files: tuple[WrittenFile, ...]) -> None:
-    for file in files:
-        path = folder / file.name
-        if not path.is_file() or path.stat().st_size != file.bytes:
-            raise OutputError(
-                "The files that Spark's workers wrote are not to be seen from here.",
-                hint="Give a folder that all machines share, or a URI such as hdfs://… or s3a://….",
-            )
-
-
-def _remove(staging: Path) -> None:
-    shutil.rmtree(staging, ignore_errors=True)
-    # Left by attempts that were killed while they wrote.
-    for unfinished in staging.parent.glob(".writing-*"):
-        shutil.rmtree(unfinished, ignore_errors=True)
+def _check_shared(session: Session, folder: Path) -> None:
+    """Have workers look for a file that was just put there."""
+    marker = folder / "shared"
+    marker.touch()
+    asked = session.spark.range(0, 8, 1, 4)
+    seen = map_in_arrow(asked, SeesFile(str(marker)), struct({"seen": "boolean"})).toArrow()
+    if not all(seen.column("seen").to_pylist()):
+        raise OutputError(
+            "Spark's workers do not see the folder of the release.",
+            hint="Give a folder that all machines share and may write, or a URI such as hdfs://…"
+            " or s3a://….",
+        )

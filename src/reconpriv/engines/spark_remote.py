@@ -1,33 +1,28 @@
 """A release on any file system that Spark writes, named by a URI: hdfs://, s3a://, file:///, …
 
-Spark's own writer makes the part files there; they are named, described and moved into place
-through Hadoop's file system calls, which a classic session has and Spark Connect has not.
+Workers make the files, and Spark's own writer puts their bytes there; they are named and moved into
+place through Hadoop's file system calls, which a classic session has and Spark Connect has not.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from reconpriv.engines.base import Layout, Progress, PublishFunction, Written, WrittenFile
+from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
 from reconpriv.engines.record_file import file_name
-from reconpriv.engines.spark_output import (
-    TOTALS,
-    number_groups,
-    part_totals,
-    public_ddl,
-    publish_groups,
-)
-from reconpriv.engines.spark_session import Session, map_in_arrow, spark_work, translated
-from reconpriv.engines.spark_tasks import ReleaseRows
-from reconpriv.engines.writer import data_names, group_names
+from reconpriv.engines.spark_jobs import map_in_arrow, remove_for_good, translated
+from reconpriv.engines.spark_output import FILE_COLUMNS, struct, write_release
+from reconpriv.engines.spark_session import Session
+from reconpriv.engines.spark_tasks import ENDINGS, FileContents, FileRows
 from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.schema import Schema
 
 MANIFEST = "datapackage.json"
+_STAGING = ".staging"
 
 
 class RemoteFolder:
@@ -50,6 +45,22 @@ class RemoteFolder:
         """A path below this one, for Hadoop."""
         return self._jvm.org.apache.hadoop.fs.Path(self._path, name)
 
+    def make(self) -> None:
+        """Make the folder, for its owner alone as long as it is being filled."""
+        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
+        self._files.mkdirs(self._path, permission("700"))
+        self._files.setPermission(self._path, permission("700"))
+
+    def open_up(self) -> None:
+        """Let others read what is whole, without Hadoop's checksums of local files beside it."""
+        if hasattr(self._files, "getRawFileSystem"):
+            raw = self._files.getRawFileSystem()
+            for status in raw.listStatus(self._path):
+                if status.getPath().getName().endswith(".crc"):
+                    raw.delete(status.getPath(), False)
+        permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission("755")
+        self._files.setPermission(self._path, permission)
+
     def exists(self) -> bool:
         """Whether there is anything at this place."""
         return bool(self._files.exists(self._path))
@@ -68,10 +79,16 @@ class RemoteFolder:
         except (ValueError, AttributeError):
             return False
 
-    def names(self, below: str) -> list[str]:
-        """The part files in a folder below, in order."""
-        found = [status.getPath().getName() for status in self._files.listStatus(self.path(below))]
-        return sorted(name for name in found if name.startswith("part-"))
+    def files_below(self, below: str) -> list[str]:
+        """The part files anywhere below a folder, by their paths from there."""
+        found = []
+        for status in self._files.listStatus(self.path(below)):
+            name = status.getPath().getName()
+            if status.isDirectory():
+                found += [f"{name}/{rest}" for rest in self.files_below(f"{below}/{name}")]
+            elif name.startswith("part-"):
+                found.append(name)
+        return found
 
     def rename(self, name: str, to: str) -> None:
         """Move a file within the folder."""
@@ -110,12 +127,16 @@ def remote_release(session: Session, uri: str, *, overwrite: bool) -> Iterator[R
         target = RemoteFolder(session, uri)
         check_remote(target, overwrite=overwrite)
         parent, _, name = target.uri.rpartition("/")
-        work = RemoteFolder(session, f"{parent}/.{name}.{os.getpid()}.part")
+        work = RemoteFolder(session, f"{parent}/.{name}.{os.urandom(6).hex()}")
+        work.make()
         try:
             yield work
+            work.open_up()
             work.move_to(target)
-        finally:
-            work.delete()
+        except BaseException:
+            with suppress(Exception):
+                remove_for_good(work.delete, work.exists)
+            raise
     except ReconprivError:
         raise
     except Exception as error:
@@ -144,89 +165,34 @@ def write_remote(
     layout: Layout,
     progress: Progress,
 ) -> Written:
-    """Publish sorted whole groups and have Spark write the release's files."""
-    spark = session.spark
-    sensitive = groups.schema[f"c{len(schema.public)}"].dataType.simpleString()
+    """Publish sorted whole groups; Spark puts the bytes of the release's files where they go."""
+    staging = f"{folder.uri}/{_STAGING}"
+    ending = ENDINGS[layout.file_format]
+    described = [*FILE_COLUMNS]
 
-    def stage(frame: Any, name: str) -> Any:
-        frame.write.parquet(f"{folder.uri}/{name}")
-        return spark.read.schema(frame.schema).parquet(f"{folder.uri}/{name}")
+    def finish(ordered: Any, rows: FileRows) -> Sequence[dict[str, Any]]:
+        columns = FILE_COLUMNS | {"piece": "bigint", "content": "binary"}
+        pieces = map_in_arrow(ordered, FileContents(rows), struct(columns))
+        # A text is written as it is, then the ending: together the very bytes of the file. The
+        # descriptions become names of folders, so nothing has to be read again.
+        pieces.sortWithinPartitions(*described, "piece").selectExpr(
+            *described, "CAST(content AS STRING) AS value"
+        ).write.partitionBy(*described).option("lineSep", ending).text(f"{staging}/{rows.stem}")
+        return _take_files(folder, rows)
 
-    with spark_work(session, "publishing", "publishing", progress):
-        published = stage(publish_groups(groups, schema, publish), ".published")
-        numbered = stage(number_groups(published, schema, layout), ".numbered")
-        totals = part_totals(numbered, layout)
-    with spark_work(session, "writing", "writing", progress):
-        public = public_ddl(published, schema, names=[c.name for c in schema.public])
-        count = [f"`{data_names(schema, layout)[-1]}` bigint"] if layout.cells else []
-        data_ddl = ", ".join([*public, f"{_quoted(schema.sensitive.name)} {sensitive}", *count])
-        data = _write_rows(spark, numbered, "data", data_ddl, schema, layout, folder, len(totals))
-        group_files: tuple[WrittenFile, ...] = ()
-        if layout.with_trials:
-            counts = [f"`{name}` bigint" for name in group_names(schema)[-2:]]
-            group_ddl = ", ".join([*public, *counts])
-            group_files = _write_rows(
-                spark, numbered, "groups", group_ddl, schema, layout, folder, len(totals)
-            )
-        folder.delete(".published")
-        folder.delete(".numbered")
-    sums = {name: sum(total[name] for total in totals) for name in TOTALS}
-    return Written(data=data, groups_files=group_files, **sums)
+    written = write_release(session, groups, schema, publish, staging, finish, layout, progress)
+    folder.delete(_STAGING)
+    return written
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _write_rows(
-    spark: Any,
-    numbered: Any,
-    stem: str,
-    ddl: str,
-    schema: Schema,
-    layout: Layout,
-    folder: RemoteFolder,
-    parts: int,
-) -> tuple[WrittenFile, ...]:
-    """Spark writes part files; each is given its name and described, on the workers."""
-    names = group_names(schema) if stem == "groups" else data_names(schema, layout)
-    task = ReleaseRows(stem, tuple(names), schema, layout)
-    ordered = numbered.repartitionByRange(parts, "part", "group_start").sortWithinPartitions(
-        "part", "group_start"
-    )
-    where = f"{folder.uri}/.{stem}"
-    if layout.file_format == "csv":
-        map_in_arrow(ordered, task, "value string").write.text(where)
-    else:
-        rows = map_in_arrow(ordered, task, ddl)
-        rows.write.option("maxRecordsPerFile", layout.rows_per_file).option(
-            "compression", "zstd"
-        ).parquet(where)
-    found = folder.names(f".{stem}")
-    described = _describe_parts(spark, where)
-    counted = _rows_of_parts(spark, where, layout)
-    files = []
-    for number, part in enumerate(found):
-        name = file_name(stem, layout.file_format, number, len(found))
-        size, digest = described[part]
-        files.append(WrittenFile(name, counted.get(part, 0), size, digest))
-        folder.rename(f".{stem}/{part}", name)
-    folder.delete(f".{stem}")
-    return tuple(files)
-
-
-def _describe_parts(spark: Any, where: str) -> dict[str, tuple[int, str]]:
-    found = (
-        spark.read.format("binaryFile")
-        .load(where)
-        .selectExpr("path", "length", "sha2(content, 256) AS sha256")
-        .collect()
-    )
-    return {row.path.rsplit("/", 1)[-1]: (row.length, row.sha256) for row in found}
-
-
-def _rows_of_parts(spark: Any, where: str, layout: Layout) -> dict[str, int]:
-    reader = spark.read.option("header", True).option("escape", '"').option("multiLine", True)
-    frame = reader.csv(where) if layout.file_format == "csv" else spark.read.parquet(where)
-    counted = frame.selectExpr("_metadata.file_name AS name").groupBy("name").count().collect()
-    return {row["name"]: row["count"] for row in counted}
+def _take_files(folder: RemoteFolder, rows: FileRows) -> list[dict[str, Any]]:
+    """Give the files their names; what they hold is written in the folders they lie in."""
+    found = []
+    for path in folder.files_below(f"{_STAGING}/{rows.stem}"):
+        facts = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
+        row: dict[str, Any] = {name: int(facts[name]) for name in ("file", "rows", "bytes")}
+        row["sha256"] = facts["sha256"]
+        name = file_name(rows.stem, rows.layout.file_format, row["file"], rows.files)
+        folder.rename(f"{_STAGING}/{rows.stem}/{path}", name)
+        found.append(row)
+    return found

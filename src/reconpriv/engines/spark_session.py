@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import io
-import logging
 import os
-import re
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
+import urllib.parse
 import warnings
 import weakref
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import reconpriv
-from reconpriv.engines.base import Progress, no_progress
-from reconpriv.errors import InputError, MissingFileError, ReconprivError
+from reconpriv.engines.base import memory_bytes
+from reconpriv.errors import InputError
 
 _PACKAGE = Path(reconpriv.__file__).parent
 _shipped: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -38,6 +38,11 @@ class Session:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     @property
+    def own(self) -> bool:
+        """Whether it was started here, so that ending it is ours to do."""
+        return self.scratch is not None
+
+    @property
     def tag(self) -> str:
         """What jobs of this engine are marked with, so that just they can be stopped."""
         return f"reconpriv-{id(self.stopped):x}"
@@ -45,7 +50,32 @@ class Session:
     def interrupt(self) -> None:
         """Stop the jobs that another thread waits for."""
         self.stopped.set()
-        self.spark.interruptTag(self.tag)
+        self.cancel()
+
+    def mark(self) -> None:
+        """Mark the jobs that this thread starts from now on."""
+        if self.connect:
+            self.spark.addTag(self.tag)
+        else:
+            self.spark.sparkContext.addJobTag(self.tag)
+
+    def unmark(self) -> None:
+        """Mark no more."""
+        if self.connect:
+            self.spark.removeTag(self.tag)
+        else:
+            self.spark.sparkContext.removeJobTag(self.tag)
+
+    def cancel(self) -> None:
+        """Cancel the marked jobs.
+
+        Tags of a classic session are known in their thread alone, and an interrupt leaves Python
+        with another one; tags of the context are known everywhere.
+        """
+        if self.connect:
+            self.spark.interruptTag(self.tag)
+        else:
+            self.spark.sparkContext.cancelJobsWithTag(self.tag)
 
     @property
     def connect(self) -> bool:
@@ -53,22 +83,66 @@ class Session:
         return ".connect." in type(self.spark).__module__
 
     def close(self) -> None:
-        """End the session where it was started here; one that was there goes on."""
-        if self.scratch is not None:
-            self.spark.stop()
+        """End the session with the last table that uses it; one that was there goes on."""
+        if self.scratch is None:
+            return
+        users = _users.get(self.scratch, 0) - 1
+        if users > 0:
+            _users[self.scratch] = users
+        elif users == 0:
+            self.end()
+
+    def end(self) -> None:
+        """Stop Spark and its process, and remove what it had on disk."""
+        assert self.scratch is not None
+        _users.pop(self.scratch, None)
+        try:
+            with suppress(Exception):
+                self.spark.stop()
+            if not self.connect:
+                with suppress(Exception):
+                    _end_process()
+        finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+# Sessions that were started here, by their folders: how many tables use each.
+_users: dict[Path, int] = {}
+
+
+def _end_process() -> None:
+    """Spark's process outlives its session, and a next session would inherit its memory."""
+    from pyspark import SparkContext  # noqa: PLC0415 - an extra
+
+    gateway = SparkContext._gateway
+    if gateway is None or SparkContext._active_spark_context is not None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.stdin.close()
+        process.wait(timeout=10)
 
 
 def session_of(frame: Any) -> Session:
     """The session that a Spark data frame belongs to."""
-    session = Session(frame.sparkSession, None)
-    _prepare(session.spark)
-    return session
+    return _join(frame.sparkSession)
+
+
+def _join(spark: Any) -> Session:
+    """A session that is there; where it was started here, one more table uses it."""
+    _prepare(spark)
+    scratch = getattr(spark, "_reconpriv_scratch", None)
+    if scratch in _users:
+        _users[scratch] += 1
+        return Session(spark, scratch)
+    return Session(spark, None)
 
 
 def open_session(master: str | None, memory: str | None, threads: int | None) -> Session:
     """The session that is active, or a new one with these settings."""
-    with _without_pandas_warning():
+    with without_pandas_warning():
         try:
             from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
         except ImportError:
@@ -83,16 +157,23 @@ def open_session(master: str | None, memory: str | None, threads: int | None) ->
                 "A Spark session is running already; its master, memory and threads stay.",
                 hint="Leave those settings out, or stop the session first.",
             )
-        _prepare(active)
-        return Session(active, None)
+        return _join(active)
     scratch = Path(tempfile.mkdtemp(prefix="reconpriv-spark-"))
+    _users[scratch] = 1
     try:
         spark = _start(SparkSession.builder, master, memory, threads, scratch)
-        _prepare(spark)
     except BaseException:
+        _users.pop(scratch)
         shutil.rmtree(scratch, ignore_errors=True)
         raise
-    return Session(spark, scratch)
+    session = Session(spark, scratch)
+    try:
+        spark._reconpriv_scratch = scratch
+        _prepare(spark)
+    except BaseException:
+        session.end()
+        raise
+    return session
 
 
 def _running_session(sessions: Any) -> Any:
@@ -113,18 +194,22 @@ def _start(
 ) -> Any:
     if threads is not None and threads < 1:
         raise InputError(f"The number of threads must be at least 1; got {threads}.")
-    if memory is not None and not re.fullmatch(r"\d+ ?[kmgt]i?b?", memory.lower()):
-        raise InputError(f"{memory!r} is not a memory size.", hint="Write memory as 2GB or 500MB.")
     submitted = any(name in os.environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"))
     if master is not None and master.startswith("sc://"):
         if memory is not None or threads is not None:
             raise InputError("A Spark Connect server has its own memory and threads.")
+        _check_answers(master)
         builder = builder.remote(master)
     elif master is not None or not submitted:
         builder = _configure(builder, master, memory, threads, scratch)
     elif memory is not None or threads is not None:
         raise InputError("spark-submit settles memory and threads.", hint="Give them to it.")
-    with _without_pandas_warning(), _same_interrupt_handler(), _silent_child():
+    with (
+        without_pandas_warning(),
+        _same_interrupt_handler(),
+        _silent_child(),
+        _local_environment(master),
+    ):
         try:
             return builder.appName("reconpriv").getOrCreate()
         except Exception as error:
@@ -138,6 +223,31 @@ def _start(
                 hint="Spark needs Java 17 or newer (java on PATH or JAVA_HOME) and a master that"
                 " answers.",
             ) from None
+
+
+def _check_answers(url: str) -> None:
+    """Spark Connect would try for many minutes to reach a server that is not there."""
+    place = urllib.parse.urlsplit(url)
+    try:
+        socket.create_connection((place.hostname or "", place.port or 15002), timeout=10).close()
+    except (OSError, ValueError):
+        raise InputError(
+            "The Spark Connect server does not answer.", hint="Check --master."
+        ) from None
+
+
+@contextmanager
+def _local_environment(master: str | None) -> Iterator[None]:
+    """A local session listens on loopback only and runs this Python; others are not touched."""
+    wanted = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    local = master is None or master.startswith("local")
+    added = [name for name in wanted if local and name not in os.environ]
+    os.environ.update({name: wanted[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
 
 
 def _configure(
@@ -156,31 +266,25 @@ def _configure(
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 17),
     }
     if local:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings["spark.driver.bindAddress"] = settings["spark.driver.host"] = "127.0.0.1"
     elif threads is not None:
+        if not str(master).startswith("spark://"):
+            raise InputError("--threads goes with a local or standalone master.")
         settings["spark.cores.max"] = str(threads)
     if memory is not None:
-        spelled = memory.lower().replace(" ", "").replace("i", "").removesuffix("b")
-        settings["spark.driver.memory" if local else "spark.executor.memory"] = spelled
+        megabytes = f"{max(memory_bytes(memory) // 2**20, 1)}m"
+        settings["spark.driver.memory" if local else "spark.executor.memory"] = megabytes
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder
 
 
 @contextmanager
-def _without_pandas_warning() -> Iterator[None]:
+def without_pandas_warning() -> Iterator[None]:
     """PySpark warns of the pandas that it finds; nothing here depends on it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield
-
-
-def map_in_arrow(frame: Any, task: Any, schema: str) -> Any:
-    """Run a task of :mod:`reconpriv.engines.spark_tasks` over the partitions of a frame."""
-    with _without_pandas_warning():
-        return frame.mapInArrow(task, schema)
 
 
 @contextmanager
@@ -239,108 +343,3 @@ def _ship_package(spark: Any) -> None:
     path = folder / f"reconpriv_{digest}.zip"
     path.write_bytes(packed.getvalue())
     spark.addArtifacts(str(path), pyfile=True)
-
-
-@contextmanager
-def spark_work(
-    session: Session, what: str, stage: str, progress: Progress = no_progress
-) -> Iterator[None]:
-    """Run Spark jobs: show their progress, cancel them when stopped, one sentence on failure."""
-    session.stopped.clear()
-    session.spark.addTag(session.tag)
-    # Its lines hold a stack trace, and may quote values; what went wrong is said in a sentence.
-    logger = logging.getLogger("SQLQueryContextLogger")
-    was_disabled, logger.disabled = logger.disabled, not os.environ.get("RECONPRIV_DEBUG")
-    try:
-        with _watched(session, stage, progress):
-            yield
-    except ReconprivError:
-        raise
-    except Exception as error:
-        if session.stopped.is_set():
-            raise KeyboardInterrupt from None
-        raise translated(error, what) from None
-    except BaseException:
-        session.spark.interruptTag(session.tag)
-        raise
-    finally:
-        logger.disabled = was_disabled
-        session.spark.removeTag(session.tag)
-
-
-@contextmanager
-def _watched(session: Session, stage: str, progress: Progress) -> Iterator[None]:
-    if progress is no_progress:
-        yield
-        return
-    if session.connect:
-
-        def heard(stages: Any, *_: Any, **__: Any) -> None:
-            done = sum(one.num_completed_tasks for one in stages)
-            progress(stage, done / max(sum(one.num_tasks for one in stages), 1))
-
-        session.spark.registerProgressHandler(heard)
-        try:
-            yield
-        finally:
-            session.spark.removeProgressHandler(heard)
-        return
-    ended = threading.Event()
-    tracker = session.spark.sparkContext.statusTracker()
-
-    def poll() -> None:
-        while not ended.wait(0.5):
-            stages = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
-            running = [one for one in stages if one is not None]
-            if running:
-                done = sum(one.numCompletedTasks for one in running)
-                progress(stage, done / max(sum(one.numTasks for one in running), 1))
-
-    watcher = threading.Thread(target=poll, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
-
-
-_MEANINGS = (
-    ("No space left on device", "There is no space left on a disk that Spark writes to.",
-     "Free some, or point spark.local.dir and the output elsewhere."),
-    ("PATH_NOT_FOUND", "There is no such file or folder for Spark to read.",
-     "Check the path as the workers see it."),
-    ("OutOfMemoryError", "Spark ran out of memory.", "Raise --memory."),
-    ("MALFORMED_RECORD", "A line of the CSV has more or fewer fields than its header.",
-     "Mend the line; a field that holds the delimiter must be quoted."),
-    ("is not a Parquet file", "The Parquet file is truncated or is no Parquet file.",
-     "Fetch or export it again."),
-    ("CANNOT_READ_FILE_FOOTER", "The Parquet file is truncated or is no Parquet file.",
-     "Fetch or export it again."),
-    ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
-    ("PATH_ALREADY_EXISTS", "The output exists already.", "Use --overwrite to replace it."),
-    ("Connection refused", "The Spark master does not answer.", "Check --master."),
-)  # fmt: skip
-
-
-def translated(error: Exception, what: str) -> ReconprivError:
-    """One sentence for what Spark says; its own text may quote values of the table."""
-    text = str(error)
-    own = re.search(r"reconpriv\.errors\.\w+: ([^\n]+)", text)
-    if own:
-        return InputError(own[1].strip())
-    missing = re.search(r"No module named '([\w.]+)'", text)
-    if missing:
-        return InputError(
-            f"Spark's Python workers lack the package {missing[1].split('.')[0]}.",
-            hint="They need numpy, scipy, pyarrow and cryptography; PYSPARK_PYTHON names theirs.",
-        )
-    for sign, sentence, hint in _MEANINGS:
-        if sign in text:
-            kind = MissingFileError if sign == "PATH_NOT_FOUND" else InputError
-            return kind(sentence, hint=hint)
-    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    return InputError(
-        f"Spark could not finish {what} ({condition}).",
-        hint="Spark's own log says why; RECONPRIV_DEBUG=1 shows it.",
-    )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import os
 import re
 from typing import Any
 
 from reconpriv.datasets import dataset_path
-from reconpriv.engines.spark_session import Session, map_in_arrow
+from reconpriv.engines.names import check_names
+from reconpriv.engines.spark_jobs import map_in_arrow, quote
+from reconpriv.engines.spark_output import struct
+from reconpriv.engines.spark_session import Session
 from reconpriv.engines.spark_tasks import SpelledNumbers
 from reconpriv.errors import InputError
 
@@ -41,7 +45,14 @@ def read_path(session: Session, path: str) -> Any:
         return _typed_csv(session.spark, path)
     if ending == ".orc":
         return session.spark.read.orc(path)
-    return session.spark.read.parquet(path)
+    frame = session.spark.read.parquet(path)
+    whole = session.spark.read.option("mergeSchema", True).parquet(path)
+    if whole.schema.simpleString() != frame.schema.simpleString():
+        raise InputError(
+            "The Parquet files differ in their columns or types.",
+            hint="Bring them to one schema, or read them one by one.",
+        )
+    return frame
 
 
 def _ending(path: str) -> str:
@@ -69,9 +80,13 @@ def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
 
 def _typed_csv(spark: Any, path: str) -> Any:
     """Give a column a type only where every text is that type's own spelling."""
+    delimiter, names = _header(spark, path)
+    check_names(names, "the CSV")
     text = (
         spark.read.option("header", True)
-        .option("sep", _delimiter(spark, path))
+        # Every file must have the same header.
+        .option("enforceSchema", False)
+        .option("sep", delimiter)
         .option("escape", '"')
         .option("multiLine", True)
         .option("mode", "FAILFAST")
@@ -79,7 +94,7 @@ def _typed_csv(spark: Any, path: str) -> Any:
         .option("nullValue", "\x00")
         .csv(path)
     )
-    quoted = ["`" + name.replace("`", "``") + "`" for name in text.columns]
+    quoted = [quote(name) for name in text.columns]
     checks = [
         f"count_if(CAST(try_cast({name} AS {kind}) AS STRING) IS DISTINCT FROM {name}"
         f" AND {name} IS NOT NULL) = 0 AND count({name}) > 0"
@@ -87,7 +102,12 @@ def _typed_csv(spark: Any, path: str) -> Any:
         for kind in _LOSSLESS
     ]
     checks += [f"count(try_cast({name} AS DOUBLE)) = count({name})" for name in quoted]
-    fits = list(text.selectExpr(*(f"{check} AS k{i}" for i, check in enumerate(checks))).first())
+    checks += [" OR ".join(f"count_if(contains({name}, '\\uFFFD')) > 0" for name in quoted)]
+    *fits, undecoded = list(
+        text.selectExpr(*(f"{check} AS k{i}" for i, check in enumerate(checks))).first()
+    )
+    if undecoded:
+        raise InputError("The CSV is not UTF-8 text.", hint="Convert it first: iconv -t utf-8.")
     kinds: dict[str, str] = {}
     for i, name in enumerate(quoted):
         mine = fits[i * len(_LOSSLESS) : (i + 1) * len(_LOSSLESS)]
@@ -105,13 +125,15 @@ def _typed_csv(spark: Any, path: str) -> Any:
     )
 
 
-def _delimiter(spark: Any, path: str) -> str:
-    """The delimiter that occurs most in the header, outside quotes."""
+def _header(spark: Any, path: str) -> tuple[str, list[str]]:
+    """The delimiter that occurs most in the header, outside quotes, and the names there."""
     first = spark.read.text(path).first()
     if first is None:
         raise InputError("The CSV is empty.", hint="A CSV starts with a line of column names.")
-    outside = "".join(part for i, part in enumerate(first.value.split('"')) if i % 2 == 0)
-    return max(",;\t|", key=outside.count)
+    line = first.value.removeprefix("\ufeff").rstrip("\r")
+    outside = "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
+    delimiter = max(",;\t|", key=outside.count)
+    return delimiter, next(csv.reader([line], delimiter=delimiter))
 
 
 def _spelled_numbers(text: Any, names: list[str]) -> list[str]:
@@ -122,8 +144,8 @@ def _spelled_numbers(text: Any, names: list[str]) -> list[str]:
     if not names:
         return []
     chosen = text.selectExpr(*(f"{name} AS c{i}" for i, name in enumerate(names)))
-    ddl = ", ".join(f"c{i} boolean" for i in range(len(names)))
-    parts = map_in_arrow(chosen, SpelledNumbers(), ddl).toArrow()
+    columns = {f"c{i}": "boolean" for i in range(len(names))}
+    parts = map_in_arrow(chosen, SpelledNumbers(), struct(columns)).toArrow()
     filled = text.selectExpr(*(f"count({name}) > 0" for name in names)).first()
     return [
         name for i, name in enumerate(names) if filled[i] and all(parts.column(f"c{i}").to_pylist())

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch, Encoded, encode, whole_groups
-from reconpriv.engines.base import Layout, PublishFunction
+from reconpriv.engines.base import Layout, PublishFunction, WrittenFile
 from reconpriv.engines.record_file import RecordFile, file_name
 from reconpriv.publish import PublishedBatch
 from reconpriv.schema import Schema
@@ -182,10 +181,10 @@ def _list_lengths(lists: pa.ListArray) -> Ints:
 
 
 @dataclass(frozen=True)
-class WriteFiles:
-    """Write the files of a release whose rows a partition holds, each under a passing name.
+class FileRows:
+    """The rows of a release's data or groups files, on their way into files.
 
-    Rows come sorted by (file, start): the file's number, and the place of the group's first row
+    They come sorted by (file, start): the file's number, and the place of the group's first row
     in the whole series. A file holds the rows from number x rows_per_file on.
     """
 
@@ -194,10 +193,11 @@ class WriteFiles:
     names: tuple[str, ...]
     schema: Schema
     layout: Layout
-    folder: str
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row a file: its number, rows, bytes and hash."""
+    def write(
+        self, batches: Iterable[pa.RecordBatch], folder: Path
+    ) -> Iterator[tuple[int, WrittenFile, Path]]:
+        """Write each file whose rows these are, in a new folder of its own below the given one."""
         current, sink = -1, None
         try:
             for batch in map(canonical, batches):
@@ -206,51 +206,37 @@ class WriteFiles:
                 for low, high in itertools.pairwise(borders):
                     if high > low and int(numbers[low]) != current:
                         if sink is not None:
-                            yield self._finish(current, sink)
+                            yield current, sink.close()[0], sink.path
                         current = int(numbers[low])
-                        sink = self._open()
+                        sink = self._open(folder)
                     if sink is not None:
                         self._add(sink, current, batch.slice(low, high - low))
             if sink is not None:
-                yield self._finish(current, sink)
-                sink = None
+                last, sink = sink, None
+                yield current, last.close()[0], last.path
         finally:
             if sink is not None:
                 sink.abandon()
 
-    def _open(self) -> RecordFile:
+    def _open(self, folder: Path) -> RecordFile:
         # Two attempts at a task may run at once; each writes its own file, and all are the same.
-        passing = Path(tempfile.mkdtemp(prefix=".writing-", dir=self.folder))
+        passing = Path(tempfile.mkdtemp(prefix="writing-", dir=folder))
         return RecordFile(
             passing / f"{self.stem}.{self.layout.file_format}",
             self.names,
             rows_per_file=self.layout.rows_per_file,
         )
 
-    def _finish(self, number: int, sink: RecordFile) -> pa.RecordBatch:
-        name = file_name(self.stem, self.layout.file_format, number, self.files)
-        (written,) = sink.close()
-        sink.path.replace(Path(self.folder) / name)
-        sink.path.parent.rmdir()
-        row = {
-            "file": number,
-            "rows": written.rows,
-            "bytes": written.bytes,
-            "sha256": written.sha256,
-        }
-        return pa.RecordBatch.from_pylist([row])
-
     def _add(self, sink: RecordFile, number: int, batch: pa.RecordBatch) -> None:
         public = [encode(batch.column(f"c{i}")) for i in range(len(self.schema.public))]
-        low = number * self.layout.rows_per_file
-        high = low + self.layout.rows_per_file
-        starts = batch.column("start").to_numpy()
         if self.stem == "groups":
             sink.add([*public, _numpy(batch, "records"), _numpy(batch, "trials")])
             return
+        low = number * self.layout.rows_per_file
+        high = low + self.layout.rows_per_file
         group, value, count = _cells(batch)
         rows = np.ones_like(count) if self.layout.cells else count
-        begin = _place_of_cells(group, rows, starts)
+        begin = _place_of_cells(group, rows, batch.column("start").to_numpy())
         kept = np.minimum(begin + rows, high) - np.maximum(begin, low)
         inside = np.flatnonzero(kept > 0)
         domain = pa.array(self.schema.domain)
@@ -263,57 +249,77 @@ class WriteFiles:
 
 
 @dataclass(frozen=True)
-class ReleaseRows:
-    """The rows of a release's data or groups, a bounded number at a time, for Spark to write.
+class WriteFiles:
+    """Write files into a folder that all machines share; made elsewhere, they appear whole."""
 
-    As CSV each is one text: the lines of many rows, after the header at the start of a partition.
-    """
-
-    stem: str
-    names: tuple[str, ...]
-    schema: Schema
-    layout: Layout
+    rows: FileRows
+    scratch: str
+    folder: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows in the order in which the groups come."""
-        with_header = True
-        for batch in map(canonical, batches):
-            for rows in self._groups(batch) if self.stem == "groups" else self._data(batch):
-                yield _as_text(rows, with_header) if self.layout.file_format == "csv" else rows
-                with_header = False
-
-    def _groups(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        public = [f"c{i}" for i in range(len(self.schema.public))]
-        columns = [batch.column(name) for name in (*public, "records", "trials")]
-        yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
-
-    def _data(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        group, value, count = _cells(batch)
-        ends = np.arange(1, count.size + 1) if self.layout.cells else np.cumsum(count)
-        domain = pa.array(self.schema.domain)
-        total = int(ends[-1]) if ends.size else 0
-        for first in range(0, total, _ROWS_AT_ONCE):
-            places = np.arange(first, min(first + _ROWS_AT_ONCE, total))
-            cell = np.searchsorted(ends, places, side="right")
-            columns = [
-                batch.column(f"c{i}").take(pa.array(group[cell]))
-                for i in range(len(self.schema.public))
-            ]
-            columns.append(domain.take(pa.array(value[cell])))
-            if self.layout.cells:
-                columns.append(pa.array(count[cell]))
-            yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+        """A row a file: its number, rows, bytes and hash."""
+        for number, written, path in self.rows.write(batches, Path(self.scratch)):
+            name = file_name(self.rows.stem, self.rows.layout.file_format, number, self.rows.files)
+            path.replace(Path(self.folder) / name)
+            yield pa.RecordBatch.from_pylist([_description(number, written)])
 
 
-_ROWS_AT_ONCE = 1 << 16
+@dataclass(frozen=True)
+class FileContents:
+    """The bytes of files, for Spark to write where it likes: all but what ends them.
+
+    A Parquet file is one piece. A CSV is cut at ends of lines, since it may be large.
+    """
+
+    rows: FileRows
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A row a piece: the file's description, the piece's number and its bytes."""
+        with tempfile.TemporaryDirectory(prefix="reconpriv-files-") as scratch:
+            for number, written, path in self.rows.write(batches, Path(scratch)):
+                for piece, content in enumerate(self._pieces(path)):
+                    row = _description(number, written) | {"piece": piece, "content": content}
+                    yield pa.RecordBatch.from_pylist([row])
+                path.unlink()
+
+    def _pieces(self, path: Path) -> Iterator[bytes]:
+        ending = ENDINGS[self.rows.layout.file_format].encode()
+        with path.open("rb") as stream:
+            if self.rows.layout.file_format != "csv":
+                yield stream.read().removesuffix(ending)
+                return
+            while piece := stream.read(_PIECE):
+                # Lines are short; one that goes on is read to its end.
+                piece += stream.readline() if not piece.endswith(ending) else b""
+                yield piece.removesuffix(ending)
 
 
-def _as_text(rows: pa.RecordBatch, with_header: bool) -> pa.RecordBatch:
-    sink = pa.BufferOutputStream()
-    pyarrow.csv.write_csv(rows, sink, pyarrow.csv.WriteOptions(include_header=with_header))
-    # Spark ends every text with a line feed of its own.
-    text = sink.getvalue().to_pybytes().decode().removesuffix("\n")
-    return pa.RecordBatch.from_arrays([pa.array([text])], names=["value"])
+ENDINGS = {"parquet": "PAR1", "csv": "\n"}
+"""What the files of a format end with."""
+
+_PIECE = 1 << 24
+
+
+def _description(number: int, written: WrittenFile) -> dict[str, Any]:
+    return {
+        "file": number,
+        "rows": written.rows,
+        "bytes": written.bytes,
+        "sha256": written.sha256,
+    }
+
+
+@dataclass(frozen=True)
+class SeesFile:
+    """Whether a worker sees a file: the proof that a folder is shared."""
+
+    path: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One row for the partition."""
+        for _ in batches:
+            pass
+        yield pa.RecordBatch.from_pylist([{"seen": Path(self.path).is_file()}])
 
 
 def _cells(batch: pa.RecordBatch) -> tuple[Ints, NDArray[np.int32], Ints]:

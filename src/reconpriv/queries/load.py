@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch
-from reconpriv.engines.duckdb import DuckDBEngine, memory_bytes, read_all
+from reconpriv.engines.base import memory_bytes
+from reconpriv.engines.duckdb import DuckDBEngine, read_all
 from reconpriv.errors import ReleaseError
 from reconpriv.manifest import Description
 from reconpriv.queries.cube import Cells, Cube, collect
@@ -25,22 +26,21 @@ from reconpriv.theory.reconstruction import reconstruct_frequency
 Floats = NDArray[np.float64]
 
 
-_BYTES_PER_GROUP = 400  # what a group takes while it is loaded, as measured
-_GROUPS_IN_MEMORY = 1 << 22
+# What a group and a cell take while they are loaded, as measured.
+_BYTES_PER_GROUP = 300
+_BYTES_PER_CELL = 80
+_IN_MEMORY = 1 << 31
 
 
 def load_cells(description: Description, memory: str | None = None) -> Cells:
     """The cells of a release: in memory, or on disk where they would take too much of it."""
-    rows = min(resource["rows"] for resource in description.manifest["resources"])
-    allowed = _GROUPS_IN_MEMORY
-    if memory is not None:
-        allowed = memory_bytes(memory) // _BYTES_PER_GROUP
-    if rows <= allowed:
+    allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
+    if _needed_memory(description) <= allowed:
         return load_cube(description, memory)
     with _opened(description, memory) as batches:
         cells = store(batches, description.schema, coins=_by_coins(description))
     if description.groups:
-        cells.set_trials(_published_trials(cells, description))
+        cells.set_trials(_published_trials(cells, description, memory))
     elif description.sample_size != "none":
         cells.set_trials(_plug_in_trials(part, description) for part in cells.parts())
     return cells
@@ -57,7 +57,7 @@ def load_cube(description: Description, memory: str | None = None) -> Cube:
         return cube
     if not description.groups:
         return replace(cube, trials=_plug_in_trials(cube, description))
-    (trials,) = _published_trials(cube, description)
+    (trials,) = _published_trials(cube, description, memory)
     return replace(cube, trials=trials)
 
 
@@ -90,12 +90,24 @@ def _opened(description: Description, memory: str | None) -> Iterator[Iterator[C
         engine.close()
 
 
-def _published_trials(cells: Cells, description: Description) -> Iterator[Floats]:
+def _needed_memory(description: Description) -> int:
+    """What the cells would take in memory, as far as the manifest tells."""
+    rows = [resource["rows"] for resource in description.manifest["resources"]]
+    groups = min(rows)
+    cells = rows[0]
+    if description.cell_count is None:
+        cells = min(rows[0], groups * description.schema.domain_size)
+    return int(groups * _BYTES_PER_GROUP + cells * _BYTES_PER_CELL)
+
+
+def _published_trials(
+    cells: Cells, description: Description, memory: str | None
+) -> Iterator[Floats]:
     """The groups file has a row a group in the same canonical order as the cells."""
     name = description.groups[0].name
     counts = [Column(count, Kind.INTEGER) for count in description.count_names]
     columns = [*description.schema.public, *counts]
-    engine = DuckDBEngine(description.groups, columns=columns)
+    engine = DuckDBEngine(description.groups, columns=columns, memory=memory)
     try:
         if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")

@@ -52,5 +52,8 @@ class Values(Sequence[Value]):
         present = len(self) - self.array.null_count
         if value is None:
             return present if self.array.null_count else -1
-        place = bisect.bisect_left(self, value, hi=present)
+        try:
+            place = bisect.bisect_left(self, value, hi=present)
+        except TypeError:  # a moment with a zone and one without do not compare
+            return -1
         return place if place < present and self[place] == value else -1

@@ -1,0 +1,151 @@
+"""A task that fails is tried again to the same bytes; a job that is given up leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import reconpriv as rp
+import reconpriv.table
+from reconpriv.engines import spark_output
+from spark_fixtures import (
+    PANDAS,
+    Choice,
+    FailOnce,
+    Gate,
+    limit_rows_per_file,
+    published_by_both,
+    ship_these_tasks,
+    wait_for,
+    write,
+)
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+
+STAGES = {"SeesFile", "PublishGroups", "NumberGroups", "WriteFiles-data", "WriteFiles-groups"}
+
+
+@pytest.fixture
+def file(small: pa.Table, tmp_path: Path) -> Path:
+    return write(small, tmp_path / "t.parquet")
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch, folder: Path, *, killed: bool) -> None:
+    """Every stage of a publication fails once, in the middle of its input."""
+    ship_these_tasks()
+    folder.mkdir()
+    plain = spark_output.map_in_arrow
+    monkeypatch.setattr(
+        spark_output,
+        "map_in_arrow",
+        lambda frame, task, ddl: plain(frame, FailOnce(task, str(folder), killed), ddl),
+    )
+
+
+@pytest.mark.parametrize(
+    ("killed", "file_format"), [(False, "csv"), (True, "parquet")], ids=["fails", "dies"]
+)
+def test_a_task_that_is_tried_again_writes_the_same_bytes(
+    spark: Any,
+    file: Path,
+    tmp_path: Path,
+    key: rp.Key,
+    monkeypatch: pytest.MonkeyPatch,
+    killed: bool,
+    file_format: str,
+) -> None:
+    limit_rows_per_file(monkeypatch, 700)
+    fail_once(monkeypatch, tmp_path / "failed", killed=killed)
+    by_duckdb, by_spark = published_by_both(
+        spark, file, tmp_path / "out", Choice(key, file_format=file_format), sensitive="Education"
+    )
+    assert {path.name for path in (tmp_path / "failed").iterdir()} >= STAGES
+    assert by_spark == by_duckdb
+    assert sum(name.startswith("data-") for name in by_spark) == 6
+
+
+def test_a_task_that_always_fails_leaves_nothing_and_quotes_nothing(
+    spark: Any, file: Path, tmp_path: Path, key: rp.Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FailOnce, "_first", lambda self: True)
+    fail_once(monkeypatch, tmp_path / "failed", killed=False)
+    with (
+        rp.read(spark.read.parquet(str(file)), sensitive="Education") as table,
+        pytest.raises(rp.ReconprivError, match="Spark could not finish writing") as caught,
+    ):
+        table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "desk" / "out", key=key)
+    assert caught.value.__cause__ is None and "\n" not in str(caught.value)
+    assert str(tmp_path) not in str(caught.value)
+    time.sleep(3)  # other tasks of the job may still be at work, and must not bring it back
+    assert not (tmp_path / "desk").exists()
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """A folder in which tasks take note that they have come to the kernel, where they wait."""
+    ship_these_tasks()
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    plain = reconpriv.table.Kernel
+
+    def closed(*, failing: bool = False) -> Path:
+        monkeypatch.setattr(
+            reconpriv.table, "Kernel", lambda *parts: Gate(plain(*parts), str(folder), failing)
+        )
+        return folder
+
+    yield closed
+    (folder / "go").touch()
+
+
+def test_where_one_task_fails_another_one_does_not_bring_the_folder_back(
+    spark: Any, file: Path, tmp_path: Path, key: rp.Key, gate: Callable[..., Path]
+) -> None:
+    folder, desk = gate(failing=True), tmp_path / "desk"
+    desk.mkdir()
+    with (
+        rp.read(spark.read.parquet(str(file)), sensitive="Education") as table,
+        pytest.raises(rp.ReconprivError, match="Spark could not finish"),
+    ):
+        table.publish(rp.Policy(0.5, 0.5, 0.3), desk / "out", key=key)
+    assert (folder / "holder").exists()
+    (folder / "go").touch()
+    time.sleep(3)
+    assert list(desk.iterdir()) == []
+
+
+def test_an_interrupted_publication_leaves_nothing_and_the_session_goes_on(
+    spark: Any, file: Path, tmp_path: Path, key: rp.Key, gate: Callable[..., Path]
+) -> None:
+    """As in a notebook: the tasks that were at work must not bring the folder back."""
+    folder = gate()
+
+    def interrupt() -> None:
+        wait_for(lambda: len(list(folder.glob("begun-*"))) == 2, 60, "two tasks to be at work")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    desk = tmp_path / "desk"
+    desk.mkdir()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    watcher = threading.Thread(target=interrupt)
+    try:
+        with rp.read(spark.read.parquet(str(file)), sensitive="Education") as table:
+            watcher.start()
+            with pytest.raises(KeyboardInterrupt):
+                table.publish(rp.Policy(0.5, 0.5, 0.3), desk / "out", key=key)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        watcher.join()
+    (folder / "go").touch()
+    time.sleep(3)
+    assert list(desk.iterdir()) == []
+    assert spark.range(3).count() == 3
+    assert spark.getTags() == set()

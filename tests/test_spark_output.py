@@ -1,0 +1,175 @@
+"""Where a Spark release goes: a full disk, a folder of ours, a URI."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import reconpriv as rp
+from spark_fixtures import (
+    ODD_NAME,
+    PANDAS,
+    VALUES,
+    Choice,
+    hashes,
+    limit_rows_per_file,
+    publish,
+    table_of,
+    write,
+)
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+
+ROLES = ("-s", "s", "--engine", "spark", "--test-key")
+
+
+# --- a full disk ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 KB, where we may mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)],
+        capture_output=True, check=False,
+    ) if os.geteuid() == 0 else None  # fmt: skip
+    if mounted is None or mounted.returncode:
+        refuse = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        refuse("mounting a small disk needs more rights")
+    try:
+        yield place
+    finally:
+        # Spark may still hold a file that is no longer there.
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def many_groups() -> pa.Table:
+    """So many that the published groups alone do not fit the small disk."""
+    rng = np.random.default_rng(1)
+    return pa.table(
+        {
+            "a": rng.integers(0, 30_000, 60_000),
+            "b": [f"{text:x}" for text in rng.integers(0, 1 << 60, 60_000)],
+            "s": rng.choice(list("xyz"), 60_000),
+        }
+    )
+
+
+def many_records() -> pa.Table:
+    """Few groups of so many records that these do not fit the small disk as CSV."""
+    return pa.table({"a": np.tile([1, 2, 2, 2, 3], 80_000), "s": np.repeat(list("xyzw"), 100_000)})
+
+
+@pytest.mark.parametrize("make", [many_groups, many_records], ids=["published", "written"])
+def test_a_full_disk_leaves_nothing(
+    spark: Any, small_disk: Path, tmp_path: Path, cli: Callable, make: Callable[[], pa.Table]
+) -> None:
+    file = write(make(), tmp_path / "secret.parquet")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
+    try:
+        outcome = cli("publish", file, small_disk / "out", *ROLES, "--format", "csv")
+    finally:
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
+    assert outcome.code == 2, outcome.err
+    assert outcome.err.startswith("error: ") and outcome.err.count("\n") == 1
+    assert "no space left" in outcome.err.lower()
+    assert "secret" not in outcome.err
+    assert list(small_disk.iterdir()) == []
+
+
+def test_a_full_disk_keeps_the_old_release(
+    spark: Any, small_disk: Path, tmp_path: Path, cli: Callable
+) -> None:
+    few = write(pa.table({"a": [1, 2] * 50, "s": list("xyxz") * 25}), tmp_path / "few.parquet")
+    many = write(many_records(), tmp_path / "many.parquet")
+    assert cli("publish", few, small_disk / "out", *ROLES).code == 0
+    before = hashes(small_disk)
+    outcome = cli("publish", many, small_disk / "out", *ROLES, "--format", "csv", "--overwrite")
+    assert outcome.code == 2, outcome.err
+    assert hashes(small_disk) == before
+
+
+# --- a URI ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with a public column of every type."""
+    table = table_of(VALUES, 1_500, seed=9)
+    return write(table, tmp_path_factory.mktemp("table") / "all.parquet")
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "cells"])
+def test_a_release_at_a_uri_holds_the_same_rows_in_the_same_order(
+    spark: Any,
+    everything: Path,
+    tmp_path: Path,
+    key: rp.Key,
+    file_format: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limit_rows_per_file(monkeypatch, 400)
+    choice = Choice(key, file_format=file_format)
+    frame = spark.read.parquet(str(everything))
+    publish(everything, tmp_path / "duckdb", choice, sensitive="s")
+    with rp.read(frame, sensitive="s") as table:
+        table.publish(choice.policy, f"file://{tmp_path}/uri", key=key, file_format=file_format)
+    by_duckdb, by_spark = (rp.open(tmp_path / name) for name in ("duckdb", "uri"))
+    assert by_spark.to_arrow().equals(by_duckdb.to_arrow())
+    assert by_spark.count("flag", s="flu") == by_duckdb.count("flag", s="flu")
+    for manifest in (by_duckdb.manifest, by_spark.manifest):
+        for resource in manifest["resources"]:
+            for name in ("path", "bytes", "hash", "reconpriv:hashes"):
+                resource.pop(name, None)
+    assert by_spark.manifest == by_duckdb.manifest
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    # Hadoop's checksums, which it keeps beside files of a local file system.
+    hidden = [name for name in hashes(tmp_path / "uri") if name.startswith(".")]
+    assert all(name.endswith(".crc") for name in hidden)
+
+
+def test_a_release_at_a_uri_is_replaced_only_where_asked(
+    spark: Any, tmp_path: Path, cli: Callable
+) -> None:
+    file = write(pa.table({ODD_NAME: [1, 2] * 50, "s": list("xyxz") * 25}), tmp_path / "t.parquet")
+    uri = f"file://{tmp_path}/out"
+    done = cli("publish", file, uri, *ROLES, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["records"] == 100
+    before = hashes(tmp_path / "out")
+    refused = cli("publish", file, uri, *ROLES)
+    assert refused.code == 2 and "exists already" in refused.err
+    assert hashes(tmp_path / "out") == before
+    other = cli("publish", file, uri, *ROLES, "--overwrite", "--retention", 0.4)
+    assert other.code == 0, other.err
+    assert hashes(tmp_path / "out").keys() == before.keys()
+    assert hashes(tmp_path / "out") != before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis").touch()
+    refused = cli("publish", file, f"file://{tmp_path}/mine", *ROLES, "--overwrite")
+    assert refused.code == 2 and "not a release" in refused.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out", "t.parquet"]
+
+
+def test_a_uri_that_spark_does_not_know_is_refused(
+    spark: Any, tmp_path: Path, cli: Callable
+) -> None:
+    file = write(pa.table({"a": [1, 2] * 50, "s": list("xyxz") * 25}), tmp_path / "t.parquet")
+    done = cli("publish", file, "gopher://elsewhere/out", *ROLES)
+    assert done.code == 2 and done.err.startswith("error: ") and done.err.count("\n") == 1
+
+
+def test_duckdb_refuses_a_uri(tmp_path: Path, cli: Callable) -> None:
+    file = write(pa.table({"a": [1, 2] * 50, "s": list("xyxz") * 25}), tmp_path / "t.parquet")
+    done = cli("publish", file, "s3a://bucket/out", "-s", "s", "--test-key")
+    assert done.code == 2 and "use --engine spark" in done.err
