@@ -31,12 +31,11 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.core
+bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_core.py
 	$(BIN)/python benchmarks/bench_core.py --spread
 	$(BIN)/python benchmarks/bench_queries.py
 	$(BIN)/python benchmarks/bench_scale.py
-	$(BIN)/python -m pip install --quiet -e '.[spark]'
 	$(BIN)/python benchmarks/bench_spark.py
 	$(BIN)/python benchmarks/bench_peers.py
 	$(BIN)/python benchmarks/bench_tune.py

@@ -113,8 +113,8 @@ def growth(sizes: list[int], rounds: int) -> None:
         peak = largest[job]["peak_mb"]
         lines.append(
             f"- {job} at {sizes[-1]:,} rows: {ratio:.2f} (bar {BARS[job]}:"
-            f" {met(ratio, BARS[job])}), {peak:.0f} MB (bar {LIMIT_MB}: {met(peak, LIMIT_MB)}), slope of log time over log"
-            f" rows {slope:.2f} (bar {SLOPE}: {met(slope, SLOPE)})."
+            f" {met(ratio, BARS[job])}), {peak:.0f} MB (bar {LIMIT_MB}: {met(peak, LIMIT_MB)}),"
+            f" slope of log time over log rows {slope:.2f} (bar {SLOPE}: {met(slope, SLOPE)})."
         )
     write_section("Growth over rows", "\n".join(lines))
 
