@@ -103,6 +103,15 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process is there and has not just died unnoticed by its parent."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
 def processes_with(text: str) -> list[int]:
     """Processes in whose environment a text occurs, such as the name of a test's own folder."""
     found = []

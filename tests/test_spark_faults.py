@@ -72,22 +72,6 @@ def test_a_task_that_is_tried_again_writes_the_same_bytes(
     assert sum(name.startswith("data-") for name in by_spark) == 6
 
 
-def test_a_task_that_always_fails_leaves_nothing_and_quotes_nothing(
-    spark: Any, file: Path, tmp_path: Path, key: rp.Key, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FailOnce, "_first", lambda self: True)
-    fail_once(monkeypatch, tmp_path / "failed", killed=False)
-    with (
-        rp.read(spark.read.parquet(str(file)), sensitive="Education") as table,
-        pytest.raises(rp.ReconprivError, match="Spark could not finish writing") as caught,
-    ):
-        table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "desk" / "out", key=key)
-    assert caught.value.__cause__ is None and "\n" not in str(caught.value)
-    assert str(tmp_path) not in str(caught.value)
-    time.sleep(3)  # other tasks of the job may still be at work, and must not bring it back
-    assert not (tmp_path / "desk").exists()
-
-
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
     """A folder in which tasks take note that they have come to the kernel, where they wait."""
@@ -106,20 +90,24 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     (folder / "go").touch()
 
 
-def test_where_one_task_fails_another_one_does_not_bring_the_folder_back(
+def test_a_task_that_always_fails_leaves_nothing_and_quotes_nothing(
     spark: Any, file: Path, tmp_path: Path, key: rp.Key, gate: Callable[..., Path]
 ) -> None:
+    """Another task is at work meanwhile, and must not bring the folder back."""
     folder, desk = gate(failing=True), tmp_path / "desk"
     desk.mkdir()
     with (
         rp.read(spark.read.parquet(str(file)), sensitive="Education") as table,
-        pytest.raises(rp.ReconprivError, match="Spark could not finish"),
+        pytest.raises(rp.ReconprivError, match="Spark could not finish publishing") as caught,
     ):
         table.publish(rp.Policy(0.5, 0.5, 0.3), desk / "out", key=key)
     assert (folder / "holder").exists()
+    assert caught.value.__cause__ is None and "\n" not in str(caught.value)
+    assert "forced" not in str(caught.value) and str(tmp_path) not in str(caught.value)
     (folder / "go").touch()
     time.sleep(3)
     assert list(desk.iterdir()) == []
+    assert spark.range(3).count() == 3
 
 
 def test_an_interrupted_publication_leaves_nothing_and_the_session_goes_on(

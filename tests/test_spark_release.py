@@ -79,10 +79,7 @@ def test_every_type_of_public_column_gives_the_same_bytes(
     ("sample_size", "file_format"),
     [
         ("none", "csv"),
-        ("none", "cells"),
         ("paper", "parquet"),
-        ("paper", "csv"),
-        ("public", "parquet"),
         ("public", "cells"),
     ],
 )
@@ -167,9 +164,8 @@ def test_batches_are_small_here(spark: Any) -> None:
     assert SMALL_BATCH == 50
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "none"])
 def test_a_group_larger_than_a_batch_gives_the_same_bytes(
-    spark: Any, tmp_path: Path, key: rp.Key, sample_size: str
+    spark: Any, tmp_path: Path, choice: Choice
 ) -> None:
     rng = np.random.default_rng(4)
     table = pa.table(
@@ -180,9 +176,8 @@ def test_a_group_larger_than_a_batch_gives_the_same_bytes(
     )
     file = write(table, tmp_path / "t.parquet")
     by_duckdb, by_spark = published_by_both(
-        spark, file, tmp_path / "out", Choice(key).with_sample_size(sample_size),
-        sensitive="income",
-    )  # fmt: skip
+        spark, file, tmp_path / "out", choice, sensitive="income"
+    )
     assert by_spark == by_duckdb
 
 
@@ -196,9 +191,7 @@ def test_more_records_than_a_row_group_give_the_same_bytes(
     assert by_spark == by_duckdb
 
 
-@pytest.mark.parametrize(
-    ("file_format", "rows"), [("parquet", 97), ("csv", 500), ("cells", 20), ("parquet", 1_500)]
-)
+@pytest.mark.parametrize(("file_format", "rows"), [("parquet", 97), ("csv", 500), ("cells", 20)])
 def test_several_files_are_the_same_files(
     spark: Any,
     everything: Path,
@@ -215,8 +208,7 @@ def test_several_files_are_the_same_files(
     )
     assert by_spark == by_duckdb
     numbered = [name for name in by_spark if name.startswith("data-")]
-    assert len(numbered) == {97: 16, 500: 3, 20: len(numbered), 1_500: 0}[rows]
-    assert rows != 20 or len(numbered) > 3
+    assert len(numbered) > 3 if file_format == "cells" else len(numbered) == -(-1_500 // rows)
     opened = [rp.open(tmp_path / engine) for engine in ("spark", "duckdb")]
     assert opened[0].to_arrow().equals(opened[1].to_arrow())
     assert opened[0].to_arrow().num_rows > 0
@@ -226,7 +218,7 @@ def test_several_files_are_the_same_files(
 # --- any table -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_random_table_gives_the_same_bytes(
     spark: Any, tmp_path: Path, key: rp.Key, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
