@@ -149,7 +149,6 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
             None,
         ],
     ),
-    "time": (pa.time64("us"), [dt.time(0), dt.time(23, 59, 59, 999_999), None]),
     "beyond": (
         pa.decimal128(38, 0),
         [decimal.Decimal("9" * 38), decimal.Decimal(-(2**63) - 1), decimal.Decimal(7), None],

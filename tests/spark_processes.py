@@ -15,7 +15,7 @@ import sys
 import urllib.request
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -127,11 +127,11 @@ def processes_with(text: str) -> list[int]:
 
 def end(process: subprocess.Popen) -> None:
     """Kill a process that we started, with all that it started."""
+    if process.poll() is not None:  # its number may be somebody else's by now
+        return
     for pid in [process.pid, *descendants(process.pid)]:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
     process.wait()
 
 
