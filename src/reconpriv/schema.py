@@ -47,6 +47,14 @@ class Column:
 
 
 @dataclass(frozen=True)
+class ColumnLabels:
+    """What a statistical file says about a column: what it is, and what its values stand for."""
+
+    title: str = ""
+    values: tuple[tuple[Value, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Schema:
     """Public attributes, the sensitive attribute, its full domain in sorted order, and |D|."""
 

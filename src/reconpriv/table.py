@@ -293,6 +293,7 @@ def read(
     domain: Sequence[Value] | str | os.PathLike[str] | None = None,
     missing: str = "refuse",
     sql: str | None = None,
+    table: str | None = None,
     threads: int | None = None,
     memory: str | None = None,
     engine: str | None = None,
@@ -314,7 +315,9 @@ def read(
             f"There is no treatment of missing values called {missing!r}.",
             hint=f"Choose one of: {', '.join(MISSING)}.",
         )
-    opened = _open_engine(source, engine, sql=sql, threads=threads, memory=memory, master=master)
+    opened = _open_engine(
+        source, engine, sql=sql, table=table, threads=threads, memory=memory, master=master
+    )
     try:
         schema = _settle_schema(opened, sensitive, public, drop, domain, missing)
     except BaseException:
@@ -332,6 +335,10 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
             f"There is no engine {chosen!r}.", hint=f"Choose one of: {', '.join(ENGINES)}."
         )
     if chosen == "spark":
+        if settings.pop("table") is not None:
+            raise InputError(
+                "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
+            )
         from reconpriv.engines.spark import SparkEngine  # noqa: PLC0415 - no engine until used
 
         return SparkEngine(source, master=master, **settings)
@@ -355,6 +362,9 @@ def _settle_schema(
     missing: str,
 ) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
+    engine.keep([kept.name for kept in (*publics, column)])
+    # What has now been fetched may say more of a column's kind than its declaration did.
+    publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
     check_sensitive_kind(column)
     declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
     # A column with more values than this is refused, so no more of them are fetched.

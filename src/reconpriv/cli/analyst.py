@@ -207,6 +207,7 @@ def workload(
     domain: opt.Domain = None,
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
+    table_name: opt.TableName = None,
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     queries: Annotated[int, typer.Option("--queries", help="How many queries.")] = 5_000,
@@ -230,7 +231,7 @@ def workload(
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory
+            table, sensitive, public, drop, domain, missing, sql, threads, memory, table=table_name
         )
         with contextlib.closing(opened):
             pool = opened.workload(

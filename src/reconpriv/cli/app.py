@@ -64,6 +64,7 @@ def audit(
     domain: opt.Domain = None,
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
+    table_name: opt.TableName = None,
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     engine: opt.EngineName = None,
@@ -106,7 +107,18 @@ def audit(
 
             check_internal(report_file)
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory, engine, master
+            table,
+            sensitive,
+            public,
+            drop,
+            domain,
+            missing,
+            sql,
+            threads,
+            memory,
+            engine,
+            master,
+            table_name,
         )
         with contextlib.closing(opened):
             with ticking(opened.schema.records) as ticker:
@@ -146,6 +158,7 @@ def publish(
     domain: opt.Domain = None,
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
+    table_name: opt.TableName = None,
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     engine: opt.EngineName = None,
@@ -220,7 +233,18 @@ def publish(
             check_internal(report_file, out=None if is_uri(out) else Path(out))
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory, engine, master
+            table,
+            sensitive,
+            public,
+            drop,
+            domain,
+            missing,
+            sql,
+            threads,
+            memory,
+            engine,
+            master,
+            table_name,
         )
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             release = opened.publish(

@@ -72,6 +72,7 @@ def attack(
     domain: opt.Domain = None,
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
+    table_name: opt.TableName = None,
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     retention: opt.Retention = 0.5,
@@ -144,7 +145,16 @@ def attack(
             )
             policy.check_sampling()
             opened = opt.open_table(
-                source, sensitive, public, drop, domain, missing, sql, threads, memory
+                source,
+                sensitive,
+                public,
+                drop,
+                domain,
+                missing,
+                sql,
+                threads,
+                memory,
+                table=table_name,
             )
             with contextlib.closing(opened):
                 say_all("warning", opened.warnings)

@@ -66,6 +66,15 @@ Sql = Annotated[
         rich_help_panel=TABLE,
     ),
 ]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="Of a database: the table or view, also as schema.table.",
+        rich_help_panel=TABLE,
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option("--threads", help="Threads to use.", rich_help_panel=TABLE)
 ]
@@ -139,6 +148,7 @@ def open_table(
     memory: str | None,
     engine: str | None = None,
     master: str | None = None,
+    table: str | None = None,
 ) -> Table:
     """The table that the shared options describe."""
     from reconpriv.errors import PolicyError
@@ -154,6 +164,7 @@ def open_table(
         domain=domain,
         missing=missing,
         sql=sql,
+        table=table,
         threads=threads,
         memory=memory,
         engine=engine,

@@ -47,6 +47,7 @@ def tune(
     domain: opt.Domain = None,
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
+    table_name: opt.TableName = None,
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     retention: Annotated[Numbers, _numbers("-p", "--retention", "Values of p to try.")] = None,
@@ -108,7 +109,7 @@ def tune(
         if out is not None:
             check_file(out, overwrite=overwrite)
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory
+            table, sensitive, public, drop, domain, missing, sql, threads, memory, table=table_name
         )
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             report = opened.tune(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from reconpriv.cells import CellBatch
 from reconpriv.errors import InputError
 from reconpriv.publish import PublishedBatch
-from reconpriv.schema import Column, Schema, Value
+from reconpriv.schema import Column, ColumnLabels, Schema, Value
 
 FORMATS = ("parquet", "csv", "cells")
 ROWS_PER_FILE = 1 << 24
@@ -87,8 +87,17 @@ class Engine(Protocol):
 
     name: str
 
+    @property
+    def labels(self) -> Mapping[str, ColumnLabels]:
+        """What the source says about its columns and their values."""
+        ...
+
     def columns(self) -> list[Column]:
         """The table's columns that can be published, in order."""
+        ...
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Told, before anything is counted, which columns will be asked for."""
         ...
 
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:

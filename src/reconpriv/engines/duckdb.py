@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,13 @@ from reconpriv.engines.base import (
     memory_bytes,
     no_progress,
 )
+from reconpriv.engines.duckdb_errors import clear_errors
+from reconpriv.engines.lazy import LazyTable, spool
+from reconpriv.engines.names import free_name
 from reconpriv.engines.sources import VIEW, literal, open_source, quote
 from reconpriv.engines.writer import write_release_files
-from reconpriv.errors import InputError, OutputError, ReconprivError
-from reconpriv.schema import Column, Kind, Schema, Value
+from reconpriv.errors import InputError, OutputError
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 
 _TABLE = "reconpriv_table"
 _COMMON = 4  # values of a column that a summary shows
@@ -75,6 +78,7 @@ class DuckDBEngine:
         source: Any,
         *,
         sql: str | None = None,
+        table: str | None = None,
         threads: int | None = None,
         memory: str | None = None,
         columns: Sequence[Column] | None = None,
@@ -82,11 +86,14 @@ class DuckDBEngine:
     ) -> None:
         """Open the source; with ``sql``, the table is that query over ``input``.
 
-        ``columns`` declares what a text file holds, where that is known. With ``count_column`` a
-        row stands for as many records as that column says.
+        ``table`` names a table of a database. ``columns`` declares what a text file holds, where
+        that is known. With ``count_column`` a row stands for as many records as that column says.
         """
-        self._count = "count(*)" if count_column is None else f"sum({quote(count_column)})::BIGINT"
+        self._count_column = count_column
         self._memory = memory
+        self._lazy: LazyTable | None = None
+        self._waiting = False  # whether the records of a lazy table are still to be fetched
+        self._stopped = threading.Event()
         # Raw data may be spilled there, so it goes even where nobody closes the table. It is
         # named before it is made: an interrupt in between must not leave it.
         self._scratch = Path(tempfile.gettempdir()) / f"reconpriv-{os.urandom(8).hex()}"
@@ -94,17 +101,18 @@ class DuckDBEngine:
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         try:
-            with _clear_errors("input"):
+            with clear_errors("input"):
                 self._configure(threads, memory)
-                open_source(self._connection, source, self._scratch_folder, columns)
-            with _clear_errors("--sql query" if sql is not None else "input"):
+                self._lazy = open_source(
+                    self._connection, source, self._scratch_folder, columns, table
+                )
+                if self._lazy is not None:
+                    self._open_lazy(self._lazy, whole=sql is not None)
+            with clear_errors("--sql query" if sql is not None else "input"):
                 query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
                 self._connection.execute(f"CREATE TEMP VIEW {_TABLE} AS {query}")
-            with _clear_errors("input"):
+            with clear_errors("input"):
                 self._expressions = self._describe()
-                if any(column.kind is Kind.NUMBER for column in self._expressions):
-                    # Parquet's statistics leave NaN out, so DuckDB would fold isnan to false.
-                    self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         except BaseException:
             self.close()
             raise
@@ -133,13 +141,69 @@ class DuckDBEngine:
             self._scratch.mkdir(mode=0o700)
         return self._scratch
 
+    @property
+    def labels(self) -> Mapping[str, ColumnLabels]:
+        """What the source says about its columns and their values."""
+        return {} if self._lazy is None else self._lazy.labels
+
+    @property
+    def _count(self) -> str:
+        if self._count_column is None:
+            return "count(*)"
+        return f"sum({quote(self._count_column)})::BIGINT"
+
+    def _open_lazy(self, lazy: LazyTable, *, whole: bool) -> None:
+        """Fetch all records where a query asks for them; else the columns alone, for now."""
+        if whole:
+            self._fetch(lazy.rows(lazy.schema.names), lazy.schema)
+        else:
+            self._connection.register(VIEW, lazy.schema.empty_table())
+            self._waiting = True
+
+    def _fetch(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        file = spool(batches, schema, self._scratch_folder() / "fetched.parquet", self._stopped)
+        self._connection.execute(f"DROP VIEW IF EXISTS {VIEW}")
+        self._connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW {VIEW} AS FROM read_parquet({literal(str(file))})"
+        )
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Fetch what these columns need of a table that lies elsewhere: its cells, if it counts."""
+        if self._lazy is None or not self._waiting:
+            return
+        schema = pa.schema([self._lazy.schema.field(name) for name in names])
+        if self._lazy.counts:
+            self._count_column = free_name("count", names)
+            batches = self._lazy.cells(names, self._count_column)
+            schema = schema.append(pa.field(self._count_column, pa.int64()))
+        else:
+            batches = self._lazy.rows(names)
+        self._refresh(batches, schema)
+
+    def _keep_all(self) -> None:
+        """Fetch every record of a table that lies elsewhere."""
+        if self._lazy is not None and self._waiting:
+            self._refresh(self._lazy.rows(self._lazy.schema.names), self._lazy.schema)
+
+    def _refresh(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        with clear_errors("input"):
+            self._fetch(batches, schema)
+            self._waiting = False
+            self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {_TABLE} AS FROM {VIEW}")
+            self._expressions = self._describe()
+
     def _describe(self) -> dict[Column, str]:
         """Each column with the expression that gives its canonical type."""
         relation = self._connection.sql(f"FROM {_TABLE}")
         expressions: dict[Column, str] = {}
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
+            if self._lazy is not None and name == self._count_column:
+                continue
             meaning, pattern = self._canonical(name, kind)
             expressions[Column(name, meaning)] = pattern.format(quote(name))
+        if any(column.kind is Kind.NUMBER for column in expressions):
+            # Parquet's statistics leave NaN out, so DuckDB would fold isnan to false.
+            self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         return expressions
 
     def _canonical(self, name: str, kind: str) -> tuple[Kind, str]:
@@ -170,25 +234,26 @@ class DuckDBEngine:
         query = f"SELECT {self._expressions[column]} AS v, {self._count} FROM {_TABLE} GROUP BY ALL"
         if at_most is not None:
             query += f" LIMIT {at_most}"
-        with _clear_errors("input"):
+        with clear_errors("input"):
             return dict(self._connection.execute(query).fetchall())
 
     def distinct(self, columns: Sequence[Column]) -> list[int]:
         """How many distinct values each column has."""
         counts = ", ".join(f"count(DISTINCT {self._expressions[column]})" for column in columns)
-        with _clear_errors("input"):
+        with clear_errors("input"):
             rows = self._connection.execute(f"SELECT {counts} FROM {_TABLE}").fetchall()
         return list(rows[0])
 
     def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:
         """How many records there are; of each column its values, range and most common values."""
+        self._keep_all()
         parts = ["count(*)"]
         for column, value in self._expressions.items():
             plain = column.kind is not Kind.OTHER
             parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
             parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
             parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
-        with _clear_errors("input"):
+        with clear_errors("input"):
             query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
             records, *facts = self._connection.execute(query).fetchall()[0]
         names = ("filled", "distinct", "low", "high", "common")
@@ -198,6 +263,7 @@ class DuckDBEngine:
 
     def interrupt(self) -> None:
         """Stop the query that another thread runs; there it ends as a KeyboardInterrupt."""
+        self._stopped.set()
         self._connection.interrupt()
 
     def groups(
@@ -230,7 +296,7 @@ class DuckDBEngine:
             f"SELECT {columns}, {self._count} AS n FROM {_TABLE} {where}"
             f" GROUP BY ALL ORDER BY {order}"
         )
-        with _clear_errors("input"):
+        with clear_errors("input"):
             with _watched(self._connection, "counting", progress):
                 reader = self._connection.sql(query).to_arrow_reader(self._batch_cells(schema))
             yield from whole_groups(reader, schema)
@@ -275,23 +341,29 @@ class DuckDBEngine:
 
     def to_arrow(self) -> pa.Table:
         """Every column in its canonical type."""
+        self._keep_all()
         columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
-        with _clear_errors("input"):
+        with clear_errors("input"):
             return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_table()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Every column in its canonical type, as a stream."""
+        self._keep_all()
         columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
-        with _clear_errors("input"):
+        with clear_errors("input"):
             return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_reader(_BATCH)
 
     def close(self) -> None:
         """Give back the connection and its temporary files."""
         self._kept = None
         try:
-            self._connection.close()
+            if self._lazy is not None:
+                self._lazy.close()
         finally:
-            self._clean()
+            try:
+                self._connection.close()
+            finally:
+                self._clean()
 
 
 def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Table:
@@ -336,89 +408,3 @@ def _watched(
     finally:
         done.set()
         watcher.join()
-
-
-_MEANINGS = (
-    (
-        ("schema mismatch", "Schema mismatch", "mismatch in glob", "failed to cast column"),
-        "The Parquet files differ in their columns or types.",
-        "Bring them to one schema, or read them one by one.",
-    ),
-    (
-        ("Connection has been closed", "connection closed", "Connection Error"),
-        "The table has been closed.",
-        "Open it again with read().",
-    ),
-    (
-        ("Parquet", "magic bytes", "Footer", "TProtocolException", "Thrift"),
-        "The Parquet file is truncated or is no Parquet file.",
-        "Fetch or export it again.",
-    ),
-    (
-        ("unterminated quote",),
-        "The CSV has a quoted field that is never closed.",
-        "Look for a stray double quote.",
-    ),
-    (
-        ("not utf-8 encoded", "Invalid unicode"),
-        "The file is not UTF-8 text.",
-        "Convert it first: iconv -t utf-8.",
-    ),
-    (
-        ("No space left", "max_temp_directory_size"),
-        "There is no space left on the disk for temporary files.",
-        "Free some, or point TMPDIR to another disk.",
-    ),
-    (
-        ("Out of Memory",),
-        "The table needs more memory than allowed.",
-        "Raise --memory or lower --threads.",
-    ),
-)
-
-
-@contextmanager
-def _clear_errors(what: str) -> Iterator[None]:
-    """Turn DuckDB's errors into one sentence that quotes no data and no path."""
-    try:
-        yield
-    except ReconprivError:
-        raise
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except duckdb.Error as error:
-        raise _translated(str(error), what) from None
-    except RuntimeError as error:
-        if "interrupted" in str(error).lower():
-            raise KeyboardInterrupt from None
-        raise
-    except OverflowError:
-        raise InputError(
-            "The table holds a date past the year 9999.", hint="Turn it into text with --sql."
-        ) from None
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise InputError(
-            f"The {what} cannot be read ({type(error).__name__}).",
-            hint="Check that the file is whole and may be read.",
-        ) from None
-
-
-def _translated(message: str, what: str) -> ReconprivError:
-    line = re.search(r"Line: (\d+)", message) or re.search(r"in line (\d+)", message)
-    columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
-    if columns and line:
-        return InputError(
-            f"Line {line[1]} of the CSV has {columns[2]} fields where its header has {columns[1]}.",
-            hint="Mend the line; a field that holds the delimiter must be quoted.",
-        )
-    for signs, sentence, hint in _MEANINGS:
-        if any(sign in message for sign in signs):
-            return InputError(sentence, hint=hint)
-    # Only errors in the query itself may be shown: others may quote a value of the table.
-    if what.startswith("--sql") and message.startswith(("Parser", "Binder", "Catalog")):
-        return InputError(f"The --sql query does not work: {message.splitlines()[0]}")
-    where = f" (line {line[1]})" if line else ""
-    return InputError(
-        f"The {what} cannot be read{where} ({message.split(':', 1)[0]}).",
-        hint="Check that the file is whole and of the kind its name says.",
-    )

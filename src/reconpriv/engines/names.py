@@ -22,3 +22,11 @@ def check_names(names: Sequence[str], shown: str) -> None:
                 hint="Rename one of them.",
             )
         seen[name.lower()] = name
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """A name that none of the taken ones equals, whatever their case."""
+    lowered = {other.lower() for other in taken}
+    while name in lowered:
+        name += "_"
+    return name

@@ -22,6 +22,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.frames import open_frame
+from reconpriv.engines.lazy import LazyTable
 from reconpriv.engines.names import check_names
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.schema import Column, Kind
@@ -54,40 +56,30 @@ def open_source(
     source: Any,
     scratch: Callable[[], Path],
     columns: Sequence[Column] | None = None,
-) -> None:
-    """Make the input known to the connection as the view ``input``.
+    table: str | None = None,
+) -> LazyTable | None:
+    """Make the input known to the connection as the view ``input``, or return it where it is lazy.
 
-    ``columns`` declares the kinds of a CSV's columns; else they are read off its values.
+    ``columns`` declares the kinds of a CSV's columns; else they are read off its values. ``table``
+    names a table of a database.
     """
+    if table is not None:
+        raise InputError(
+            "Only a database has tables to choose from.",
+            hint="Leave --table out.",
+        )
     if isinstance(source, str | os.PathLike):
         _open_path(connection, os.fspath(source), scratch, columns)
-        return
+        return None
     if _are_paths(source):
         files = [file for path in source for file in _resolve(os.fspath(path))[0]]
         _open_files(connection, "", files, f"{len(files)} files", columns)
-        return
-    if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
-        source = source.collect()
-    if not (hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")):
-        raise InputError(
-            f"A table cannot be read from a {type(source).__name__}.",
-            hint="Give a path or a list of paths, or a pandas, Polars, PyArrow, DuckDB or Spark"
-            " table.",
-        )
-    try:
-        if type(source).__module__.split(".")[0] == "pandas":
-            # The index is not a column of the table.
-            table = pa.Table.from_pandas(source, preserve_index=False)
-        else:
-            table = pa.table(source)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(
-            f"The {type(source).__name__} cannot be turned into an Arrow table"
-            f" ({type(error).__name__}).",
-            hint="A column of mixed types is the usual cause.",
-        ) from None
-    check_names(table.column_names, f"the {type(source).__name__}")
-    connection.register(VIEW, table)
+        return None
+    frame = open_frame(source)
+    if isinstance(frame, pa.Table | pyarrow.dataset.Dataset):
+        connection.register(VIEW, frame)
+        return None
+    return frame
 
 
 def _are_paths(source: Any) -> bool:

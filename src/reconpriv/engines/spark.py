@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from reconpriv.engines.spark_session import open_session, session_of
 from reconpriv.engines.spark_sources import check_path, read_path, select_from
 from reconpriv.engines.spark_tasks import MapGroups, PackBatches, canonical, unpack_batch
 from reconpriv.errors import InputError
-from reconpriv.schema import Column, Kind, Schema, Value
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 
 _KINDS = {
     # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
@@ -120,6 +120,14 @@ class SparkEngine:
             wide = (Kind.DECIMAL, "CAST({0} AS DECIMAL(38, 0))")
             return (Kind.INTEGER, "CAST({0} AS BIGINT)") if row.fits else wide
         return (Kind.DECIMAL, "{0}") if scale else (Kind.OTHER, "{0}")
+
+    @property
+    def labels(self) -> Mapping[str, ColumnLabels]:
+        """Spark's tables have none."""
+        return {}
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Nothing to do: Spark prunes columns by itself."""
 
     def columns(self) -> list[Column]:
         """The table's columns, in order."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from reconpriv.cells import CellBatch, Encoded
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
+from reconpriv.engines.names import free_name
 from reconpriv.engines.record_file import RecordFile
 from reconpriv.publish import PublishedBatch
 from reconpriv.schema import Schema
@@ -87,19 +88,13 @@ def group_names(schema: Schema) -> list[str]:
 
 def count_names(schema: Schema) -> tuple[str, str]:
     """What the two counts of the groups file are called: not like any public attribute."""
-    taken = {column.name.lower() for column in schema.public}
-    return _free_name("records", taken), _free_name("trials", taken)
+    taken = [column.name for column in schema.public]
+    return free_name("records", taken), free_name("trials", taken)
 
 
 def cell_count_name(schema: Schema) -> str:
     """What the count of a cell is called: not like any column."""
-    return _free_name("count", {column.name.lower() for column in schema.columns})
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    return free_name("count", [column.name for column in schema.columns])
 
 
 def _cell_columns(published: PublishedBatch, domain: pa.Array) -> list[Encoded]:

@@ -1,0 +1,78 @@
+"""Tables that lie elsewhere or are not computed yet: no more of them is fetched than is asked for.
+
+A source that can count fetches its cells, not its records. What is fetched is spooled once into the
+engine's private scratch folder, so every later pass sees the same table, whatever happens to the
+source meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from reconpriv.errors import InputError
+from reconpriv.schema import ColumnLabels
+
+
+class LazyTable(Protocol):
+    """A table whose columns are known and whose records are still where they were."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Every column, in order."""
+        ...
+
+    @property
+    def counts(self) -> bool:
+        """Whether it can count its own cells."""
+        ...
+
+    @property
+    def labels(self) -> Mapping[str, ColumnLabels]:
+        """What it says about its columns and their values."""
+        ...
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records, these columns of them."""
+        ...
+
+    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
+        """The distinct records of these columns, and in the column ``count`` how often each is."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Path, stopped: Event) -> Path:
+    """Write a stream to a Parquet file, a batch at a time; ``schema`` serves where none comes."""
+    writer: pyarrow.parquet.ParquetWriter | None = None
+    try:
+        for batch in batches:
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            if writer is None:
+                writer = _writer(file, batch.schema)
+            if batch.num_rows:
+                writer.write_batch(batch)
+        if writer is None:
+            writer = _writer(file, schema)
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise InputError(
+            "The table has a column of a type that cannot be stored.",
+            hint="Leave it out with --drop, or name the public columns.",
+        ) from None
+    finally:
+        if writer is not None:
+            writer.close()
+    return file
+
+
+def _writer(file: Path, schema: pa.Schema) -> pyarrow.parquet.ParquetWriter:
+    return pyarrow.parquet.ParquetWriter(str(file), schema, compression="zstd", compression_level=1)
