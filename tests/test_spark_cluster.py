@@ -115,7 +115,10 @@ def kill_a_worker_in_the_middle(cluster: Cluster, gate: Path, ended) -> int:
 
 
 def check_that_it_was_lost(events: list[dict], shuffled: int) -> None:
-    """Else the test would show nothing: files went with the worker and were made again."""
+    """Else the test would show nothing: files and running tasks went with the worker.
+
+    Whether another task then misses those files (FetchFailed) or had fetched them already is chance.
+    """
     assert shuffled > 0
     names = [event["Event"] for event in events]
     assert names.count("SparkListenerExecutorAdded") >= 2
@@ -125,13 +128,7 @@ def check_that_it_was_lost(events: list[dict], shuffled: int) -> None:
         for event in events
         if event["Event"] == "SparkListenerTaskEnd"
     }
-    assert {"ExecutorLostFailure", "FetchFailed"} <= reasons
-    again = [
-        event["Stage Info"]["Stage Attempt ID"]
-        for event in events
-        if event["Event"] == "SparkListenerStageSubmitted"
-    ]
-    assert max(again) >= 1
+    assert "ExecutorLostFailure" in reasons
     speculative = [
         event["Task Info"]["Speculative"]
         for event in events

@@ -151,6 +151,8 @@ _MEANINGS = (
      "Fetch or export it again."),
     ("CANNOT_READ_FILE_FOOTER", "The Parquet file is truncated or is no Parquet file.",
      "Fetch or export it again."),
+    ("UNSUPPORTED_TIME_TYPE", "Spark does not read columns that hold times of day.",
+     "Turn them into text, or leave --engine spark out."),
     ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
     ("CANNOT_MERGE_SCHEMAS", "The Parquet files differ in their columns or types.",
      "Bring them to one schema, or read them one by one."),
