@@ -22,7 +22,7 @@ import pyarrow as pa
 
 import reconpriv as rp
 from reconpriv.cells import CellBatch, unify
-from reconpriv.publish import Kernel
+from reconpriv.kernel import Kernel
 from reconpriv.queries.cube import Cube
 from reconpriv.schema import Schema
 

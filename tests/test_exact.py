@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconpriv.audit import smallest_exact_tails
+from reconpriv.auditing import smallest_exact_tails
 from reconpriv.cells import CellBatch, Encoded
 from reconpriv.policy import Policy
 from reconpriv.theory import exact

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconpriv import publish, randomness
+from reconpriv import kernel, randomness
 from reconpriv.cells import CellBatch, Encoded
+from reconpriv.kernel import Kernel, round_up_to_octave, sample_limits
 from reconpriv.policy import Policy
-from reconpriv.publish import Kernel, round_up_to_octave, sample_limits
 from reconpriv.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
@@ -273,8 +273,8 @@ def test_splitting_the_work_changes_nothing(mode, tiny, monkeypatch):
     schema, batch = schema_of(), batch_of(table)
     whole = published(table, policy, key(4))
     assert len(list(Kernel(schema, policy, key(4))(batch))) == 1
-    monkeypatch.setattr(publish, "_TRIALS_AT_ONCE", tiny)
-    monkeypatch.setattr(publish, "_COUNTS_AT_ONCE", tiny)
+    monkeypatch.setattr(kernel, "_TRIALS_AT_ONCE", tiny)
+    monkeypatch.setattr(kernel, "_COUNTS_AT_ONCE", tiny)
     monkeypatch.setattr(randomness, "CHUNK", tiny)
     assert len(list(Kernel(schema, policy, key(4))(batch))) > 1
     assert published(table, policy, key(4)) == whole
@@ -283,12 +283,12 @@ def test_splitting_the_work_changes_nothing(mode, tiny, monkeypatch):
 def test_pieces_keep_within_the_number_of_trials_and_counts_held(monkeypatch):
     table = {("Bonn", n): {0: 60, 1: 40} for n in range(20)}
     policy = Policy(0.5, 0.5, 0.3, sample_size="octave")
-    monkeypatch.setattr(publish, "_TRIALS_AT_ONCE", 100)
+    monkeypatch.setattr(kernel, "_TRIALS_AT_ONCE", 100)
     pieces = list(Kernel(schema_of(), policy, key(1))(batch_of(table)))
     assert len(pieces) > 1
     assert max(int(piece.trials.sum()) for piece in pieces) <= 100
     monkeypatch.undo()
-    monkeypatch.setattr(publish, "_COUNTS_AT_ONCE", 3 * len(DOMAIN))
+    monkeypatch.setattr(kernel, "_COUNTS_AT_ONCE", 3 * len(DOMAIN))
     pieces = list(Kernel(schema_of(), policy, key(1))(batch_of(table)))
     assert max(piece.sizes.size for piece in pieces) == 3
 
@@ -314,7 +314,7 @@ def test_each_values_sample_is_its_quota_rounded_down_or_up(mode, table, secret)
     batch = batch_of(table)
     limits = sample_limits(batch, Policy(0.5, 0.5, 0.3, sample_size=mode), len(DOMAIN))
     ids = np.arange(batch.groups, dtype=np.uint64)
-    drawn = publish._systematic_sample(batch, limits, Randomness(key(secret)), ids)
+    drawn = kernel._systematic_sample(batch, limits, Randomness(key(secret)), ids)
     group = batch.group_of_cell
     quota = [
         Fraction(int(c) * int(limits[g]), int(batch.sizes[g]))
@@ -326,10 +326,10 @@ def test_each_values_sample_is_its_quota_rounded_down_or_up(mode, table, secret)
 
 
 def test_systematic_sample_is_exact_for_the_largest_offset(monkeypatch):
-    monkeypatch.setattr(publish, "unit_interval", lambda words: np.full(words.size, 1 - 2**-53))
+    monkeypatch.setattr(kernel, "unit_interval", lambda words: np.full(words.size, 1 - 2**-53))
     batch = batch_of({("Bonn", 1): {0: 70, 1: 30}})
     ids = np.zeros(1, dtype=np.uint64)
-    drawn = publish._systematic_sample(batch, np.array([20.0]), Randomness(key(1)), ids)
+    drawn = kernel._systematic_sample(batch, np.array([20.0]), Randomness(key(1)), ids)
     assert drawn.sum() == 20
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.audit import audit_groups, audit_part, join_parts
+from reconpriv.auditing import audit_groups, audit_part, join_parts
 from reconpriv.engines.base import Layout, memory_bytes
 from reconpriv.manifest import read_manifest
 from reconpriv.queries import load, stored, values

@@ -371,8 +371,8 @@ def test_groups_larger_than_batches_and_row_groups_change_no_cell(
     whole = [published(f"whole-{size}", size) for size in SAMPLE_SIZES]
     monkeypatch.setattr(duckdb_engine, "_BATCH", 300)
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 1_000)
-    monkeypatch.setattr("reconpriv.publish._TRIALS_AT_ONCE", 10)
-    monkeypatch.setattr("reconpriv.publish._COUNTS_AT_ONCE", 10)
+    monkeypatch.setattr("reconpriv.kernel._TRIALS_AT_ONCE", 10)
+    monkeypatch.setattr("reconpriv.kernel._COUNTS_AT_ONCE", 10)
     monkeypatch.setattr("reconpriv.randomness.CHUNK", 997)
     assert [published(f"pieces-{size}", size) for size in SAMPLE_SIZES] == whole
 
@@ -383,7 +383,7 @@ def test_many_small_batches_change_no_byte(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(duckdb_engine, "_BATCH", 777)
     monkeypatch.setattr(duckdb_engine, "_KEEP", 0)
-    monkeypatch.setattr("reconpriv.publish._COUNTS_AT_ONCE", 10_000)
+    monkeypatch.setattr("reconpriv.kernel._COUNTS_AT_ONCE", 10_000)
     public = [name for name in CENSUS if name != "Education"]
     source = rp.dataset_path("census_workers")
     with rp.read(source, sensitive="Education", public=public) as table:

@@ -17,7 +17,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.errors import InputError, KeyFileError, PolicyError
-from reconpriv.publish import Kernel
+from reconpriv.kernel import Kernel
 from reconpriv.theory.perturbation import retention_for_privacy
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -103,16 +103,16 @@ def test_a_smaller_sample_consists_of_trials_of_a_larger_one_up_to_rounding():
 
 
 def _drawn(batch, kernel):
-    from reconpriv import publish
+    from reconpriv import kernel as steps
 
     words = kernel.randomness()
-    limits = publish.sample_limits(batch, kernel.policy, kernel.schema.domain_size)
+    limits = steps.sample_limits(batch, kernel.policy, kernel.schema.domain_size)
     ids = np.zeros(batch.groups, np.uint64)
     for column, encoded in zip(kernel.schema.public, batch.public, strict=True):
         ids += words.hash_values(column, encoded.values.to_pylist())[encoded.codes]
     cells = ids[batch.group_of_cell] + words.hash_sensitive(
         kernel.schema.sensitive, kernel.schema.domain)[batch.value]  # fmt: skip
-    return publish._sample(
+    return steps._sample(
         batch, batch.sizes > limits, limits, kernel.policy, words, cells, ids)  # fmt: skip
 
 

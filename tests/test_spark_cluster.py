@@ -117,7 +117,7 @@ def kill_a_worker_in_the_middle(cluster: Cluster, gate: Path, ended) -> int:
 def check_that_it_was_lost(events: list[dict], shuffled: int) -> None:
     """Else the test would show nothing: files and running tasks went with the worker.
 
-    Whether another task then misses those files (FetchFailed) or had fetched them already is chance.
+    Whether another task then misses those files (FetchFailed) or had them already is chance.
     """
     assert shuffled > 0
     names = [event["Event"] for event in events]

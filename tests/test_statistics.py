@@ -16,10 +16,10 @@ import pytest
 from scipy import stats
 
 import reconpriv as rp
-from reconpriv import publish
+from reconpriv import kernel
 from reconpriv.cells import CellBatch, Encoded
+from reconpriv.kernel import Kernel, sample_limits
 from reconpriv.policy import Policy
-from reconpriv.publish import Kernel, sample_limits
 from reconpriv.randomness import Key, Randomness
 from reconpriv.schema import Column, Kind, Schema
 from reconpriv.theory.reconstruction import count_variance, reconstruct_count
@@ -291,7 +291,7 @@ def drawn_samples(counts, mode, number):
         group_ids[batch.group_of_cell]
         + randomness.hash_sensitive(SCHEMA.sensitive, SCHEMA.domain)[batch.value]
     )
-    drawn = publish._sample(
+    drawn = kernel._sample(
         batch, batch.sizes > limits, limits, policy_of(mode), randomness, cell_ids, group_ids
     )
     return drawn.reshape(batch.groups, -1)

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 from reconpriv._version import __version__
 
 if TYPE_CHECKING:
-    from reconpriv.audit import AuditReport as AuditReport
+    from reconpriv.auditing import AuditReport as AuditReport
     from reconpriv.column import Frequencies as Frequencies
     from reconpriv.column import perturb as perturb
     from reconpriv.column import reconstruct as reconstruct
     from reconpriv.datasets import dataset_path as dataset_path
     from reconpriv.errors import ReconprivError as ReconprivError
     from reconpriv.errors import ReconprivWarning as ReconprivWarning
+    from reconpriv.frames import audit as audit
+    from reconpriv.frames import publish as publish
     from reconpriv.policy import Policy as Policy
     from reconpriv.queries.estimate import Estimate as Estimate
     from reconpriv.randomness import Key as Key
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from reconpriv.tuning.report import TuneReport as TuneReport
 
 _HOMES = {
-    "AuditReport": "audit",
+    "AuditReport": "auditing",
     "Bound": "theory.bounds",
     "Estimate": "queries.estimate",
     "Frequencies": "column",
@@ -46,10 +48,12 @@ _HOMES = {
     "TableSummary": "summary",
     "Tails": "theory.bounds",
     "TuneReport": "tuning.report",
+    "audit": "frames",
     "dataset_path": "datasets",
     "describe": "summary",
     "open": "release",
     "perturb": "column",
+    "publish": "frames",
     "read": "table",
     "reconstruct": "column",
 }

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reconpriv.audit import AuditReport
+from reconpriv.auditing import AuditReport
 from reconpriv.errors import OutputError
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer

@@ -14,7 +14,7 @@ from reconpriv.wording import policy_line, release_words
 
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult
-    from reconpriv.audit import AuditReport
+    from reconpriv.auditing import AuditReport
     from reconpriv.experiments.run import Study
     from reconpriv.queries.estimate import Estimate
     from reconpriv.queries.table import EstimateTable

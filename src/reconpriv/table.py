@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from reconpriv.audit import AuditReport, audit_part, group_table, join_parts
+from reconpriv.auditing import AuditReport, audit_part, group_table, join_parts
 from reconpriv.cells import CellBatch
 from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, Written, no_progress
 from reconpriv.engines.writer import cell_count_name, count_names
@@ -25,9 +25,9 @@ from reconpriv.errors import (
     UnattainableError,
 )
 from reconpriv.folder import is_uri, new_folder
+from reconpriv.kernel import Kernel
 from reconpriv.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
 from reconpriv.policy import Policy
-from reconpriv.publish import Kernel
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.cube import collect
 from reconpriv.queries.estimate import Design

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
 from reconpriv.attacks.target import Target, count_of, largest_values
+from reconpriv.kernel import sample_limits
 from reconpriv.policy import SAMPLE_SIZES, Policy
-from reconpriv.publish import sample_limits
 from reconpriv.queries.cube import Cube
 from reconpriv.schema import json_value
 from reconpriv.theory.counts import ObservedCount

@@ -25,9 +25,9 @@ from reconpriv.cells import CellBatch
 from reconpriv.engines.base import Layout, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_release_files
+from reconpriv.kernel import PublishedBatch
 from reconpriv.manifest import MANIFEST, Description, read_manifest
 from reconpriv.policy import Policy
-from reconpriv.publish import PublishedBatch
 from reconpriv.queries.cube import Cube
 from reconpriv.queries.load import load_cube, load_records, load_rows
 from reconpriv.table import Table, read

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.audit import judge
+from reconpriv.auditing import judge
 from reconpriv.cells import CellBatch, Encoded
 from reconpriv.errors import InputError
+from reconpriv.kernel import Kernel, largest_frequency
 from reconpriv.policy import Policy
-from reconpriv.publish import Kernel, largest_frequency
 from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.plan import publish_cube
 from reconpriv.randomness import Key, Randomness, Words, unit_interval

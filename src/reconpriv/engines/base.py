@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from reconpriv.cells import CellBatch
 from reconpriv.errors import InputError
-from reconpriv.publish import PublishedBatch
+from reconpriv.kernel import PublishedBatch
 from reconpriv.schema import Column, ColumnLabels, Schema, Value
 
 FORMATS = ("parquet", "csv", "cells")

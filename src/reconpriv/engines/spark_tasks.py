@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from reconpriv.cells import CellBatch, Encoded, encode, whole_groups
 from reconpriv.engines.base import Layout, PublishFunction, WrittenFile
 from reconpriv.engines.record_file import RecordFile, file_name
-from reconpriv.publish import PublishedBatch
+from reconpriv.kernel import PublishedBatch
 from reconpriv.schema import Schema
 
 Ints = NDArray[np.int64]

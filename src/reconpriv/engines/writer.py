@@ -12,7 +12,7 @@ from reconpriv.cells import CellBatch, Encoded
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
 from reconpriv.engines.names import free_name
 from reconpriv.engines.record_file import RecordFile
-from reconpriv.publish import PublishedBatch
+from reconpriv.kernel import PublishedBatch
 from reconpriv.schema import Schema
 
 TOTALS = (

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from reconpriv.experiments.data import BASES, Population
 from reconpriv.experiments.results import Result, Row, Step
 from reconpriv.experiments.setting import SIZES, Effort
+from reconpriv.kernel import largest_frequency
 from reconpriv.laplace import noisy_answers
-from reconpriv.publish import largest_frequency
 from reconpriv.theory.ratio import ratio_tails
 
 PRIVACIES = (0.1, 0.05)

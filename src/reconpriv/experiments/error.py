@@ -11,7 +11,7 @@ from reconpriv.cells import CellBatch
 from reconpriv.experiments.data import BASES, Population, study_key
 from reconpriv.experiments.results import Result, Row, Step
 from reconpriv.experiments.setting import METHODS, SWEEPS, Effort, Setting, sweep
-from reconpriv.publish import Kernel
+from reconpriv.kernel import Kernel
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.estimate import Design

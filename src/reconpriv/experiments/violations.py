@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconpriv.audit import audit_groups
+from reconpriv.auditing import audit_groups
 from reconpriv.experiments.data import BASES, Population
 from reconpriv.experiments.results import Result, Row, Step
 from reconpriv.experiments.setting import SWEEPS, sweep

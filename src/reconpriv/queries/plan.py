@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch
-from reconpriv.publish import Kernel
+from reconpriv.kernel import Kernel
 from reconpriv.queries.answer import Selected, key_positions
 from reconpriv.queries.cube import Cube
 from reconpriv.theory.reconstruction import reconstruct_count

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.audit import judge
+from reconpriv.auditing import judge
 from reconpriv.cells import CellBatch, python_values
+from reconpriv.kernel import sample_limits
 from reconpriv.policy import Policy
-from reconpriv.publish import sample_limits
 from reconpriv.schema import Schema, Value
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
-from reconpriv.audit import AuditReport, GroupVerdict
+from reconpriv.auditing import AuditReport, GroupVerdict
 from reconpriv.errors import PolicyError
 from reconpriv.files import check_file, whole_file
 from reconpriv.folder import is_release

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.audit import judge
+from reconpriv.auditing import judge
 from reconpriv.cells import CellBatch
+from reconpriv.kernel import round_up_to_octave
 from reconpriv.policy import Policy
-from reconpriv.publish import round_up_to_octave
 from reconpriv.theory.design import group_error
 from reconpriv.theory.privacy import largest_private_size
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch
-from reconpriv.publish import largest_frequency, round_up_to_octave
+from reconpriv.kernel import largest_frequency, round_up_to_octave
 from reconpriv.queries.cube import Cube
 from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch, Encoded
+from reconpriv.kernel import sample_limits
 from reconpriv.policy import Policy
-from reconpriv.publish import sample_limits
 from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch
 from reconpriv.errors import PolicyError
+from reconpriv.kernel import largest_frequency
 from reconpriv.policy import Policy
-from reconpriv.publish import largest_frequency
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails

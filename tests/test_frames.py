@@ -1,0 +1,236 @@
+"""Data frames in, data frames of the same kind out; lazy ones are not collected."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+import reconpriv as rp
+from reconpriv.engines import frames
+
+POLICY = rp.Policy(0.5, 0.5, 0.3)
+COLUMNS = ["age", "occupation", "sex"]
+ROLES: dict[str, Any] = {"sensitive": "occupation", "missing": "value"}
+
+
+@pytest.fixture(scope="module")
+def adult() -> pa.Table:
+    return pa.parquet.read_table(rp.dataset_path("adult"), columns=COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def published(adult: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
+    with rp.read(adult, **ROLES) as table:
+        folder = tmp_path_factory.mktemp("frames") / "release"
+        return table.publish(POLICY, folder, key=rp.Key.test()).to_arrow().select(COLUMNS)
+
+
+def publish(source: Any, **more: Any) -> Any:
+    with pytest.warns(rp.ReconprivWarning, match="test key"):
+        return rp.publish(source, POLICY, key=rp.Key.test(), **ROLES, **more)
+
+
+def rows(table: Any) -> list[dict[str, Any]]:
+    return pa.table(table).to_pylist()
+
+
+def test_arrow_comes_back_as_arrow(adult: pa.Table, published: pa.Table) -> None:
+    typed = adult.set_column(2, "sex", adult["sex"].dictionary_encode())
+    typed = typed.set_column(0, "age", adult["age"].cast(pa.int8()).dictionary_encode())
+    back = publish(typed)
+    assert isinstance(back, pa.Table)
+    assert back.schema == typed.schema.remove_metadata()
+    assert rows(back) == rows(published)
+
+
+def test_a_stream_comes_back_as_a_stream(adult: pa.Table, published: pa.Table) -> None:
+    back = publish(adult.to_reader(max_chunksize=1_000))
+    assert isinstance(back, pa.RecordBatchReader)
+    assert rows(back.read_all()) == rows(published)
+
+
+def test_a_dataset_comes_back_as_a_table(adult: pa.Table, published: pa.Table) -> None:
+    assert rows(publish(pa.dataset.dataset(adult))) == rows(published)
+
+
+def test_pandas_comes_back_as_pandas_with_its_types(adult: pa.Table, published: pa.Table) -> None:
+    frame = adult.to_pandas().astype({"age": "int8", "occupation": "category"})
+    sexes = pandas.CategoricalDtype(["Male", "Unknown", "Female"], ordered=True)
+    frame["sex"] = frame["sex"].astype(sexes)
+    frame.index = frame.index + 1_000
+    back = publish(frame)
+    assert isinstance(back, pandas.DataFrame)
+    assert dict(back.dtypes) == dict(frame.dtypes)
+    assert list(back.index[:3]) == [0, 1, 2]
+    plain = back.astype({"age": "int64", "sex": "str", "occupation": "str"})
+    assert rows(pa.Table.from_pandas(plain, preserve_index=False)) == rows(published)
+
+
+def test_polars_comes_back_as_polars_with_its_types(adult: pa.Table, published: pa.Table) -> None:
+    frame = polars.DataFrame(adult).cast(
+        {
+            "age": polars.UInt8,
+            "sex": polars.Enum(["Male", "Unknown", "Female"]),
+            "occupation": polars.Categorical,
+        }
+    )
+    back = publish(frame)
+    assert isinstance(back, polars.DataFrame)
+    assert back.schema == frame.schema
+    plain = {"age": polars.Int64, "sex": polars.String, "occupation": polars.String}
+    assert rows(back.cast(plain)) == rows(published)
+
+
+def test_dates_times_and_nullable_types_survive() -> None:
+    day, moment = dt.date(2024, 2, 29), dt.datetime(2024, 3, 31, 2, 30)
+    table = pa.table(
+        {
+            "day": pa.array([day, None] * 400, pa.date32()),
+            "moment": pa.array([moment, moment, None, None] * 200, pa.timestamp("ms")),
+            "small": pa.array([1, None] * 400, pa.int16()),
+            "part": pa.array([0.5, 0.25] * 400, pa.float32()),
+            "flag": pa.array([True, None] * 400),
+            "s": pa.array(["x", "y"] * 400),
+        }
+    )
+    roles: dict[str, Any] = {"sensitive": "s", "key": rp.Key.test()}
+    with pytest.warns(rp.ReconprivWarning):
+        assert rp.publish(table, POLICY, **roles).schema == table.schema
+        frame = polars.DataFrame(table)
+        assert rp.publish(frame, POLICY, **roles).schema == frame.schema
+        nullable = table.to_pandas(types_mapper=pandas.ArrowDtype).astype({"small": "Int16"})
+        assert dict(rp.publish(nullable, POLICY, **roles).dtypes) == dict(nullable.dtypes)
+
+
+def test_a_lazy_polars_frame_is_counted_by_polars_and_comes_back_lazy(
+    adult: pa.Table, published: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame with an identifier and a nested column, neither of which is asked for."""
+    numbers = pa.array(range(adult.num_rows))
+    wide = adult.append_column("id", numbers).append_column(
+        "nested", pa.array([[1]] * adult.num_rows)
+    )
+    fetched = watched(monkeypatch, frames.LazyPolars)
+    back = publish(polars.LazyFrame(wide), drop=["id", "nested"])
+    assert isinstance(back, polars.LazyFrame)
+    assert rows(back.collect()) == rows(published)
+    assert fetched == [number_of_cells(adult)]
+
+
+def test_a_duckdb_relation_is_counted_by_its_own_connection(
+    adult: pa.Table, published: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = duckdb.connect()
+    connection.register("people", adult)
+    fetched = watched(monkeypatch, frames.LazyRelation)
+    relation = connection.sql("SELECT *, row_number() OVER () AS id FROM people")
+    back = publish(relation, public=["age", "sex"])
+    assert isinstance(back, pa.Table)
+    assert rows(back.select(COLUMNS)) == rows(published)
+    assert fetched == [number_of_cells(adult)]
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, kind: type) -> list[int]:
+    """How many rows are fetched of a lazy frame, call by call; its records are not to be had."""
+    fetched: list[int] = []
+    whole = kind.cells  # type: ignore[attr-defined]
+
+    def cells(self: Any, names: Any, count: str) -> Any:
+        batches = list(whole(self, names, count))
+        fetched.append(sum(batch.num_rows for batch in batches))
+        return iter(batches)
+
+    def rows(self: Any, names: Any) -> Any:
+        raise AssertionError("its records were asked for")
+
+    monkeypatch.setattr(kind, "cells", cells)
+    monkeypatch.setattr(kind, "rows", rows)
+    return fetched
+
+
+def number_of_cells(table: pa.Table) -> int:
+    return int(table.group_by(COLUMNS).aggregate([]).num_rows)
+
+
+@pytest.mark.parametrize("lazy", [polars.LazyFrame, duckdb.from_arrow, pa.Table.to_reader])
+def test_a_query_over_a_lazy_frame_sees_its_records(
+    adult: pa.Table, lazy: Any, tmp_path: Path
+) -> None:
+    query = "SELECT age // 10 AS decade, sex, occupation FROM input WHERE age >= 20"
+    tables = []
+    for number, source in enumerate((adult, lazy(adult))):
+        with rp.read(source, sql=query, **ROLES) as table:
+            release = table.publish(POLICY, tmp_path / str(number), key=rp.Key.test())
+        tables.append(release.to_arrow())
+    assert tables[0] == tables[1]
+
+
+def test_a_query_gives_the_types_it_makes(adult: pa.Table) -> None:
+    frame = polars.DataFrame(adult).cast({"age": polars.Int8})
+    query = "SELECT (age // 10)::VARCHAR AS age, occupation FROM input"
+    assert publish(frame, sql=query).schema["age"] == polars.String
+
+
+def test_a_first_look_at_a_lazy_frame_counts_records(adult: pa.Table) -> None:
+    for lazy in (polars.LazyFrame(adult), duckdb.from_arrow(adult), adult.to_reader()):
+        assert rp.describe(lazy).records == adult.num_rows
+
+
+def test_a_column_that_is_not_there_is_named_before_anything_is_fetched(adult: pa.Table) -> None:
+    with pytest.raises(rp.ReconprivError, match="Did you mean 'occupation'"):
+        rp.read(polars.LazyFrame(adult), sensitive="ocupation")
+
+
+def test_the_kind_of_a_wide_number_is_settled_by_what_is_fetched(tmp_path: Path) -> None:
+    """A HUGEINT column that fits 64 bits is an integer, a wider one a decimal."""
+    small = duckdb.sql("SELECT (i % 3)::HUGEINT AS a, i % 2 AS s FROM range(600) r(i)")
+    large = duckdb.sql("SELECT (i % 3)::HUGEINT << 80 AS a, i % 2 AS s FROM range(600) r(i)")
+    kinds = []
+    for relation in (small, large):
+        with rp.read(relation, sensitive="s") as table:
+            kinds.append(table.schema.public[0].kind.value)
+    assert kinds == ["integer", "decimal"]
+
+
+def test_with_a_folder_the_release_is_written_too(adult: pa.Table, tmp_path: Path) -> None:
+    back = publish(polars.DataFrame(adult), out=tmp_path / "release", file_format="csv")
+    with pytest.warns(rp.ReconprivWarning, match="test key"):
+        release = rp.open(tmp_path / "release")
+    assert rows(release.to_arrow().select(COLUMNS)) == rows(back)
+
+
+def test_a_path_needs_a_folder_and_gives_a_release(tmp_path: Path) -> None:
+    path = rp.dataset_path("adult")
+    roles: dict[str, Any] = {**ROLES, "public": ["sex"], "key": rp.Key.generate()}
+    with pytest.raises(rp.ReconprivError, match="no folder to write"):
+        rp.publish(path, POLICY, **roles)
+    assert isinstance(rp.publish(path, POLICY, out=tmp_path / "r", **roles), rp.Release)
+
+
+def test_nothing_is_left_behind_in_the_temporary_folder(
+    adult: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    publish(adult)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_audit_in_one_call_is_the_audit_of_the_table(adult: pa.Table) -> None:
+    with rp.read(adult, **ROLES) as table:
+        expected = table.audit(POLICY)
+    assert rp.audit(adult.to_pandas(), POLICY, **ROLES).as_dict() == expected.as_dict()
+
+
+def test_without_a_key_it_says_what_that_means(adult: pa.Table) -> None:
+    with pytest.warns(rp.ReconprivWarning, match="No key was given"):
+        rp.publish(adult, POLICY, **ROLES)
