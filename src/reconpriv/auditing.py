@@ -105,7 +105,7 @@ class AuditReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render import audit_html  # noqa: PLC0415
+        from reconpriv.render_html import audit_html  # noqa: PLC0415
 
         return audit_html(self)
 

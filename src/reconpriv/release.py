@@ -254,7 +254,7 @@ class Release:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render import release_html  # noqa: PLC0415
+        from reconpriv.render_html import release_html  # noqa: PLC0415
 
         return release_html(self)
 

@@ -1,8 +1,7 @@
-"""Reports as text and as HTML for a notebook; the same rich tables on a terminal and piped."""
+"""Reports as text: the same rich tables on a terminal and piped."""
 
 from __future__ import annotations
 
-from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +41,14 @@ def release_text(release: Release) -> str:
 
 def audit_view(report: AuditReport) -> RenderableType:
     """Verdict first, then the figures, the sizes and the worst groups."""
-    parts: list[RenderableType] = [_verdict(report), _audit_figures(report), _sizes(report)]
+    parts: list[RenderableType] = [verdict(report), audit_figures(report), sizes(report)]
     if report.worst:
-        parts += [_worst_groups(report)]
+        parts += [worst_groups(report)]
     return Group(*parts)
 
 
-def _verdict(report: AuditReport) -> Text:
+def verdict(report: AuditReport) -> Text:
+    """The audit in a sentence."""
     if report.private:
         return Text(
             "Every group is private: perturbing alone, without sampling, keeps this policy.\n",
@@ -76,7 +76,8 @@ def _probability(number: float) -> str:
     return "< 0.01%" if 0 <= number < 1e-4 else f"{number:.2%}"
 
 
-def _audit_figures(report: AuditReport) -> RichTable:
+def audit_figures(report: AuditReport) -> RichTable:
+    """What was audited, and how much of it is not private."""
     return pairs_table(
         [
             ("records", f"{report.records:,}"),
@@ -89,7 +90,8 @@ def _audit_figures(report: AuditReport) -> RichTable:
     )
 
 
-def _sizes(report: AuditReport) -> RichTable:
+def sizes(report: AuditReport) -> RichTable:
+    """How many groups and records there are of each size."""
     table = RichTable(title="\nGroup sizes", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("records in group", "groups", "records"):
         table.add_column(heading, justify="right")
@@ -99,7 +101,8 @@ def _sizes(report: AuditReport) -> RichTable:
     return table
 
 
-def _worst_groups(report: AuditReport) -> RichTable:
+def worst_groups(report: AuditReport) -> RichTable:
+    """The groups farthest from private, with their true figures: internal."""
     table = RichTable(
         title="\nWorst groups (internal: not for release)",
         title_justify="left",
@@ -128,6 +131,11 @@ def _worst_groups(report: AuditReport) -> RichTable:
 
 def release_view(release: Release) -> RenderableType:
     """What was published, in a few lines."""
+    return Group(Text(f"Release {release.place}\n", style="bold"), release_figures(release))
+
+
+def release_figures(release: Release) -> RichTable:
+    """Records, policy and, for its publisher, what was sampled."""
     summary = release.as_dict()
     policy = summary["policy"]
     rows = [
@@ -147,59 +155,20 @@ def release_view(release: Release) -> RenderableType:
                     f"{summary['unattainable_groups']:,} groups in which not even one is private",
                 )
             )
-    title = Text(f"Release {release.place}\n", style="bold")
-    return Group(title, pairs_table(rows))
-
-
-def audit_html(report: AuditReport) -> str:
-    """The audit for a notebook."""
-    colour = "#1a7f37" if report.private else "#b42318"
-    return headed_tables(
-        _verdict(report).plain.strip(), colour, [_audit_figures(report), _sizes(report)]
-    ) + (_html_table(_worst_groups(report)) if report.worst else "")
-
-
-def release_html(release: Release) -> str:
-    """The summary of a release for a notebook."""
-    view = release_view(release)
-    assert isinstance(view, Group)
-    tables = [part for part in view.renderables if isinstance(part, RichTable)]
-    return headed_tables(f"Release {release.place}", "inherit", tables)
-
-
-def headed_tables(headline: str, colour: str, tables: list[RichTable]) -> str:
-    """A bold line and tables below it, for a notebook."""
-    head = f'<p style="font-weight:600;color:{colour}">{escape(headline)}</p>'
-    return head + "".join(_html_table(table) for table in tables)
-
-
-def _html_table(table: RichTable) -> str:
-    """A rich table as an HTML table."""
-    columns = [list(column.cells) for column in table.columns]
-    title = str(table.title or "").strip()
-    caption = f'<caption style="text-align:left">{escape(title)}</caption>' if title else ""
-    heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td>{escape(getattr(c, 'plain', None) or str(c))}</td>" for c in row)
-        + "</tr>"
-        for row in zip(*columns, strict=True)
-    )
-    head = f"<thead><tr>{heads}</tr></thead>" if table.show_header else ""
-    note = f"<p><small>{escape(str(table.caption))}</small></p>" if table.caption else ""
-    return f"<table>{caption}{head}<tbody>{body}</tbody></table>{note}"
+    return pairs_table(rows)
 
 
 _ESTIMATE_HEADINGS = ("count", "interval", "groups", "trials")
 
 
-def _estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
+def estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
+    """Count, interval, groups and trials of an estimate."""
     interval = "exact" if estimate.exact else f"{estimate.low:,.1f} to {estimate.high:,.1f}"
     count = f"{estimate.count:,.0f}" if estimate.exact else f"{estimate.count:,.1f}"
     return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}"
 
 
-def _remarks(estimates: list[Estimate]) -> str | None:
+def remarks(estimates: list[Estimate]) -> str | None:
     """Each remark once; those that concern some rows only say how many."""
     found: dict[str, int] = {}
     for estimate in estimates:
@@ -215,13 +184,13 @@ def _remarks(estimates: list[Estimate]) -> str | None:
 def estimates_view(estimates: list[Estimate]) -> RichTable:
     """Estimates with their queries."""
     table = RichTable(
-        box=None, padding=(0, 2, 0, 0), caption=_remarks(estimates), caption_justify="left"
+        box=None, padding=(0, 2, 0, 0), caption=remarks(estimates), caption_justify="left"
     )
     table.add_column("query", overflow="fold")
     for heading in _ESTIMATE_HEADINGS:
         table.add_column(heading, justify="right")
     for estimate in estimates:
-        table.add_row(Text(estimate.query), *_estimate_cells(estimate))
+        table.add_row(Text(estimate.query), *estimate_cells(estimate))
     return table
 
 
@@ -229,7 +198,7 @@ def estimate_table_view(rows: EstimateTable) -> RichTable:
     """A cross table, one row a combination."""
     estimates = [estimate for _, estimate in rows]
     table = RichTable(
-        box=None, padding=(0, 2, 0, 0), caption=_remarks(estimates), caption_justify="left"
+        box=None, padding=(0, 2, 0, 0), caption=remarks(estimates), caption_justify="left"
     )
     for name in rows.by:
         table.add_column(Text(name))
@@ -237,18 +206,8 @@ def estimate_table_view(rows: EstimateTable) -> RichTable:
         table.add_column(heading, justify="right")
     for labels, estimate in rows:
         shown = (Text("(missing)" if value is None else str(value)) for value in labels.values())
-        table.add_row(*shown, *_estimate_cells(estimate))
+        table.add_row(*shown, *estimate_cells(estimate))
     return table
-
-
-def estimates_html(estimates: list[Estimate]) -> str:
-    """Estimates for a notebook."""
-    return _html_table(estimates_view(estimates))
-
-
-def estimate_table_html(rows: EstimateTable) -> str:
-    """A cross table for a notebook."""
-    return _html_table(estimate_table_view(rows))
 
 
 def info_view(release: Release) -> RenderableType:
@@ -279,15 +238,11 @@ def findings_view(study: Study) -> RenderableType:
 def attack_view(result: AttackResult) -> RenderableType:
     """An attack: verdict first, then its rates, figures, table and worst groups."""
     parts: list[RenderableType] = [Text(f"{result.verdict}\n", style="bold")]
-    return Group(*parts, *_attack_tables(result))
+    return Group(*parts, *attack_tables(result))
 
 
-def attack_html(result: AttackResult) -> str:
-    """An attack for a notebook."""
-    return headed_tables(result.verdict, "inherit", _attack_tables(result))
-
-
-def _attack_tables(result: AttackResult) -> list[RichTable]:
+def attack_tables(result: AttackResult) -> list[RichTable]:
+    """An attack's rates and figures, its table and its worst groups."""
     rows = [("attack", result.name), ("adversary knew", result.knew)]
     for name in ("success", "baseline", "control"):
         rate = getattr(result, name)

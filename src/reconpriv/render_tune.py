@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reconpriv.render import as_text, headed_tables, pairs_table
+from reconpriv.render import as_text, pairs_table
+from reconpriv.render_html import headed_tables
 
 if TYPE_CHECKING:
     from reconpriv.tuning.report import Setting, TuneReport

@@ -51,7 +51,7 @@ class AttackResult:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render import attack_html  # noqa: PLC0415
+        from reconpriv.render_html import attack_html  # noqa: PLC0415
 
         return attack_html(self)
 

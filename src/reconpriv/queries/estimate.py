@@ -89,9 +89,9 @@ class Estimate:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render import estimates_html  # noqa: PLC0415 - rich only where it is shown
+        from reconpriv.render_html import estimate_html  # noqa: PLC0415 - rich only where it is shown
 
-        return estimates_html([self])
+        return estimate_html(self)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,6 @@ class EstimateTable:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render import estimate_table_html  # noqa: PLC0415
+        from reconpriv.render_html import estimate_table_html  # noqa: PLC0415
 
         return estimate_table_html(self)

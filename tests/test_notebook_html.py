@@ -1,0 +1,154 @@
+"""What a notebook shows: well-formed, escaped, and nothing internal in a release's view."""
+
+from __future__ import annotations
+
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import reconpriv as rp
+from reconpriv.attacks import attack
+
+POLICY = rp.Policy(0.5, 0.5, 0.3)
+NASTY = "<script>alert('&')</script>"
+VOID = {"br", "hr", "img", "meta", "rect", "line", "circle"}
+
+
+class Reader(HTMLParser):
+    """Fails on a tag that is closed out of order; collects the text and the tags."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def shown(result: Any) -> tuple[str, list[str]]:
+    read = Reader(result._repr_html_())
+    return " ".join(read.text), read.tags
+
+
+@pytest.fixture(scope="module")
+def table() -> Any:
+    cities = [NASTY, "Bonn", "Köln"]
+    data = pa.table(
+        {
+            "city": [cities[i % 3] for i in range(3_000)],
+            "illness": [("flu", "cold", NASTY)[(i // 3) % 7 % 3] for i in range(3_000)],
+        }
+    )
+    with rp.read(data, sensitive="illness") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def release(table: Any, tmp_path_factory: pytest.TempPathFactory) -> rp.Release:
+    made = table.publish(POLICY, tmp_path_factory.mktemp("html") / "release", key=rp.Key.test())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rp.open(made.path)
+
+
+def test_an_audit_shows_its_verdict_and_keeps_the_worst_groups_closed(table: Any) -> None:
+    text, tags = shown(table.audit(POLICY))
+    assert text.startswith("Not private: 3 of 3 groups")
+    assert "Worst groups (internal)" in text
+    assert NASTY in text  # as text, not as a tag
+    assert "script" not in tags
+    assert "details" in tags
+    assert "svg" in tags
+
+
+def test_a_private_audit_says_so_in_green(table: Any) -> None:
+    report = table.audit(rp.Policy(0.05, 0.1, 0.05))
+    assert report.private
+    assert "Every group is private" in shown(report)[0]
+    assert "#2e8540" in report._repr_html_()
+
+
+def test_a_release_shows_how_to_read_it_and_nothing_internal(release: rp.Release) -> None:
+    text, tags = shown(release)
+    assert "3,000" in text
+    assert "test key" in text
+    assert "How to read it" in text
+    assert "sampled groups" not in text  # its publisher's figure: an opened release has none
+    assert "script" not in tags
+
+
+def test_an_estimate_shows_its_interval_as_a_picture(release: rp.Release) -> None:
+    estimate = release.count(city=NASTY, illness=NASTY)
+    text, tags = shown(estimate)
+    assert f"{estimate.count:,.1f}" in text
+    assert f"{estimate.low:,.1f} to {estimate.high:,.1f}" in text
+    assert "note:" in text  # it rests on one micro group
+    assert "script" not in tags
+    assert tags.count("circle") == 1
+
+
+def test_an_exact_count_has_no_interval(release: rp.Release) -> None:
+    text, tags = shown(release.count(city="Bonn"))
+    assert "1,000" in text
+    assert "exact" in text
+    assert "circle" not in tags
+
+
+def test_a_cross_table_has_a_picture_a_row(release: rp.Release) -> None:
+    rows = release.crosstab(["city", "illness"])
+    text, tags = shown(rows)
+    assert tags.count("circle") == len(rows) == 9
+    assert NASTY in text
+    assert "script" not in tags
+
+
+def test_the_pictures_keep_within_their_frame(release: rp.Release) -> None:
+    """An estimate may lie outside what is possible; its picture may not."""
+    from reconpriv.render_html import _whisker
+
+    assert 'cx="4.0"' in _whisker(-300, -200, -100, 50)
+    assert 'cx="216.0"' in _whisker(90, 100, 110, 50)
+
+
+def test_an_attack_shows_its_rates_on_one_scale(table: Any) -> None:
+    result = attack("micro", table, POLICY)
+    text, tags = shown(result)
+    assert result.verdict in text
+    assert tags.count("circle") == sum(
+        rate is not None and rate.trials > 0
+        for rate in (result.success, result.baseline, result.control)
+    )
+    assert "script" not in tags
+
+
+def test_a_sweep_is_shown_too(table: Any) -> None:
+    text, tags = shown(table.tune(max_error=0.5))
+    assert "Efficient settings" in text
+    assert "table" in tags
+
+
+def test_a_folder_with_a_strange_name_is_escaped(table: Any, tmp_path: Path) -> None:
+    made = table.publish(POLICY, tmp_path / "<script>", key=rp.Key.test())
+    text, tags = shown(made)
+    assert "<script>" in text
+    assert "script" not in tags
