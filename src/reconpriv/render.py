@@ -9,11 +9,13 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv._version import __version__
 from reconpriv.wording import policy_line, release_words
 
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult
     from reconpriv.auditing import AuditReport
+    from reconpriv.doctor import Examination
     from reconpriv.experiments.run import Study
     from reconpriv.queries.estimate import Estimate
     from reconpriv.queries.table import EstimateTable
@@ -278,3 +280,33 @@ def _figure(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+_PARTS = {
+    "python": "Python",
+    "machine": "Machine",
+    "core": "Core",
+    "extra": "Extras",
+    "system": "System",
+    "data": "Data",
+}
+
+
+def doctor_view(examination: Examination) -> RenderableType:
+    """What is there and what is not, and below it the commands that would add what is not."""
+    table = RichTable(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for overflow in ("ignore", "fold", "fold", "fold"):
+        table.add_column(overflow=overflow)
+    part = ""
+    for check in examination.checks:
+        if check.part != part:
+            part = check.part
+            table.add_row("", Text(f"\n{_PARTS[part]}", style="bold"), "", "")
+        mark = Text("ok", style="green") if check.ok else Text("-", style="yellow")
+        table.add_row(mark, Text(check.name), Text(check.found), Text(check.use, style="dim"))
+    missing = [check for check in examination.checks if not check.ok and check.add]
+    parts: list[RenderableType] = [Text(f"reconpriv {__version__}", style="bold"), table]
+    if missing:
+        parts.append(Text("\nTo add what is missing", style="bold"))
+        parts += [Text(f"{check.name}: {check.add}", overflow="fold") for check in missing]
+    return Group(*parts)

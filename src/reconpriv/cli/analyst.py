@@ -30,16 +30,20 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     example = "[bold]Example[/bold]\n\n"
     app.command(
+        rich_help_panel=opt.ANALYST,
         epilog=example
         + "reconpriv query release/ \"SELECT sex, count(*) FROM release WHERE occupation = 'Sales'"
-        ' GROUP BY sex"'
+        ' GROUP BY sex"',
     )(query)
-    app.command(epilog=example + "reconpriv info release/")(info)
-    app.command(epilog=example + "reconpriv report release/ -o report.html")(report)
+    app.command(rich_help_panel=opt.ANALYST, epilog=example + "reconpriv info release/")(info)
     app.command(
+        rich_help_panel=opt.ANALYST, epilog=example + "reconpriv report release/ -o report.html"
+    )(report)
+    app.command(
+        rich_help_panel=opt.ANALYST,
         epilog=example
         + "reconpriv workload example:adult -s occupation --public age,sex,race --missing value"
-        " --release release/"
+        " --release release/",
     )(workload)
 
 

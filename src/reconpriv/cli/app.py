@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import analyst, attack, studio, study, tune
+from reconpriv.cli import analyst, attack, doctor, studio, study, tune
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
@@ -21,6 +21,27 @@ from reconpriv.cli.output import (
 )
 from reconpriv.errors import PolicyError
 
+_ROOT_NOTES = """[bold]Start here[/bold]
+
+reconpriv demo
+reconpriv audit TABLE -s COLUMN
+reconpriv COMMAND --help
+
+[bold]Exit status[/bold]
+
+0  done
+1  audit: some group is not private; doctor: something needed is missing
+2  bad input; nothing was written
+70  a bug
+130, 143  interrupted; nothing was left behind
+
+[bold]Environment[/bold]
+
+TMPDIR  where counting spills when memory is short
+RECONPRIV_DEBUG=1  tracebacks, which may quote the table
+NO_COLOR=1  plain text
+"""
+
 app = typer.Typer(
     name="reconpriv",
     help="Publish a table with one sensitive column: groups resist reconstruction, counts stay"
@@ -29,6 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_ROOT_NOTES,
 )
 
 
@@ -52,9 +74,10 @@ def _example(text: str) -> str:
 
 
 @app.command(
+    rich_help_panel=opt.PUBLISHER,
     epilog=_example(
         "reconpriv audit example:adult -s occupation --public age,sex,race --missing value"
-    )
+    ),
 )
 def audit(
     table: opt.Source,
@@ -141,10 +164,11 @@ def audit(
 
 
 @app.command(
+    rich_help_panel=opt.PUBLISHER,
     epilog=_example(
         "reconpriv keygen my.key && reconpriv publish example:adult release/ -s occupation"
         " --public age,sex,race --missing value --key my.key"
-    )
+    ),
 )
 def publish(
     table: opt.Source,
@@ -172,6 +196,7 @@ def publish(
         typer.Option(
             "--sample-size",
             metavar="octave|public|paper|none",
+            autocompletion=opt.one_of("octave", "public", "paper", "none"),
             help="How the trials of a large group may depend on its largest frequency.",
             rich_help_panel=opt.POLICY,
         ),
@@ -181,6 +206,7 @@ def publish(
         typer.Option(
             "--unattainable",
             metavar="refuse|one-trial",
+            autocompletion=opt.one_of("refuse", "one-trial"),
             help="Groups in which not even one trial is private.",
             rich_help_panel=opt.POLICY,
         ),
@@ -200,6 +226,7 @@ def publish(
         typer.Option(
             "--format",
             metavar="parquet|csv|cells",
+            autocompletion=opt.one_of("parquet", "csv", "cells"),
             help="Records as Parquet or CSV, or cells with their counts (Parquet).",
         ),
     ] = "parquet",
@@ -272,7 +299,10 @@ def publish(
             show(release_view(release))
 
 
-@app.command(epilog=_example("reconpriv retention --rho1 0.1 --rho2 0.5 -m 10"))
+@app.command(
+    rich_help_panel=opt.PUBLISHER,
+    epilog=_example("reconpriv retention --rho1 0.1 --rho2 0.5 -m 10"),
+)
 def retention(
     rho1: Annotated[float, typer.Option("--rho1", help="The belief before.")],
     rho2: Annotated[float, typer.Option("--rho2", help="The largest belief allowed after.")],
@@ -294,7 +324,7 @@ def retention(
             typer.echo(f"local-DP level        ε = {level:.6g}")
 
 
-@app.command(epilog=_example("reconpriv keygen my.key"))
+@app.command(rich_help_panel=opt.PUBLISHER, epilog=_example("reconpriv keygen my.key"))
 def keygen(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")],
     json: opt.Json = False,
@@ -314,7 +344,6 @@ def keygen(
             typer.echo("same table again without giving a second sample away.")
 
 
-@app.command(epilog=_example("reconpriv demo --out demo-release"))
 def demo(
     out: Annotated[
         Path | None,
@@ -334,6 +363,8 @@ def demo(
 
 
 analyst.register(app)
+app.command(rich_help_panel=opt.MORE, epilog=_example("reconpriv demo --out demo-release"))(demo)
+doctor.register(app)
 attack.register(app)
 studio.register(app)
 study.register(app)

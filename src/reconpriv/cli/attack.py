@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
         "[bold]Example[/bold]\n\nreconpriv attack granularity example:census_workers -s Occupation"
         " --drop Weight --sample-size paper"
     )
-    app.command(epilog=example)(attack)
+    app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(attack)
 
 
 _POLICY_DEFAULTS = (0.5, 0.5, 0.3, "chernoff", "octave", "refuse")
@@ -84,6 +84,7 @@ def attack(
         typer.Option(
             "--sample-size",
             metavar="octave|public|paper|none",
+            autocompletion=opt.one_of("octave", "public", "paper", "none"),
             help="The publication that is attacked.",
             rich_help_panel=opt.POLICY,
         ),

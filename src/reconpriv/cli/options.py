@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
 
 TABLE = "Table"
 POLICY = "Policy"
+
+# The parts of the list of commands.
+PUBLISHER = "For the publisher"
+ANALYST = "For the analyst"
+MORE = "More"
+
+
+def one_of(*names: str) -> Callable[[str], list[str]]:
+    """What a shell offers where a word is to be one of these."""
+    # Typer finds the argument by its name.
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
+
 
 Source = Annotated[
     str,
@@ -53,6 +66,7 @@ Missing = Annotated[
     typer.Option(
         "--missing",
         metavar="refuse|drop|value",
+        autocompletion=one_of("refuse", "drop", "value"),
         help="Records without a sensitive value: refuse, drop them, or make missing a value.",
         rich_help_panel=TABLE,
     ),
@@ -88,7 +102,8 @@ Memory = Annotated[
 EngineName = Annotated[
     str | None,
     typer.Option(
-        "--engine", metavar="duckdb|spark", help="What counts and writes: one machine, or Spark.",
+        "--engine", metavar="duckdb|spark", autocompletion=one_of("duckdb", "spark"),
+        help="What counts and writes: one machine, or Spark.",
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
@@ -122,6 +137,9 @@ BoundName = Annotated[
     typer.Option(
         "--bound",
         help="chernoff, chernoff-full, hoeffding, bernstein, chebyshev, markov or exact.",
+        autocompletion=one_of(
+            "chernoff", "chernoff-full", "hoeffding", "bernstein", "chebyshev", "markov", "exact"
+        ),
         rich_help_panel=POLICY,
     ),
 ]

@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
+from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported
 from reconpriv.errors import InputError, PolicyError
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    app.command(epilog="[bold]Example[/bold]\n\nreconpriv studio example:adult -s occupation")(
-        studio
-    )
+    app.command(
+        rich_help_panel=opt.PUBLISHER,
+        epilog="[bold]Example[/bold]\n\nreconpriv studio example:adult -s occupation",
+    )(studio)
 
 
 def studio(

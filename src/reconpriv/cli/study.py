@@ -14,7 +14,7 @@ from reconpriv.cli.output import counting_steps, reported, show, show_json
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     example = "[bold]Example[/bold]\n\nreconpriv experiment all --fast --out study/"
-    app.command(epilog=example)(experiment)
+    app.command(rich_help_panel=opt.MORE, epilog=example)(experiment)
 
 
 def experiment(

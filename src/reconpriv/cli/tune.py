@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
         "[bold]Example[/bold]\n\nreconpriv tune example:adult -s occupation --public age,sex,race"
         " --missing value --max-error 0.1"
     )
-    app.command(epilog=example)(tune)
+    app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(tune)
 
 
 def tune(

@@ -1,0 +1,33 @@
+"""The command that looks at the installation: doctor."""
+
+from __future__ import annotations
+
+import typer
+
+from reconpriv.cli import options as opt
+from reconpriv.cli.output import reported, show, show_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    example = "[bold]Example[/bold]\n\nreconpriv doctor --json"
+    app.command(epilog=example, rich_help_panel=opt.MORE)(doctor)
+
+
+def doctor(json: opt.Json = False) -> None:
+    """What is installed, which extras, Java, a browser; and the command that would add each.
+
+    Exits 0 where everything that every installation needs is there, 1 where something is not.
+    """
+    with reported():
+        from reconpriv.doctor import examine
+
+        found = examine()
+        if json:
+            show_json(found.as_dict())
+        else:
+            from reconpriv.render import doctor_view
+
+            show(doctor_view(found))
+    if not found.healthy:
+        raise typer.Exit(1)

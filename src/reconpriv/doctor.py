@@ -1,0 +1,208 @@
+"""What is installed here, what is not, and the command that would add it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reconpriv._version import __version__
+from reconpriv.datasets import NAMES, dataset_path
+from reconpriv.errors import ReconprivError
+
+_JAVA = 17
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "microsoft-edge", "open")
+_USES = {
+    "query": "count queries in SQL",
+    "report": "reports with charts",
+    "studio": "the studio, a local web app",
+    "attacks": "the attack on differentially private answers, pictures of attacks",
+    "experiments": "the paper's study, with figures",
+    "spark": "tables on Spark",
+    "formats": "SPSS, Stata, SAS and Excel files",
+    "databases": "PostgreSQL and SQLite",
+    "learn": "classifiers and tests of independence from a release",
+}
+_PACKAGES = {
+    # name of the program: Debian's package, Homebrew's
+    "java": ("openjdk-17-jre-headless", "openjdk@17"),
+    "browser": ("chromium", "--cask chromium"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked for: what was found, what it is for, how to add it."""
+
+    part: str
+    name: str
+    ok: bool
+    found: str
+    use: str = ""
+    add: str = ""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Everything that was looked for."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether all that every installation needs is there; extras may be missing."""
+        return all(check.ok for check in self.checks if check.part in ("python", "core", "data"))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "version": __version__,
+            "healthy": self.healthy,
+            "checks": [asdict(check) for check in self.checks],
+        }
+
+
+def examine() -> Examination:
+    """Look at this machine; nothing is installed, nothing is sent anywhere."""
+    return Examination((*_machine(), *_core(), *_extras(), _java(), _browser(), *_data()))
+
+
+def _machine() -> Iterator[Check]:
+    version = sys.version_info
+    supported = (3, 11) <= version[:2] <= (3, 13)
+    yield Check(
+        "python", "Python", supported, platform.python_version(), "3.11 to 3.13",
+        "" if supported else "install Python 3.13 and make a new environment",
+    )  # fmt: skip
+    yield Check("machine", "cores", True, str(os.cpu_count() or 1), "threads used by default")
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    yield Check(
+        "machine", "scratch disk", free > 1 << 30, f"{free / 1e9:,.0f} GB free",
+        "where counting goes when memory is short", "free some, or point TMPDIR elsewhere",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Requirement:
+    name: str
+    least: str
+    extra: str | None
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}>={self.least}" if self.least else self.name
+
+
+def _requirements() -> list[_Requirement]:
+    """What the package itself says it needs, with and without extras."""
+    found = []
+    for line in importlib.metadata.requires("reconpriv") or []:
+        name = re.match(r"[\w.-]+", line)
+        least = re.search(r">=\s*([\d.]+)", line)
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
+        assert name is not None
+        found.append(_Requirement(name[0], least[1] if least else "", extra[1] if extra else None))
+    return found
+
+
+def _installed(requirement: _Requirement) -> tuple[bool, str]:
+    """Whether it is there and new enough, and its version."""
+    try:
+        version = importlib.metadata.version(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+        return False, "missing"
+    enough = _numbers(version) >= _numbers(requirement.least)
+    return enough, version if enough else f"{version}, too old"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:3])
+
+
+def _install(missing: list[_Requirement]) -> str:
+    quoted = " ".join(f"'{requirement.text}'" for requirement in missing)
+    return f"{_python()} -m pip install {quoted}" if missing else ""
+
+
+def _python() -> str:
+    """The running Python as one would type it."""
+    found = shutil.which("python")
+    same = found is not None and os.path.realpath(found) == os.path.realpath(sys.executable)
+    inside = found is not None and os.path.dirname(found) == os.path.dirname(sys.executable)
+    return "python" if same and inside else sys.executable
+
+
+def _core() -> Iterator[Check]:
+    for requirement in _requirements():
+        if requirement.extra is None:
+            ok, version = _installed(requirement)
+            add = "" if ok else _install([requirement])
+            yield Check("core", requirement.name, ok, version, "needed", add)
+
+
+def _extras() -> Iterator[Check]:
+    by_extra: dict[str, list[_Requirement]] = {}
+    for requirement in _requirements():
+        if requirement.extra is not None:
+            by_extra.setdefault(requirement.extra, []).append(requirement)
+    for extra in sorted(by_extra):
+        states = [(requirement, *_installed(requirement)) for requirement in by_extra[extra]]
+        missing = [requirement for requirement, ok, _ in states if not ok]
+        found = ", ".join(f"{requirement.name} {version}" for requirement, _, version in states)
+        yield Check("extra", extra, not missing, found, _USES.get(extra, ""), _install(missing))
+
+
+def _java() -> Check:
+    use = f"Spark ({_JAVA} or newer)"
+    home = os.environ.get("JAVA_HOME")
+    program = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if not program or not os.path.exists(program):
+        return Check("system", "Java", False, "missing", use, _system("java"))
+    try:
+        done = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return Check("system", "Java", False, "does not start", use, _system("java"))
+    version = re.search(r'version "(\d+)([^"]*)"', done.stderr + done.stdout)
+    if version is None:
+        return Check("system", "Java", False, "of unknown version", use, _system("java"))
+    enough = int(version[1]) >= _JAVA
+    found = version[1] + version[2] + ("" if enough else ", too old")
+    return Check("system", "Java", enough, found, use, "" if enough else _system("java"))
+
+
+def _browser() -> Check:
+    found = next((name for name in _BROWSERS if shutil.which(name)), None)
+    use = "to look at reports and the studio (any machine's browser will do)"
+    return Check(
+        "system", "browser", found is not None, found or "missing", use,
+        "" if found else _system("browser"),
+    )  # fmt: skip
+
+
+def _system(name: str) -> str:
+    debian, homebrew = _PACKAGES[name]
+    if shutil.which("apt-get"):
+        sudo = "" if os.access("/var/lib/dpkg", os.W_OK) else "sudo "
+        return f"{sudo}apt-get install {debian}"
+    return f"brew install {homebrew}" if shutil.which("brew") else f"install {debian}"
+
+
+def _data() -> Iterator[Check]:
+    for name in NAMES:
+        try:
+            size = f"{dataset_path(name).stat().st_size / 1e6:.1f} MB"
+        except (OSError, ReconprivError):
+            size = "missing"
+        ok = size != "missing"
+        add = "" if ok else "install reconpriv again: the installation is not whole"
+        yield Check("data", f"example:{name}", ok, size, "bundled table", add)
