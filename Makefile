@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-oldest test-newest package lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,28 @@ demo: $(VENV)/.core
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
+# The oldest versions that pyproject.toml allows, in an environment of their own.
+test-oldest:
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
+	.venv-oldest/bin/python tools/oldest_versions.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/constraints.txt -e . --group test
+	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup
+
+# The newest versions there are, likewise; try PYTHON=python3.13.
+test-newest:
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade pip
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e . --group test
+	.venv-newest/bin/python -m pytest -n 2 --dist loadgroup
+
+# Wheel and sdist, and the wheel tried as a user would who has no checkout.
+package: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	cd dist && PIPX_HOME=$(CURDIR)/dist/.pipx ../$(BIN)/pipx run --spec ./*.whl reconpriv demo
+	rm -rf dist/.pipx
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -41,4 +63,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_tune.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -72,7 +72,7 @@ def test_pandas_comes_back_as_pandas_with_its_types(adult: pa.Table, published: 
     assert isinstance(back, pandas.DataFrame)
     assert dict(back.dtypes) == dict(frame.dtypes)
     assert list(back.index[:3]) == [0, 1, 2]
-    plain = back.astype({"age": "int64", "sex": "str", "occupation": "str"})
+    plain = back.astype({"age": "int64", "sex": "object", "occupation": "object"})
     assert rows(pa.Table.from_pandas(plain, preserve_index=False)) == rows(published)
 
 
