@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import reconpriv as rp
+from reconpriv.attacks import attack
 from reconpriv.attacks.differencing import (
     ROUNDING,
     attack_differencing,
@@ -49,3 +52,12 @@ def test_families_agree_on_all_but_one_attribute(census_tables):
     assert (np.delete(codes[some], 1, axis=1) == np.delete(codes[100], 1)).all()
     assert np.unique(codes[some][:, 1]).size == some.size
     assert families(target, -1).max() == 0
+
+
+def test_a_table_of_one_group_has_nothing_to_subtract() -> None:
+    data = pa.table({"s": ["x", "y", "x"] * 200})
+    with (
+        rp.read(data, sensitive="s") as table,
+        pytest.raises(rp.ReconprivError, match="nothing to subtract"),
+    ):
+        attack("differencing", table, rp.Policy(0.5, 0.5, 0.3))

@@ -11,6 +11,7 @@ from reconpriv.attacks.micro import KNEW
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error
 from reconpriv.attacks.target import Target, count_of, dense, largest_values
+from reconpriv.errors import InputError
 from reconpriv.queries.cube import Cube
 from reconpriv.theory.reconstruction import global_estimate, reconstruct_frequency
 
@@ -127,6 +128,12 @@ def _result(
     pieces: list[tuple[Ints, Floats, Floats, Floats]],
     worst: int,
 ) -> AttackResult:
+    if not pieces:
+        raise InputError(
+            "No group has another one that differs from it in one public attribute, so there is"
+            " nothing to subtract.",
+            hint="Differencing needs a table of at least two groups.",
+        )
     groups, local, global_, mixed = (np.concatenate(column) for column in zip(*pieces, strict=True))
     truth, epsilon = target.frequency[groups], target.policy.epsilon
     top = largest_values(target.raw)[groups]
