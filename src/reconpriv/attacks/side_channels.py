@@ -150,7 +150,8 @@ def _row_order(description: Description) -> Channel:
     place = pc.index_in(records.column(records.num_columns - 1), domain)
     public = records.select(range(records.num_columns - 1))
     keyed = public.append_column("\0place", place)
-    order = pc.sort_indices(keyed, [(name, "ascending", "at_end") for name in keyed.column_names])
+    # Missing values come last, which is the default, as in a release.
+    order = pc.sort_indices(keyed, [(name, "ascending") for name in keyed.column_names])
     same = np.array_equal(order.to_numpy(), np.arange(len(order)))
     return Channel("row order", not same, "sorted by group, then value" if same else "not sorted")
 
