@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import analyst, attack, studio, study, tune
+from reconpriv.cli import analyst, attack, learning, studio, study, tune
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
@@ -311,6 +311,7 @@ def demo(
 
 analyst.register(app)
 attack.register(app)
+learning.register(app)
 studio.register(app)
 study.register(app)
 tune.register(app)
