@@ -22,7 +22,7 @@ import reconpriv as rp
 from common import COLUMNS
 from reconpriv.learning import ReconstructedNaiveBayes
 
-# What is sensitive, and what is predicted: itself (A), or a public attribute that it tells about (B).
+# What is sensitive, and what is predicted: itself, or a public attribute that it tells about.
 TASKS = (
     ("Education", "Education"),
     ("Education", "Occupation"),
@@ -139,43 +139,43 @@ def compare(train: pa.Table, test: pa.Table, keys: int) -> Iterator[dict[str, An
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """A panel a figure: a line a task and retention, a mark a way to learn."""
+    """How far each way to learn falls behind raw records: a line a task and retention."""
     from reconpriv.experiments.figures import require_matplotlib
 
     pyplot = require_matplotlib()
-    lines = [(s, t, p) for s, t in TASKS for p in RETENTIONS]
+    lines = [(s, t, p) for p in RETENTIONS for s, t in TASKS][::-1]
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 5), sharey=True)
-    looks = {"corrected": ("#1f6f8b", "o"), "naive": ("#c8553d", "x")}
-    for axis, field, title in zip(
-        axes, ("accuracy", "log_loss"), ("accuracy (right is better)", "log-loss (left is better)"),
-        strict=True,
-    ):  # fmt: skip
-        for y, (sensitive, target, p) in enumerate(reversed(lines)):
-            for r in rows:
-                if (r["sensitive"], r["target"]) != (sensitive, target):
-                    continue
-                x = float(r[field])
-                if r["training"] in ("raw", "majority"):
-                    mark = "|" if r["training"] == "raw" else "."
-                    axis.plot(x, y, mark, color="black", markersize=12 if mark == "|" else 5)
-                elif r["retention"] == p:
-                    colour, mark = looks[r["training"]]
-                    shift = (DESIGNS.index(r["design"]) - 1) * -0.22
-                    axis.plot(x, y + shift, mark, color=colour, markersize=5)
-        axis.set_title(title)
+    looks = {"corrected": ("#1f6f8b", "o"), "naive": ("#c8553d", "X")}
+    raw = {(r["sensitive"], r["target"]): r for r in rows if r["training"] == "raw"}
+    panels = (
+        ("accuracy", 100.0, "accuracy against raw, percentage points"),
+        ("log_loss", 1.0, "log-loss against raw, nats (more is worse)"),
+    )
+    for axis, (field, unit, title) in zip(axes, panels, strict=True):
+        axis.axvline(0.0, color="black", linewidth=1)
+        for r in rows:
+            if r["training"] not in looks:
+                continue
+            task = (r["sensitive"], r["target"])
+            colour, mark = looks[r["training"]]
+            y = lines.index((*task, float(r["retention"])))
+            y -= 0.22 * (DESIGNS.index(r["design"]) - 1)
+            x = unit * (float(r[field]) - float(raw[task][field]))
+            error = unit * float(r[f"{field}_sd"])
+            axis.errorbar(x, y, xerr=error, fmt=mark, color=colour, markersize=5, linewidth=1)
+        axis.set_title(title, fontsize=10)
     names = [
-        f"{t} (itself sensitive), p = {p}" if s == t else f"{t} from {s} and others, p = {p}"
-        for s, t, p in reversed(lines)
+        f"{t}, itself sensitive, p = {p}" if s == t else f"{t} from {s} and others, p = {p}"
+        for s, t, p in lines
     ]
     axes[0].set_yticks(range(len(names)), names)
-    labels = (
-        ("|", "black", "raw"), (".", "black", "most frequent class"),
-        ("o", looks["corrected"][0], "corrected"), ("x", looks["naive"][0], "naive"),
+    for name, (colour, mark) in looks.items():
+        axes[0].plot([], [], mark, color=colour, label=name)
+    figure.legend(loc="lower right", ncols=2, frameon=False)
+    figure.text(
+        0.01, 0.02, "in each line, from above: none, octave, public; bars: standard deviation over"
+        " keys", fontsize=8,
     )  # fmt: skip
-    for mark, colour, label in labels:
-        axes[0].plot([], [], mark, color=colour, label=label)
-    figure.legend(loc="lower center", ncols=4, frameon=False)
-    figure.text(0.01, 0.015, "in each line, from above: none, octave, public", fontsize=8)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
     figure.savefig(path, dpi=110)
 
@@ -184,15 +184,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, default=5)
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--only-draw", action="store_true", help="from the table that is there")
     arguments = parser.parse_args()
+    file = arguments.out / "comparison.csv"
+    if not arguments.only_draw:
+        run(arguments.keys, file)
+    with file.open(encoding="utf-8") as stream:
+        draw(list(csv.DictReader(stream)), arguments.out / "comparison.png")
+
+
+def run(keys: int, file: Path) -> None:
     train, test = split()
-    rows = list(compare(train, test, arguments.keys))
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    with (arguments.out / "comparison.csv").open("w", newline="", encoding="utf-8") as stream:
+    rows = list(compare(train, test, keys))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    draw(rows, arguments.out / "comparison.png")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from rich.text import Text
 from reconpriv.render import as_text, headed_tables, pairs_table
 
 if TYPE_CHECKING:
-    from reconpriv.learning.chi_square import IndependenceTest
     from reconpriv.learning.evaluate import Learned
+    from reconpriv.learning.independence import IndependenceTest
 
 
 def independence_text(test: IndependenceTest) -> str:
@@ -31,7 +31,7 @@ def independence_html(test: IndependenceTest) -> str:
 
 
 def _test_tables(test: IndependenceTest) -> list[RichTable]:
-    from reconpriv.learning.chi_square import shown_p  # noqa: PLC0415 - the other way round, too
+    from reconpriv.learning.independence import shown_p  # noqa: PLC0415 - the other way round, too
 
     table = RichTable(
         box=None,

@@ -40,7 +40,7 @@ def chi_square(
 ) -> None:
     """Does the sensitive column depend on public ones? A test that knows how it was published."""
     with reported():
-        from reconpriv.learning.chi_square import chi_square as run
+        from reconpriv.learning.independence import chi_square as run
         from reconpriv.release import open_release
 
         opened = open_release(release, memory=memory)

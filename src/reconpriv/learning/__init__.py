@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.learning.chi_square import IndependenceTest, chi_square
+from reconpriv.learning.independence import IndependenceTest, chi_square
 
 if TYPE_CHECKING:
     from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes as ReconstructedNaiveBayes

@@ -88,8 +88,8 @@ def corrected(rows: PublishedRows, retention: float) -> tuple[ChiSquare, Floats]
     effects = trace * rows.records / float((pooled * (1.0 - pooled) / root**2).sum())
     size = rows.records / effects
     weights = np.diag(size) - np.outer(size, size) / size.sum()
-    standardised = shares / root
-    statistic = float(np.einsum("ab,av,bv->", weights, standardised, standardised))
+    centred = (shares - size @ shares / size.sum()) / root
+    statistic = float(size @ (centred**2).sum(axis=1))
     flat = spread.reshape(size.size, -1)
     mean = float(weights.diagonal() @ trace)
     half_variance = float(np.sum(weights**2 * (flat @ flat.T)))
