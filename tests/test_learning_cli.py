@@ -83,7 +83,7 @@ def test_test_tables_are_checked(cli, tmp_path):
     nobody = {"Sex": pa.array([], pa.string()), "age": pa.array([], pa.int64())}
     for name, table, words in (
         ("strange", pa.table({"Sex": ["?"], "age": [20]}), "does not have"),
-        ("narrow", pa.table({"Sex": ["F"]}), "no column 'age'"),
+        ("narrow", pa.table({"Sex": ["F"]}), "test table has no column 'age'"),
         ("empty", pa.table(nobody), "no record"),
     ):
         pq.write_table(table, tmp_path / f"{name}.parquet")

@@ -244,6 +244,32 @@ def test_a_release_that_is_only_perturbed_is_learned_like_its_rows():
         assert a == pytest.approx(b)
 
 
+def test_a_missing_value_may_be_a_class():
+    model, raw = people_release("octave").naive_bayes(), people()
+    X = raw.select(["age", "Sex", "region"])
+    share = np.mean(model.predict(X) == np.array(raw["job"].to_pylist(), dtype=object))
+    assert model.score(X, raw["job"].to_pylist()) == pytest.approx(share)
+    assert model.score(X, raw["job"]) == model.score(X, raw.to_pandas()["job"]) > 0.3
+    only_nurses = np.array([job == "nurse" for job in raw["job"].to_pylist()])
+    weighted = model.score(X, raw["job"], sample_weight=only_nurses)
+    assert weighted == pytest.approx(
+        model.score(X.filter(only_nurses), ["nurse"] * sum(only_nurses))
+    )
+
+
+def test_cells_on_disk_teach_the_same(monkeypatch):
+    release = people_release("octave")
+    monkeypatch.setattr("reconpriv.queries.load._IN_MEMORY", 1_000)
+    stored = rp.open(release.path)
+    assert not hasattr(stored.answerer.cells, "codes")  # not held in memory
+    for target in (None, "Sex"):
+        here, there = release.naive_bayes(target), stored.naive_bayes(target)
+        for a, b in zip(here.feature_log_prob_, there.feature_log_prob_, strict=True):
+            assert a == pytest.approx(b)
+    columns = ["Sex", "region"]
+    assert stored.chi_square(columns).p_value == pytest.approx(release.chi_square(columns).p_value)
+
+
 def test_a_sampled_release_keeps_less_than_its_rows_pretend():
     release = people_release("public")
     rows = release.to_pandas()

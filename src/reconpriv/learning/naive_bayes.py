@@ -164,14 +164,7 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """Log P(x, class): a row a record, a column a class."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
-        joint = np.tile(self.class_log_prior_, (X.shape[0], 1))
-        for j, (values, logs) in enumerate(
-            zip(self.categories_, self.feature_log_prob_, strict=True)
-        ):
-            codes = encode(X[:, j].tolist(), values.tolist())
-            # A value that was not seen has the code -1, and the last row says nothing.
-            joint += np.vstack([logs.T, np.zeros(self.classes_.size)])[codes]
-        return joint
+        return joint_log_proba(self, [X[:, j].tolist() for j in range(X.shape[1])])
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Log P(class | x)."""
@@ -187,6 +180,13 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """The most probable class of each record."""
         joint = self.predict_joint_log_proba(X)
         return np.asarray(self.classes_[joint.argmax(axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The share of records predicted right; a missing value may be a class."""
+        labels = np.asarray(y, dtype=object).ravel().tolist()
+        found = self.predict_joint_log_proba(X).argmax(axis=1)
+        weight = np.ones(found.size) if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(found == encode(labels, self.classes_.tolist()), weights=weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -221,6 +221,17 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 hint=f"It has {columns} columns, counted from 0.",
             )
         return self.sensitive
+
+
+def joint_log_proba(model: ReconstructedNaiveBayes, columns: list[list[Any]]) -> Floats:
+    """Log P(x, class) of records given column by column, in the order of the features."""
+    joint: Floats = np.tile(model.class_log_prior_, (len(columns[0]), 1))
+    learned = zip(columns, model.categories_, model.feature_log_prob_, strict=True)
+    for column, values, logs in learned:
+        codes = encode(column, values.tolist())
+        # A value that was not seen has the code -1, and the last row says nothing.
+        joint += np.vstack([logs.T, np.zeros(model.classes_.size)])[codes]
+    return joint
 
 
 def _codes_within(values: list[Any], known: list[Any], what: str) -> NDArray[np.int64]:
