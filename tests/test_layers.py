@@ -178,8 +178,19 @@ def test_typer_is_imported_only_by_the_command_line() -> None:
 def test_rich_is_imported_only_where_things_are_shown() -> None:
     users = users_of("rich")
     assert "render.py" in users
-    shown = ("render.py", "render_html.py", "render_tune.py", "demo.py")
+    shown = ("render.py", "render_html.py", "render_tune.py", "render_learning.py", "demo.py")
     assert all(user.startswith("cli/") or user in shown for user in users)
+
+
+def test_scikit_learn_is_imported_only_by_the_classifier() -> None:
+    """It is an extra, and takes seconds to import."""
+    assert users_of("sklearn") == {"learning/naive_bayes.py"}
+    users = {
+        name_of(file)
+        for file in FILES
+        if any(within(m, "reconpriv.learning.naive_bayes") for m in top_imports(file))
+    }
+    assert users == {"learning/evaluate.py"}
 
 
 @pytest.mark.parametrize("package", ["altair", "vl_convert"])

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes
+
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 
@@ -167,6 +169,32 @@ class Release:
         if by:
             raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
         return selected
+
+    def chi_square(
+        self, columns: str | Sequence[str], where: str | None = None, **equal: Value
+    ) -> IndependenceTest:
+        """Whether the sensitive attribute is independent of public ones, tested honestly."""
+        from reconpriv.learning import chi_square  # noqa: PLC0415 - it knows releases
+
+        return chi_square(self, columns, where, **equal)
+
+    def naive_bayes(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        alpha: float = 1.0,
+    ) -> ReconstructedNaiveBayes:
+        """A scikit-learn classifier trained on reconstructed distributions.
+
+        ``target`` is the sensitive attribute unless another is named.
+        """
+        from reconpriv.learning import ReconstructedNaiveBayes  # noqa: PLC0415 - needs an extra
+
+        return ReconstructedNaiveBayes.from_release(
+            self, target, features, where=where, alpha=alpha
+        )
 
     def workload_error(self, workload: Workload) -> float:
         """The mean relative error |est - ans| / ans of a workload (section 6.2)."""

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import analyst, attack, doctor, studio, study, tune
+from reconpriv.cli import analyst, attack, doctor, learning, studio, study, tune
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
@@ -366,6 +366,7 @@ analyst.register(app)
 app.command(rich_help_panel=opt.MORE, epilog=_example("reconpriv demo --out demo-release"))(demo)
 doctor.register(app)
 attack.register(app)
+learning.register(app)
 studio.register(app)
 study.register(app)
 tune.register(app)

@@ -235,6 +235,10 @@ class Answerer:
                 rows.append(({name: label[name] for name in by}, answer))
         return rows
 
+    def sums_by_value(self, selected: Selected, public: list[str]) -> tuple[Ints, Sums]:
+        """The combinations of public values in a selection, and their sums by sensitive value."""
+        return self._sums(selected, public, None)
+
     def _sums(
         self,
         selected: Selected,

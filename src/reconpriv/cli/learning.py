@@ -1,0 +1,106 @@
+"""The commands that learn from a release: chi-square and learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reconpriv.cli import options as opt
+from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.errors import PolicyError
+
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.")]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--where", metavar="SQL", help="Only these records: a condition on public columns."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    example = "[bold]Example[/bold]\n\n"
+    app.command(
+        "chi-square",
+        rich_help_panel=opt.ANALYST,
+        epilog=example + "reconpriv chi-square release/ sex",
+    )(chi_square)
+    app.command(
+        rich_help_panel=opt.ANALYST,
+        epilog=example + "reconpriv learn release/ --target sex --test example:adult --json",
+    )(learn)
+
+
+def chi_square(
+    release: ReleaseFolder,
+    columns: Annotated[
+        str, typer.Argument(metavar="A,B,…", help="Public columns, tested jointly.")
+    ],
+    where: Where = None,
+    memory: opt.Memory = None,
+    json: opt.Json = False,
+) -> None:
+    """Does the sensitive column depend on public ones? A test that knows how it was published."""
+    with reported():
+        from reconpriv.learning.independence import chi_square as run
+        from reconpriv.release import open_release
+
+        opened = open_release(release, memory=memory)
+        say_all("warning", opened.warnings)
+        test = run(opened, opt.split_names(columns), where)
+        if json:
+            show_json(test.as_dict())
+        else:
+            from reconpriv.render_learning import independence_view
+
+            show(independence_view(test))
+
+
+def learn(
+    release: ReleaseFolder,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", metavar="COLUMN", help="What to predict; by default the sensitive column."
+        ),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features", metavar="A,B,…", help="What to predict it from; by default all others."
+        ),
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(
+            "--test", metavar="TABLE", help="Records to predict, with true values: a file."
+        ),
+    ] = None,
+    where: Where = None,
+    alpha: Annotated[float, typer.Option("--alpha", help="Laplace's smoothing, in records.")] = 1.0,
+    memory: opt.Memory = None,
+    json: opt.Json = False,
+) -> None:
+    """Naive Bayes on reconstructed distributions; --json prints all of it."""
+    with reported():
+        from reconpriv.learning.extra import require_scikit_learn
+
+        require_scikit_learn()
+        from reconpriv.learning.evaluate import learn as run
+        from reconpriv.release import open_release
+
+        chosen = None if features is None else opt.split_names(features)
+        if chosen == []:
+            raise PolicyError("--features is empty.", hint="Name columns, or leave it out.")
+        opened = open_release(release, memory=memory)
+        say_all("warning", opened.warnings)
+        learned = run(opened, target, chosen, where=where, alpha=alpha, test=test)
+        if json:
+            show_json(learned.as_dict())
+        else:
+            from reconpriv.render_learning import learned_view
+
+            show(learned_view(learned))

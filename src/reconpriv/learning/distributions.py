@@ -1,0 +1,93 @@
+"""From published cross tables to the class-conditional distributions of naive Bayes.
+
+A table has a row a value of the feature and a column a class. Where one of the two is the sensitive
+attribute, its counts are those of Lemma 1, with a variance each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.queries.cube import Sums
+from reconpriv.queries.estimate import Design, count_variances, mle_counts
+from reconpriv.theory.reconstruction import (
+    constrained_frequencies,
+    reconstruct_count,
+    set_count_variance,
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CrossTable:
+    """Counts (feature value x class) and their variances, 0 where a count is exact."""
+
+    counts: Floats
+    variances: Floats
+
+
+def exact_table(counts: Floats) -> CrossTable:
+    """A table without the sensitive attribute."""
+    return CrossTable(counts, np.zeros_like(counts))
+
+
+def reconstructed_table(observed: Floats, retention: float, *, along_classes: bool) -> CrossTable:
+    """Lemma 1 along the sensitive axis of a table of published records, each a trial of its own."""
+    if not along_classes:
+        turned = reconstructed_table(observed.T, retention, along_classes=True)
+        return CrossTable(turned.counts.T, turned.variances.T)
+    m = observed.shape[1]
+    records = observed.sum(axis=1, keepdims=True)
+    counts = reconstruct_count(observed, records, retention=retention, domain_size=m)
+    variances = set_count_variance(observed, records, 1, retention=retention, domain_size=m)
+    return CrossTable(counts, variances)
+
+
+def release_table(sums: Sums, design: Design) -> CrossTable:
+    """A row a public value, a column a sensitive one, with the variance of the published trials."""
+    return CrossTable(mle_counts(sums, 1, design), count_variances(sums, 1, 1, design))
+
+
+def sensitive_counts(observed: Floats, retention: float) -> Floats:
+    """How many records hold each sensitive value: the maximum likelihood on the simplex."""
+    total = observed.sum()
+    if total <= 0:
+        return np.zeros_like(observed)
+    return np.asarray(total * constrained_frequencies(observed, retention=retention))
+
+
+def log_prior(class_counts: Floats, alpha: float) -> Floats:
+    """Log shares of the classes; one that was reconstructed as absent counts as α records."""
+    floored = np.maximum(class_counts, alpha)
+    return np.asarray(np.log(floored) - np.log(floored.sum()))
+
+
+def log_conditional(table: CrossTable, class_counts: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Log P(value | class) with Laplace's α, and how much of each class's profile was kept."""
+    counts, kept = shrink_to_independence(table, class_counts)
+    smoothed = np.maximum(counts, 0.0) + alpha
+    return np.log(smoothed) - np.log(smoothed.sum(axis=0)), kept
+
+
+def shrink_to_independence(table: CrossTable, class_counts: Floats) -> tuple[Floats, Floats]:
+    """James and Stein's λ of each class: how far its counts may differ from independence.
+
+    A reconstructed profile is the true one plus noise of a known variance σ². Its distance to what
+    independence would give, Σ((T-E)/σ)² over k values, is k where there is nothing but noise, so
+    λ = 1 - k/Σ of it is kept, and nothing where that is negative. Exact counts are kept whole.
+    """
+    values = table.counts.sum(axis=1)
+    total = values.sum()
+    expected = np.outer(values, class_counts) / total if total > 0 else np.zeros_like(table.counts)
+    noisy = table.variances > 0
+    squares = np.zeros_like(table.counts)
+    np.divide((table.counts - expected) ** 2, table.variances, out=squares, where=noisy)
+    distance, freedom = squares.sum(axis=0), noisy.sum(axis=0)
+    kept = np.ones(class_counts.size)
+    np.divide(freedom, distance, out=kept, where=distance > 0)
+    kept = np.where(freedom > 0, np.clip(1.0 - kept, 0.0, 1.0), 1.0)
+    return expected + kept * (table.counts - expected), kept

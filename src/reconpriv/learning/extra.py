@@ -1,0 +1,16 @@
+"""The one thing that the extra ``learn`` installs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from reconpriv.errors import InputError
+
+
+def require_scikit_learn() -> None:
+    """Say how to get scikit-learn where it is missing."""
+    if find_spec("sklearn") is None:
+        raise InputError(
+            "The classifier needs the package scikit-learn.",
+            hint="Install it: pip install 'reconpriv[learn]'.",
+        )

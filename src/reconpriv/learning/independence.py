@@ -1,0 +1,189 @@
+"""Pearson's test of independence of the sensitive attribute from public ones, corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.errors import InputError
+from reconpriv.learning.from_release import public_selection
+from reconpriv.queries.answer import Answerer, Selected, key_positions
+from reconpriv.queries.cube import Cube, Sums
+from reconpriv.queries.sql import check_distinct, unknown_column
+from reconpriv.schema import Value
+from reconpriv.theory.independence import PublishedRows, corrected, pearson, rounding_variance
+from reconpriv.theory.perturbation import replacement_probability
+
+if TYPE_CHECKING:
+    from reconpriv.release import Release
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Covariances are held for all rows at once: rows x values x values.
+_MOST_ENTRIES = 1 << 26
+_FEW = 5.0  # Cochran's rule: at most a fifth of the cells may expect fewer
+_SHARE = 0.2
+
+SPARSE = (
+    "many cells rest on fewer than five effective trials, so the p-value is rough, mostly too large"
+)
+APPROXIMATE = (
+    "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
+    " correction rests on estimated ones"
+)
+
+
+@dataclass(frozen=True)
+class IndependenceTest:
+    """A test of independence in the population that the records of the table came from.
+
+    ``naive_…`` is Pearson's test that takes published records for the original ones.
+    ``design_effect`` is how many published records carry as much as one that was only perturbed.
+    """
+
+    columns: tuple[str, ...]
+    sensitive: str
+    condition: str
+    statistic: float
+    degrees_of_freedom: float
+    p_value: float
+    naive_statistic: float
+    naive_degrees_of_freedom: float
+    naive_p_value: float
+    design_effect: float
+    records: int
+    groups: int
+    trials: float
+    remarks: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "columns": list(self.columns), "remarks": list(self.remarks)}
+
+    @property
+    def verdict(self) -> str:
+        """One sentence, at the usual level of 5 %."""
+        names = " and ".join(self.columns)
+        found = "depends on" if self.p_value < 0.05 else "shows no dependence on"
+        return f"{self.sensitive} {found} {names} ({shown_p(self.p_value)})."
+
+    def __str__(self) -> str:
+        """The verdict and both tests, as text."""
+        from reconpriv.render_learning import independence_text  # noqa: PLC0415 - rich only where shown
+
+        return independence_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from reconpriv.render_learning import independence_html  # noqa: PLC0415
+
+        return independence_html(self)
+
+
+def shown_p(p_value: float) -> str:
+    """A p-value for reading."""
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
+
+
+def chi_square(
+    release: Release, columns: str | Sequence[str], where: str | None = None, **equal: Value
+) -> IndependenceTest:
+    """Test whether the sensitive attribute is independent of public ones (jointly, if several).
+
+    ``where`` and ``equal`` restrict the records by public attributes, as in ``release.count``.
+    """
+    names = [columns] if isinstance(columns, str) else list(columns)
+    answerer = release.answerer
+    schema = answerer.cells.schema
+    known = [column.name for column in schema.public]
+    for name in names:
+        if name == schema.sensitive.name:
+            raise InputError(f"Column {name!r} is the sensitive one; name public columns.")
+        if name not in known:
+            raise unknown_column(name, known)
+    check_distinct(names)
+    if not names:
+        raise InputError("Name at least one public column.")
+    return independence_of(answerer, names, public_selection(answerer, where, **equal))
+
+
+def independence_of(answerer: Answerer, names: list[str], selected: Selected) -> IndependenceTest:
+    """Both tests on the cells of a release."""
+    keys, sums = answerer.sums_by_value(selected, names)
+    _check_rows(names, keys, answerer.design.domain_size)
+    design = answerer.design
+    rows = PublishedRows(
+        sums.observed,
+        sums.scaled_observed,
+        sums.noise + _rounding(answerer, names, selected, keys, sums),
+    )
+    test, effects = corrected(rows, design.retention)
+    naive = pearson(sums.observed)
+    remarks = []
+    if design.sample_size == "paper":
+        remarks.append(APPROXIMATE)
+    expected = np.outer(sums.records / effects, rows.pooled)
+    if (expected < _FEW).mean() > _SHARE:
+        remarks.append(SPARSE)
+    return IndependenceTest(
+        columns=tuple(names),
+        sensitive=answerer.cells.schema.sensitive.name,
+        condition=selected.text,
+        statistic=test.statistic,
+        degrees_of_freedom=test.degrees_of_freedom,
+        p_value=test.p_value,
+        naive_statistic=naive.statistic,
+        naive_degrees_of_freedom=naive.degrees_of_freedom,
+        naive_p_value=naive.p_value,
+        design_effect=float(sums.records.sum() / (sums.records / effects).sum()),
+        records=int(sums.records.sum()),
+        groups=int(sums.groups.sum()),
+        trials=float(sums.trials.sum()),
+        remarks=tuple(remarks),
+    )
+
+
+def _check_rows(names: list[str], keys: Ints, domain_size: int) -> None:
+    rows = keys.shape[1]
+    if rows < 2:
+        what = "no record satisfies the condition" if rows == 0 else "there is only one value"
+        raise InputError(
+            f"Nothing can be compared over {', '.join(names)}: {what}.",
+            hint="Choose a column with two values or more.",
+        )
+    if rows * domain_size**2 > _MOST_ENTRIES:
+        raise InputError(
+            f"{', '.join(names)} have {rows:,} combinations, too many to be tested at once.",
+            hint="Choose fewer columns, or a coarser one.",
+        )
+
+
+def _rounding(
+    answerer: Answerer, names: list[str], selected: Selected, keys: Ints, sums: Sums
+) -> Floats:
+    """What the rounded quotas of sampled groups add to the variance of each published count."""
+    design = answerer.design
+    t = replacement_probability(design.retention, design.domain_size)
+    shares = (sums.observed.sum(axis=0) / sums.observed.sum() - t) / design.retention
+    public = [column.name for column in answerer.cells.schema.public]
+    attributes = tuple(public.index(name) for name in names)
+    total = np.zeros_like(sums.observed)
+    for part in answerer.cells.parts():
+        inside = np.flatnonzero(answerer.mask(selected, part) & part.sampled)
+        row = _rows_of(part, attributes, keys)[inside]
+        trials, scale = part.trials[inside], part.scale[inside]
+        for value, share in enumerate(shares.tolist()):
+            variance = scale**2 * rounding_variance(trials, scale, share)
+            total[:, value] += np.bincount(row, weights=variance, minlength=keys.shape[1])
+    return total * design.retention**2
+
+
+def _rows_of(part: Cube, attributes: tuple[int, ...], keys: Ints) -> Ints:
+    """The row of the cross table that each group falls into."""
+    return key_positions(part, attributes, [tuple(key) for key in keys.T.tolist()])

@@ -1,0 +1,243 @@
+"""Naive Bayes on reconstructed distributions, with the interface of scikit-learn.
+
+P(class | x) is in proportion to P(class) Π P(x_j | class). Only the factors with the sensitive
+attribute in them are randomised in a release, and those are reconstructed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
+from sklearn.utils.validation import (  # type: ignore[import-untyped]
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from reconpriv.errors import InputError, PolicyError
+from reconpriv.learning.categories import array_of, cross_count, encode, sorted_categories
+from reconpriv.learning.distributions import (
+    CrossTable,
+    exact_table,
+    log_conditional,
+    log_prior,
+    reconstructed_table,
+    sensitive_counts,
+)
+
+if TYPE_CHECKING:
+    from reconpriv.release import Release
+
+Floats = NDArray[np.float64]
+
+
+class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Naive Bayes for categories, of which one attribute was randomised.
+
+    Every column is a category, a missing value one of its own. A value that was not seen in
+    training says nothing about the class.
+
+    Parameters
+    ----------
+    retention : p, the probability that a sensitive value was kept. 1 is for raw records; the
+        classifier is then scikit-learn's ``CategoricalNB``.
+    sensitive : the randomised column of X, by name or position; None where it is the target.
+    domain : all sensitive values. By default those that occur, which is wrong where the release
+        has more.
+    alpha : Laplace's smoothing, in records.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_, feature_log_prob_, categories_ : as in
+        ``CategoricalNB``; the counts are reconstructed.
+    kept_ : for each feature, how much of each class's profile stood out of the noise (0 to 1).
+
+    """
+
+    def __init__(
+        self,
+        *,
+        retention: float = 1.0,
+        sensitive: str | int | None = None,
+        domain: Sequence[Any] | None = None,
+        alpha: float = 1.0,
+    ) -> None:
+        """Take parameters as they are; :meth:`fit` checks them."""
+        self.retention = retention
+        self.sensitive = sensitive
+        self.domain = domain
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from records, published (``retention`` below 1) or raw.
+
+        A weight is how many such records there are; those that weigh nothing are left out.
+        """
+        self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        domain = None if self.domain is None else sorted_categories(self.domain, "The domain")
+        target_is_sensitive = self.sensitive is None
+        labels = y.tolist()
+        classes = sorted_categories(labels, "The target")
+        if target_is_sensitive and domain is not None:
+            classes = domain
+        target = _codes_within(labels, classes, "The target")
+        sensitive = None if target_is_sensitive else self._position(X.shape[1])
+        categories, tables = [], []
+        for j in range(X.shape[1]):
+            column, name = X[:, j].tolist(), f"Column {j}"
+            declared = domain if j == sensitive else None
+            known = sorted_categories(column, name) if declared is None else declared
+            codes = _codes_within(column, known, name)
+            counts = cross_count(codes, target, weight, (len(known), len(classes)))
+            categories.append(known)
+            if target_is_sensitive or j == sensitive:
+                table = reconstructed_table(
+                    counts, self.retention, along_classes=target_is_sensitive
+                )
+            else:
+                table = exact_table(counts)
+            tables.append(table)
+        class_counts: Floats = np.zeros(len(classes))
+        np.add.at(class_counts, target, weight)
+        if target_is_sensitive:
+            class_counts = sensitive_counts(class_counts, self.retention)
+        return self._learn(classes, class_counts, categories, tables)
+
+    @classmethod
+    def from_release(
+        cls,
+        release: Release,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        alpha: float = 1.0,
+    ) -> ReconstructedNaiveBayes:
+        """Learn from a release: its retention, domain, and the trials behind its groups.
+
+        ``target`` is the sensitive attribute unless another is named, ``features`` all others, and
+        ``where`` a condition on public attributes, as after WHERE in SQL.
+        """
+        from reconpriv.learning.from_release import learn_tables  # noqa: PLC0415 - not for fit
+
+        learned = learn_tables(release, target, features, where)
+        model = cls(
+            retention=learned.retention,
+            sensitive=learned.sensitive,
+            domain=learned.domain,
+            alpha=alpha,
+        )
+        model._check_parameters()
+        model.n_features_in_ = len(learned.features)
+        model.feature_names_in_ = np.array(learned.features, dtype=object)
+        return model._learn(
+            learned.classes, learned.class_counts, learned.categories, learned.tables
+        )
+
+    def _learn(
+        self,
+        classes: list[Any],
+        class_counts: Floats,
+        categories: list[list[Any]],
+        tables: list[CrossTable],
+    ) -> Self:
+        """Turn counts into the attributes of a fitted classifier."""
+        self.classes_ = array_of(classes)
+        self.class_count_ = class_counts
+        self.class_log_prior_ = log_prior(class_counts, self.alpha)
+        self.categories_ = [array_of(values) for values in categories]
+        learned = [log_conditional(table, class_counts, self.alpha) for table in tables]
+        self.feature_log_prob_ = [np.ascontiguousarray(logs.T) for logs, _ in learned]
+        self.kept_ = [kept for _, kept in learned]
+        return self
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """Log P(x, class): a row a record, a column a class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        return joint_log_proba(self, [X[:, j].tolist() for j in range(X.shape[1])])
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log P(class | x)."""
+        from scipy.special import log_softmax  # noqa: PLC0415 - slow import
+
+        return np.asarray(log_softmax(self.predict_joint_log_proba(X), axis=1))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | x)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each record."""
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(self.classes_[joint.argmax(axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The share of records predicted right; a missing value may be a class."""
+        labels = np.asarray(y, dtype=object).ravel().tolist()
+        found = self.predict_joint_log_proba(X).argmax(axis=1)
+        weight = np.ones(found.size) if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(found == encode(labels, self.classes_.tolist()), weights=weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        if not 0 < self.retention <= 1:
+            raise PolicyError(
+                f"The retention p must lie above 0, at most 1; got {self.retention:g}.",
+                hint="1 is for raw records.",
+            )
+        if not self.alpha > 0:
+            raise PolicyError(f"The smoothing α must be above 0; got {self.alpha:g}.")
+
+    def _position(self, columns: int) -> int:
+        """Where the sensitive column stands."""
+        if isinstance(self.sensitive, str):
+            names = list(getattr(self, "feature_names_in_", ()))
+            if self.sensitive not in names:
+                raise InputError(
+                    f"X has no column called {self.sensitive!r}, which is to be the sensitive one.",
+                    hint=f"It has: {', '.join(names)}." if names else "It has no column names.",
+                )
+            return names.index(self.sensitive)
+        assert self.sensitive is not None
+        if not 0 <= self.sensitive < columns:
+            raise InputError(
+                f"X has no column {self.sensitive}, which is to be the sensitive one.",
+                hint=f"It has {columns} columns, counted from 0.",
+            )
+        return self.sensitive
+
+
+def joint_log_proba(model: ReconstructedNaiveBayes, columns: list[list[Any]]) -> Floats:
+    """Log P(x, class) of records given column by column, in the order of the features."""
+    joint: Floats = np.tile(model.class_log_prior_, (len(columns[0]), 1))
+    learned = zip(columns, model.categories_, model.feature_log_prob_, strict=True)
+    for column, values, logs in learned:
+        codes = encode(column, values.tolist())
+        # A value that was not seen has the code -1, and the last row says nothing.
+        joint += np.vstack([logs.T, np.zeros(model.classes_.size)])[codes]
+    return joint
+
+
+def _codes_within(values: list[Any], known: list[Any], what: str) -> NDArray[np.int64]:
+    """Codes of values that must all be known."""
+    codes = encode(values, known)
+    if codes.size and codes.min() < 0:
+        stranger = values[int(np.argmin(codes))]
+        raise InputError(f"{what} holds {stranger!r}, which is not in the domain.")
+    return codes

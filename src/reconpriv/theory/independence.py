@@ -1,0 +1,161 @@
+"""Pearson's test of independence on published counts, with the variance that they really have.
+
+A row is a value of a public attribute (or a combination of several), a column a sensitive value.
+Published shares of a row a have the mean π = pq + t under independence, the same for all rows.
+Their covariance is
+
+    Γ_a = [ N_a (diag π - ππ') + V(Σ_g (w_g - 1) O_g) + E_a ] / N_a²,
+
+the variance that N_a records drawn from a population and perturbed would have, and what sampling
+adds: V is Lemma 1's covariance of perturbed trials, w_g = |g|/n_g the records that stand for a
+trial of group g, and E_a what uneven copies and rounded quotas add. Pearson's statistic is then a
+sum of squares with known mean and variance, and is compared with the χ² that has both (Rao and
+Scott's second-order correction). Where nothing is sampled, and no value is published more rarely
+than replacement alone would have it, that is Pearson's own test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.theory.perturbation import replacement_probability
+from reconpriv.theory.reconstruction import constrained_frequencies
+
+Floats = NDArray[np.float64]
+
+# A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
+_ROUNDING = 1.0 / 6.0
+
+
+@dataclass(frozen=True)
+class PublishedRows:
+    """What the test needs of each row: Σ O, Σ w O, and the variance that copies and quotas add.
+
+    Arrays have a row a public value and a column a sensitive value.
+    """
+
+    observed: Floats
+    scaled_observed: Floats
+    extra_variance: Floats
+
+    @property
+    def records(self) -> Floats:
+        """N_a, the published records of each row."""
+        return np.asarray(self.observed.sum(axis=1))
+
+    @property
+    def scaled_records(self) -> Floats:
+        """Σ_g w_g |g| of each row."""
+        return np.asarray(self.scaled_observed.sum(axis=1))
+
+    @property
+    def pooled(self) -> Floats:
+        """π: the share of each published value among all records."""
+        return np.asarray(self.observed.sum(axis=0) / self.observed.sum())
+
+
+@dataclass(frozen=True)
+class ChiSquare:
+    """A statistic with its degrees of freedom, which need not be whole, and its p-value."""
+
+    statistic: float
+    degrees_of_freedom: float
+    p_value: float
+
+
+def pearson(observed: Floats) -> ChiSquare:
+    """Pearson's test, every count taken for as many independent records."""
+    counts = observed[:, observed.sum(axis=0) > 0]
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    return _judged(statistic, float((counts.shape[0] - 1) * (counts.shape[1] - 1)))
+
+
+def corrected(rows: PublishedRows, retention: float) -> tuple[ChiSquare, Floats]:
+    """Pearson's test with the moments of the published design; also each row's design effect.
+
+    A row counts as its effective size, N_a over its design effect, so that a row which rests on few
+    trials does not drown the others.
+    """
+    shares = rows.observed / rows.records[:, None]
+    spread = standardised_covariances(rows, retention)
+    trace = np.trace(spread, axis1=1, axis2=2)
+    root = null_root(rows, retention)
+    pooled = rows.pooled
+    effects = trace * rows.records / float((pooled * (1.0 - pooled) / root**2).sum())
+    size = rows.records / effects
+    weights = np.diag(size) - np.outer(size, size) / size.sum()
+    centred = (shares - size @ shares / size.sum()) / root
+    statistic = float(size @ (centred**2).sum(axis=1))
+    flat = spread.reshape(size.size, -1)
+    mean = float(weights.diagonal() @ trace)
+    half_variance = float(np.sum(weights**2 * (flat @ flat.T)))
+    return _judged(statistic * mean / half_variance, mean**2 / half_variance), effects
+
+
+def standardised_covariances(rows: PublishedRows, retention: float) -> Floats:
+    """π^-½ Γ_a π^-½ of every row: a share's covariance, each value in units of √π.
+
+    What copies and quotas add has a known variance; its covariances are taken to be in proportion
+    to all others, which is exact for two values.
+    """
+    pooled, records = rows.pooled, rows.records
+    plain = _diagonals(np.tile(pooled, (records.size, 1))) - np.outer(pooled, pooled)
+    more = trial_covariance(
+        rows.scaled_observed - rows.observed, rows.scaled_records - records, retention
+    )
+    root = null_root(rows, retention)
+    gamma = (records[:, None, None] * plain + more) / np.outer(root, root)
+    trace = np.trace(gamma, axis1=1, axis2=2)
+    extra = (rows.extra_variance / root**2).sum(axis=1)
+    return np.asarray(gamma * ((1.0 + extra / trace) / records**2)[:, None, None])
+
+
+def null_root(rows: PublishedRows, retention: float) -> Floats:
+    """√π, what Pearson divides by: at least √t, since π = pq + t; ∞ for a value that cannot occur.
+
+    A rare value's own share can fall far below t by chance, and dividing by it would give that
+    value all the weight.
+    """
+    published = rows.observed.sum(axis=0)
+    q = constrained_frequencies(published, retention=retention)
+    pooled = retention * q + replacement_probability(retention, published.size)
+    return np.where(pooled > 0, np.sqrt(pooled), np.inf)
+
+
+def trial_covariance(observed: Floats, records: Floats, retention: float) -> Floats:
+    """Σ_v k_v (diag P_v - P_v P_v'): the covariance of perturbed counts given the true ones.
+
+    P_v = p e_v + t is a column of Eq. 1, k = (O - t|S|)/p the true counts (Lemma 1). Linear in the
+    published counts, so an unbiased estimate; ``observed`` has a row a set of records.
+    """
+    t = replacement_probability(retention, observed.shape[1])
+    holders = observed - t * records[:, None]  # p k
+    cross = t * (holders[:, :, None] + holders[:, None, :])
+    return np.asarray(
+        _diagonals(observed - retention * holders) - cross - (t * t * records)[:, None, None]
+    )
+
+
+def rounding_variance(trials: Floats, scale: Floats, share: float) -> Floats:
+    """The variance of a value's sampled quota, for groups with so many trials, w > 1.
+
+    A quota far above 1 is rounded by 1/6 on average. A rare value is mostly absent from a group,
+    and then nothing is rounded: n q (1 - 1/w) for a value held by a share q of the population.
+    """
+    rare = min(max(share, 0.0), max(1.0 - share, 0.0))
+    return np.asarray(np.minimum(trials * rare * (1.0 - 1.0 / scale), _ROUNDING))
+
+
+def _diagonals(rows: Floats) -> Floats:
+    """A diagonal matrix a row."""
+    return np.asarray(rows[:, :, None] * np.eye(rows.shape[1]))
+
+
+def _judged(statistic: float, degrees: float) -> ChiSquare:
+    from scipy.special import chdtrc  # noqa: PLC0415 - slow import
+
+    return ChiSquare(statistic, degrees, float(chdtrc(degrees, statistic)))

@@ -1,0 +1,279 @@
+"""The test of independence: its level under the null, its power, its derivation, its interface."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, chi2_contingency
+
+import reconpriv as rp
+from learning_fixtures import P, Population, replicated_cubes
+from query_fixtures import SAMPLE_SIZES, people, people_release
+from reconpriv.errors import InputError
+from reconpriv.learning import IndependenceTest, chi_square
+from reconpriv.learning.independence import independence_of
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.estimate import Design
+from reconpriv.theory.independence import (
+    PublishedRows,
+    corrected,
+    pearson,
+    rounding_variance,
+    trial_covariance,
+)
+
+SIMULATIONS = 2_000
+LEVEL, TOLERANCE = 0.05, 0.01
+# One worker for all that share the simulations.
+together = pytest.mark.xdist_group("chi-square-level")
+NULL = Population(rows=3, others=6, values=6, records=2_000)
+
+
+def test_of(cube, sample_size):
+    answerer = Answerer(cube, Design(P, cube.schema.domain_size, sample_size))
+    return independence_of(answerer, ["a"], answerer.select(None, {}))
+
+
+test_of.__test__ = False
+
+
+@pytest.fixture(scope="module")
+def rejected():
+    """The share of null simulations rejected: corrected, naive, and with trials off by 30 %."""
+    figures = {}
+    for number, size in enumerate(("none", "octave", "public")):
+        hits = {"corrected": 0, "naive": 0, "too few trials": 0, "too many trials": 0}
+        for cube in replicated_cubes(NULL, size, SIMULATIONS, seed=number):
+            found = test_of(cube, size)
+            hits["corrected"] += found.p_value < LEVEL
+            hits["naive"] += found.naive_p_value < LEVEL
+            if size == "octave":
+                for name, factor in (("too few trials", 0.7), ("too many trials", 1.3)):
+                    trials = np.where(cube.sampled, cube.trials * factor, cube.trials)
+                    wrong = replace(cube, trials=np.minimum(trials, cube.records))
+                    hits[name] += test_of(wrong, size).p_value < LEVEL
+        figures[size] = {name: count / SIMULATIONS for name, count in hits.items()}
+        print(size, figures[size])
+    return figures
+
+
+@together
+@pytest.mark.parametrize("size", ["none", "octave", "public"])
+def test_the_corrected_test_holds_its_level(rejected, size):
+    assert abs(rejected[size]["corrected"] - LEVEL) <= TOLERANCE
+
+
+@together
+@pytest.mark.parametrize("size", ["octave", "public"])
+def test_the_naive_test_does_not_hold_its_level(rejected, size):
+    assert rejected[size]["naive"] > 0.3
+
+
+@together
+def test_without_sampling_the_naive_test_holds_its_level_too(rejected):
+    assert abs(rejected["none"]["naive"] - LEVEL) <= TOLERANCE
+
+
+@together
+def test_trials_that_are_off_by_30_percent_break_the_level_either_way(rejected):
+    assert rejected["octave"]["too few trials"] < LEVEL - TOLERANCE
+    assert rejected["octave"]["too many trials"] > LEVEL + TOLERANCE
+
+
+@pytest.mark.parametrize("size", ["none", "octave", "public"])
+def test_real_dependence_is_found(size):
+    dependent = Population(others=60, records=12_000, tilt=2.0)
+    found = [
+        test_of(cube, size).p_value < LEVEL for cube in replicated_cubes(dependent, size, 100, 9)
+    ]
+    print(size, np.mean(found))
+    assert np.mean(found) > 0.9
+
+
+def test_many_values_and_few_trials_err_on_the_careful_side():
+    sparse = Population(rows=4, others=6, values=30, records=3_000)
+    found = [test_of(cube, "public") for cube in replicated_cubes(sparse, "public", 500, 4)]
+    print(np.mean([test.p_value < LEVEL for test in found]))
+    assert np.mean([test.p_value < LEVEL for test in found]) <= LEVEL + TOLERANCE
+    assert all("five effective trials" in test.remarks[0] for test in found)
+
+
+tables = st.tuples(st.integers(2, 4), st.integers(2, 5)).flatmap(
+    lambda shape: st.lists(
+        st.lists(st.integers(1, 60), min_size=shape[1], max_size=shape[1]),
+        min_size=shape[0],
+        max_size=shape[0],
+    )
+)
+
+
+@given(tables)
+@settings(max_examples=80, deadline=None)
+def test_on_raw_records_it_is_pearsons_test_as_scipy_has_it(table):
+    observed = np.array(table, dtype=float)
+    reference = chi2_contingency(observed, correction=False)
+    mine, effects = corrected(PublishedRows(observed, observed, np.zeros_like(observed)), 1.0)
+    for test in (mine, pearson(observed)):
+        assert test.statistic == pytest.approx(reference.statistic, abs=1e-9)
+        assert test.degrees_of_freedom == pytest.approx(reference.dof)
+        assert test.p_value == pytest.approx(reference.pvalue, abs=1e-7)
+    assert effects == pytest.approx(np.ones(len(table)))
+
+
+@given(tables, st.floats(0.3, 0.95))
+@settings(max_examples=80, deadline=None)
+def test_without_sampling_the_correction_changes_nothing(table, retention):
+    # No value is rarer than replacement alone would have it.
+    observed = np.array(table, dtype=float) + 60.0 * (1 - retention)
+    observed += observed.max()
+    rows = PublishedRows(observed, observed, np.zeros_like(observed))
+    assert corrected(rows, retention)[0].p_value == pytest.approx(pearson(observed).p_value)
+
+
+def test_a_value_that_never_occurs_is_left_out():
+    observed = np.array([[10.0, 0.0, 20.0], [20.0, 0.0, 10.0]])
+    rows = PublishedRows(observed, observed, np.zeros_like(observed))
+    reference = chi2_contingency(observed[:, [0, 2]], correction=False)
+    assert corrected(rows, 1.0)[0].p_value == pytest.approx(reference.pvalue)
+    assert pearson(observed).p_value == pytest.approx(reference.pvalue)
+
+
+def compositions(total, parts):
+    for cuts in itertools.combinations(range(total + parts - 1), parts - 1):
+        edges = (-1, *cuts, total + parts - 1)
+        yield tuple(edges[i + 1] - edges[i] - 1 for i in range(parts))
+
+
+def samples(counts, trials):
+    """Systematic samples of a group and their probabilities, by looking at every offset."""
+    reached = np.cumsum(counts) * trials / sum(counts)
+    borders = sorted({0.0, 1.0, *(1.0 - reached % 1.0).round(12).tolist()})
+    for low, high in itertools.pairwise(borders):
+        upto = np.floor(reached + (low + high) / 2)
+        yield np.diff(np.minimum(upto, trials), prepend=0).astype(int), high - low
+
+
+def brute_force(q, size, trials, p):
+    """Every population draw, sample, perturbation: the mean and covariance of published counts.
+
+    Also the mean covariance of the rounded quotas, which no release tells.
+    """
+    m = len(q)
+    matrix = p * np.eye(m) + (1 - p) / m
+    scale = size / trials
+    first, second, rounding = np.zeros(m), np.zeros((m, m)), np.zeros((m, m))
+    for counts in compositions(size, m):
+        draw = math.factorial(size) * math.prod(
+            q[v] ** c / math.factorial(c) for v, c in enumerate(counts)
+        )
+        quota = np.array(counts) / scale
+        for sample, chance in samples(counts, trials):
+            rounding += draw * chance * np.outer(sample - quota, sample - quota)
+            own = np.repeat(np.arange(m), sample)
+            for outcome in itertools.product(range(m), repeat=trials):
+                weight = draw * chance * math.prod(matrix[list(outcome), own])
+                published = scale * np.bincount(outcome, minlength=m)
+                first += weight * published
+                second += weight * np.outer(published, published)
+    return first, second - np.outer(first, first), rounding
+
+
+@pytest.mark.parametrize(
+    ("q", "size", "trials", "p"),
+    [((0.7, 0.3), 6, 3, 0.5), ((0.5, 0.4, 0.1), 6, 3, 0.6), ((0.8, 0.15, 0.05), 8, 2, 0.3)],
+)
+def test_the_covariance_is_that_of_every_possible_publication(q, size, trials, p):
+    mean, covariance, rounding = brute_force(q, size, trials, p)
+    pi = p * np.array(q) + (1 - p) / len(q)
+    assert mean == pytest.approx(size * pi)
+    more = size / trials - 1
+    excess = trial_covariance(more * mean[None], np.array([more * size]), p)[0]
+    formula = size * (np.diag(pi) - np.outer(pi, pi)) + excess
+    formula += (p * size / trials) ** 2 * rounding
+    assert formula == pytest.approx(covariance, abs=1e-9)
+    # Taking rows for records, or trials for a plain sample, is another thing.
+    assert np.trace(covariance) > 1.3 * size * (1 - pi @ pi)
+
+
+@pytest.mark.parametrize(
+    ("share", "size", "trials", "slack"),
+    [(0.002, 100, 20, 0.1), (0.01, 200, 25, 0.1), (0.02, 40, 30, 0.6), (0.2, 300, 20, 0.2)],
+)
+def test_the_rounding_of_quotas_is_about_that_of_random_counts(share, size, trials, slack):
+    counts = np.arange(size + 1)
+    fraction = counts * trials / size % 1.0
+    exact = float(binom.pmf(counts, size, share) @ (fraction * (1 - fraction)))
+    guess = float(rounding_variance(np.array([float(trials)]), np.array([size / trials]), share)[0])
+    print(share, exact, guess)
+    assert guess == pytest.approx(exact, rel=slack)
+
+
+@pytest.mark.parametrize("size", SAMPLE_SIZES)
+def test_a_release_is_tested_with_its_published_rows_and_trials(size):
+    release = people_release(size)
+    test = release.chi_square("Sex")
+    rows = release.to_pandas()
+    reference = chi2_contingency(
+        pd.crosstab(rows["Sex"], rows["job"].fillna("?")), correction=False
+    )
+    assert test.naive_statistic == pytest.approx(reference.statistic)
+    assert test.naive_p_value == pytest.approx(reference.pvalue)
+    assert test.records == release.records
+    assert test.p_value < 1e-4  # women are nurses more often
+    if size == "none":
+        assert test.statistic == pytest.approx(test.naive_statistic)
+        assert test.design_effect == pytest.approx(1.0)
+    else:
+        assert test.statistic < test.naive_statistic
+        assert test.design_effect > 1.1
+    assert any("secret" in remark for remark in test.remarks) == (size == "paper")
+
+
+def test_a_condition_restricts_the_records():
+    release = people_release("octave")
+    every = release.chi_square(["Sex", "region"])
+    some = release.chi_square(["Sex", "region"], "age < 25")
+    same = release.chi_square(["Sex", "region"], age=[20, 21, 22, 23, 24])
+    assert some.p_value == same.p_value
+    assert some.records == sum(age < 25 for age in people()["age"].to_pylist())
+    assert every.naive_degrees_of_freedom == some.naive_degrees_of_freedom == 5 * 4
+    assert some.condition == "age < 25"
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "words"),
+    [
+        ("job", None, "the sensitive one"),
+        ("jobs", None, "no column 'jobs'"),
+        ([], None, "at least one"),
+        (["Sex", "Sex"], None, "twice"),
+        ("Sex", "Sex = 'F'", "only one value"),
+        ("Sex", "age = 99", "no record"),
+        ("Sex", "job = 'nurse'", "randomised"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused_in_a_sentence(columns, where, words):
+    with pytest.raises(rp.ReconprivError, match=words):
+        chi_square(people_release("octave"), columns, where)
+
+
+def test_too_many_combinations_are_refused(monkeypatch):
+    monkeypatch.setattr("reconpriv.learning.independence._MOST_ENTRIES", 100)
+    with pytest.raises(InputError, match="too many"):
+        people_release("octave").chi_square(["age", "region"])
+
+
+def test_a_result_shows_both_tests():
+    test = people_release("octave").chi_square("Sex")
+    assert isinstance(test, IndependenceTest)
+    text = str(test)
+    assert text.startswith("job depends on Sex (p < 0.0001).")
+    assert "corrected for the release" in text
+    assert "naive" in text
+    assert "<table>" in test._repr_html_()
+    assert test.as_dict()["p_value"] == test.p_value
