@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-oldest test-newest package lint bench clean
+.PHONY: demo test test-oldest test-newest package docs lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +19,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@sh tools/system-packages.sh
 	$(BIN)/python -m pip install --quiet -e . --group test --group lint
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e . --group docs
+	@touch $@
 
 demo: $(VENV)/.core
 	$(BIN)/reconpriv demo
@@ -48,6 +52,10 @@ package: $(VENV)/.dev
 	cd dist && PIPX_HOME=$(CURDIR)/dist/.pipx ../$(BIN)/pipx run --spec ./*.whl reconpriv demo
 	rm -rf dist/.pipx
 
+# The site, in site/index.html; a broken link fails the build.
+docs: $(VENV)/.docs
+	$(BIN)/python tools/build_docs.py
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -63,4 +71,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_tune.py
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-newest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -27,7 +27,9 @@ _PLAIN_WIDTH = 110
 def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
     """A rich renderable as plain text, without colour."""
     stream = StringIO()
-    Console(file=stream, width=width, color_system=None, highlight=False).print(renderable)
+    Console(
+        file=stream, width=width, color_system=None, highlight=False, force_jupyter=False
+    ).print(renderable)
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().splitlines())
 
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +133,10 @@ class DuckDBEngine:
                     f"{value!r} is not a valid {name.replace('_', ' ')}.",
                     hint="Write memory as 2GB or 500MB." if name == "memory_limit" else "",
                 ) from None
-        self._connection.execute("SET enable_progress_bar = true")
-        self._connection.execute("SET enable_progress_bar_print = false")
+        # A notebook without ipywidgets refuses both; then there is no progress to ask for.
+        with suppress(duckdb.InvalidInputException):
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET enable_progress_bar_print = false")
 
     def _scratch_folder(self) -> Path:
         if not self._scratch.exists():
