@@ -563,6 +563,8 @@ def test_planted_secrets_are_not_in_a_release(
     assert found == []
     assert [form for form in key_forms(key.secret) if form in content] == []
     manifest = (tmp_path / "out" / "datapackage.json").read_text()
+    # A hash of the published bytes may hold any digits by chance.
+    manifest = re.sub("sha256:[0-9a-f]{64}", "", manifest)
     for count in planted_counts.values():
         assert str(count) not in manifest
         assert f"{count:,}" not in manifest
