@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import socket
 import stat
 from collections import Counter
