@@ -613,3 +613,22 @@ def test_a_public_count_equals_the_raw_tables_for_1000_random_predicates(
     got = release.count_many([f"SELECT count(*) FROM release WHERE {text}" for text in texts])
     assert [estimate.count for estimate in got] == counts
     assert all(estimate.exact for estimate in got)
+
+
+@pytest.mark.filterwarnings("ignore::reconpriv.ReconprivWarning")
+def test_a_constrained_interval_that_is_a_point_is_not_certainty(tmp_path):
+    """Cut to what is possible, an interval wholly below 0 would be 0 to 0 without a word."""
+    from reconpriv.queries.estimate import POINT
+
+    roles = {"sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value"}
+    with rp.read("example:adult", **roles) as table:
+        release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
+    tables = (
+        release.crosstab(["race", "occupation"], estimator=estimator)
+        for estimator in ("constrained", "mle")
+    )
+    pairs = [(cut, whole) for (_, cut), (_, whole) in zip(*tables, strict=True)]
+    points = [cut for cut, whole in pairs if whole.high < 0]
+    assert points
+    assert all(cut.low == cut.high == 0 and POINT in cut.remarks for cut in points)
+    assert all(POINT not in cut.remarks for cut, _ in pairs if cut.low < cut.high)

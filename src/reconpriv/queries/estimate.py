@@ -30,6 +30,10 @@ CONSTRAINED = (
     "the interval is that of the unbiased estimator, cut to what is possible and stretched to the"
     " estimate"
 )
+POINT = (
+    "the interval is a point since the unbiased one lies wholly outside what is possible: that is"
+    " bad luck of the draw, not certainty"
+)
 APPROXIMATE = (
     "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
     " interval rests on estimated ones"
@@ -236,6 +240,8 @@ def estimated(
         low, high = (float(np.clip(end, 0.0, records)) for end in (low, high))
         low, high = min(low, count), max(high, count)
         remarks.append(CONSTRAINED)
+        if low == high and error > 0:
+            remarks.append(POINT)
     elif not 0 <= count <= records:
         remarks.append(OUTSIDE.format(records=records))
     if groups == 1:
