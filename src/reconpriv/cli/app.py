@@ -65,6 +65,7 @@ def audit(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     engine: opt.EngineName = None,
@@ -119,6 +120,7 @@ def audit(
             engine,
             master,
             table_name,
+            labels,
         )
         with contextlib.closing(opened):
             with ticking(opened.schema.records) as ticker:
@@ -159,6 +161,7 @@ def publish(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     engine: opt.EngineName = None,
@@ -245,6 +248,7 @@ def publish(
             engine,
             master,
             table_name,
+            labels,
         )
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             release = opened.publish(

@@ -73,6 +73,7 @@ def attack(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     retention: opt.Retention = 0.5,
@@ -155,6 +156,7 @@ def attack(
                 threads,
                 memory,
                 table=table_name,
+                labels=labels,
             )
             with contextlib.closing(opened):
                 say_all("warning", opened.warnings)
