@@ -123,6 +123,7 @@ class _Sheet:
             array = self._moments(name, array)
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             self._check_text(name, array)
+            array = array.fill_null("")
         elif not pa.types.is_date(kind) and not pa.types.is_time(kind):
             raise self._refusal(name, f"holds {kind} values")
         self._names.append(name)

@@ -23,6 +23,7 @@ from reconpriv.schema import ColumnLabels
 EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 _BATCH = 1 << 17
+_TOP = 50  # rows in which the names of the columns are looked for
 _LARGEST_WHOLE = 2.0**53
 _DAY = 86_400_000  # in milliseconds
 # The day on which a spreadsheet puts a time without a date; 1899-12-30 is day 0.
@@ -49,18 +50,21 @@ class Sheet:
         with _clear_errors(path.name):
             reader = _fastexcel().read_excel(path)
             self._name = _choose(reader.sheet_names, sheet, path.name)
-            header = reader.load_sheet(self._name, header_row=None, n_rows=1, dtypes="string")
-            body = reader.load_sheet(
+            top = reader.load_sheet(
+                self._name, header_row=None, skip_rows=0, n_rows=_TOP, dtypes="string"
+            )
+            rows = [list(row.values()) for row in top.to_arrow().to_pylist()]
+            blank = next((i for i, row in enumerate(rows) if any(row)), None)
+            if blank is None:
+                raise InputError(f"The sheet {self._name!r} of {path.name} is empty.")
+            heads = [head or "" for head in rows[blank]]
+            cells, errors = reader.load_sheet(
                 self._name,
                 header_row=None,
-                skip_rows=1,
+                skip_rows=blank + 1,
                 schema_sample_rows=None,
                 skip_whitespace_tail_rows=True,
-            )
-            heads = [column[0].as_py() or "" for column in header.to_arrow().columns]
-            cells, errors = body.to_arrow_with_errors()
-        if not heads:
-            raise InputError(f"The sheet {self._name!r} of {path.name} is empty.")
+            ).to_arrow_with_errors()
         columns = list(zip(heads, map(_typed, cells.columns), strict=True))
         # Cells that were formatted but never filled are no column.
         kept = [
@@ -68,7 +72,8 @@ class Sheet:
         ]
         check_names([name for name, _ in kept], f"sheet {self._name!r}")
         self._table = pa.table([column for _, column in kept], names=[name for name, _ in kept])
-        self._errors = {heads[e.position[1]]: e.position for e in (errors.errors if errors else ())}
+        found = errors.errors if errors else ()
+        self._errors = {heads[error.position[1]]: error.position for error in reversed(found)}
         self.schema = self._table.schema
 
     def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

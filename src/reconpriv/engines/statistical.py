@@ -164,6 +164,7 @@ class StatisticalFile:
         transport = None
         if self._program.function == "read_xport":
             transport = Transport(self._path, sum(widths.values()))
+            total = transport.records
         while total is None or done < total:
             wanted = size if total is None else min(size, total - done)
             chunk = self._chunk(names, transport, done, wanted)

@@ -64,7 +64,7 @@ class Reading:
     meaning: Meaning
     unit: int = _SECOND
     origin: int = 0  # in microseconds since 1970
-    step: int = 1  # microseconds that the file can tell apart
+    step: int = 1  # microseconds that the file tells moments apart by
 
 
 def read_as(program: str, storage: str, form: str | None, *, coded: bool) -> Reading:
@@ -166,19 +166,20 @@ class Settling:
             case _:
                 return values
 
-    def _microseconds(self, values: pa.Array, origin: int) -> pa.Array:
+    def _microseconds(self, values: pa.Array, origin: int, step: int) -> pa.Array:
         # The whole part is exact as an integer; times a million it would not be as a double.
         numbers: Floats = values.fill_null(0.0).to_numpy(zero_copy_only=False)
-        whole, step = np.floor(numbers), self.reading.step
+        whole = np.floor(numbers)
         part = np.rint((numbers - whole) * self.reading.unit / step).astype(np.int64) * step
         ticks = whole.astype(np.int64) * self.reading.unit + part + origin
         return pa.array(ticks, mask=np.asarray(values.is_null()))
 
     def _moments(self, values: pa.Array) -> pa.Array:
-        return self._microseconds(values, self.reading.origin).cast(pa.timestamp("us"))
+        ticks = self._microseconds(values, self.reading.origin, self.reading.step)
+        return ticks.cast(pa.timestamp("us"))
 
     def _clock(self, values: pa.Array) -> pa.Array:
-        return self._microseconds(values, 0).cast(pa.time64("us"))
+        return self._microseconds(values, 0, 1).cast(pa.time64("us"))
 
     def _seconds(self, values: pa.Array) -> pa.Array:
         numbers: Floats = values.to_numpy(zero_copy_only=False)

@@ -33,14 +33,18 @@ class Transport:
                 if card.startswith(_MARKS):
                     break
         self.header = b"".join(header)
+        # Version 8 tells how many records there are; in version 5 the file's end does.
+        count = header[-1][48:63].strip() if header and header[-1].startswith(_MARKS[1]) else b""
+        self.records = int(count) if count.isdigit() and int(count) else None
 
     def check_end(self, records: int) -> None:
-        """Refuse a file that ends inside a record: after the last one only blanks may come."""
+        """Refuse a file that ends too early, or goes on: only blanks fill its last card."""
         end = len(self.header) + records * self.record_bytes
         with self.path.open("rb") as stream:
             stream.seek(end)
             rest = stream.read(_CARD + self.record_bytes)
-        if rest.strip(b" ") or (end + len(rest)) % _CARD:
+        whole = records == self.records or self.records is None
+        if not whole or rest.strip(b" ") or len(rest) >= _CARD or (end + len(rest)) % _CARD:
             raise InputError(
                 f"{self.path.name} is truncated, or holds more than one table.",
                 hint="Fetch or export it again, a table a file.",
