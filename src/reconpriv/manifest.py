@@ -1,7 +1,8 @@
 """The manifest of a release: a Data Package (v2) descriptor with a ``reconpriv`` block.
 
-Everything in it is derived from the published table or from the policy. Never in it: the key,
-a frequency, an s_g, a raw count, or where the table came from.
+Everything in it is derived from the published table or from the policy, or is a label that the
+publisher's file gives a published column. Never in it: the key, a frequency, an s_g, a raw count,
+or where the table came from.
 """
 
 from __future__ import annotations
