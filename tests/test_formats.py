@@ -336,12 +336,19 @@ def test_names_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
         rp.read(path, sensitive="a")
 
 
-def test_leap_seconds_are_refused_where_they_are_asked_for(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"t": [1e12, 2e12], "a": pl.Series([1, 2], dtype=pl.Int32)})
+def test_a_clock_with_leap_seconds_stays_a_number(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"t": [1e12, 2e12]})
     path = write(frame, tmp_path / "a.dta", variable_format={"t": "%tC"})
-    with pytest.raises(rp.errors.InputError, match="leap seconds"):
-        rp.read(path, sensitive="a")
-    rp.read(path, sensitive="a", drop=["t"]).close()
+    assert read_all(path)["t"].to_pylist() == [1e12, 2e12]
+
+
+def test_labels_of_a_date_are_no_labels_of_days(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"d": [dt.date(2020, 1, 1), dt.date(2021, 1, 1)], "a": ["x", "y"]})
+    labels = {"d": {dt.date(2020, 1, 1): "new year"}, "a": {"x": "an x"}}
+    path = write(frame, tmp_path / "a.sav", variable_value_labels=labels)
+    found = read_all(path, labels="apply")
+    assert found["d"].to_pylist() == frame["d"].to_list()
+    assert found["a"].to_pylist() == ["an x", "y"]
 
 
 def test_a_date_past_all_years_is_refused(tmp_path: Path) -> None:

@@ -198,3 +198,11 @@ def test_a_query_keeps_labels_of_columns_that_it_leaves_alone(
     found = {name: said.title for name, said in engine.labels.items() if name in names}
     engine.close()
     assert found == {new: titles[old] for new, old in kept.items()}
+
+
+def test_an_attack_on_a_release_takes_no_labels(
+    labelled: rp.Release, cli: Callable[..., Any]
+) -> None:
+    for option in (("--labels", "apply"), ("--table", "x")):
+        done = cli("attack", "side-channels", labelled.path, *option)
+        assert (done.code, "has its columns" in done.err) == (2, True)

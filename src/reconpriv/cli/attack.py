@@ -127,7 +127,8 @@ def attack(
         chosen = {"--keys": keys, "--releases": releases, "--privacy": privacy, "--least": least}
         _refuse_ignored(name, chosen)
         if is_release(Path(source)):
-            given = (sensitive, public, drop, domain, sql, threads, memory)
+            applied = None if labels == "describe" else labels
+            given = (sensitive, public, drop, domain, sql, table_name, applied, threads, memory)
             policy_given = (retention, epsilon, delta, bound, sample_size, missing)
             if any(value is not None for value in given) or policy_given != _POLICY_DEFAULTS:
                 raise PolicyError(

@@ -27,7 +27,7 @@ from reconpriv.schema import ColumnLabels, Value
 
 _CHUNK_BYTES = 1 << 27
 _BYTES_PER_VALUE = 96  # a Python number or short text, its place in a list, its Arrow copy
-_LEAST_ROWS = 1 << 10
+_LEAST_ROWS = 1 << 6
 _MOST_ROWS = 1 << 20
 _BATCH = 1 << 17
 
@@ -80,6 +80,9 @@ class StatisticalFile:
         self._about = about
         self._values = {name: _value_labels(about, name) for name in about.column_names}
         self._readings = {name: self._reading(name) for name in about.column_names}
+        for name, reading in self._readings.items():
+            if reading.meaning in (Meaning.DATE, Meaning.MOMENT, Meaning.CLOCK):
+                self._values[name] = {}  # its labels are for the numbers behind the dates
         self._apply = labels == "apply"
         if self._apply and not any(self._values.values()):
             raise InputError(
@@ -158,7 +161,7 @@ class StatisticalFile:
         """The values of some columns, as many records at a time as memory should hold."""
         widths = self._about.variable_storage_width
         text = [name for name in names if self._readings[name].meaning is Meaning.TEXT]
-        each = _BYTES_PER_VALUE * len(names) + 3 * sum(widths[name] for name in text)
+        each = _BYTES_PER_VALUE * len(names) + 2 * sum(widths[name] for name in text)
         size = min(max(_CHUNK_BYTES // each, _LEAST_ROWS), _MOST_ROWS)
         total, done = self._about.number_rows, 0
         transport = None

@@ -40,7 +40,7 @@ _SAS = (
      "date", _DAY),
     (r"TIME|TIMEAMPM|TOD|HHMM|HOUR|MMSS|(IS|E|B)8601TM", "clock", _SECOND),
 )  # fmt: skip
-_STATA_CLOCK = re.compile(r"%t[cC](HH|Hh|hh|MM|mm|SS|ss|\.s+|AM|am|[:._ -])+$")
+_STATA_CLOCK = re.compile(r"%tc(HH|Hh|hh|MM|mm|SS|ss|\.s+|AM|am|[:._ -])+$")
 _STATA_WHOLE = re.compile(r"%-?0?\d+\.0fc?$")
 
 
@@ -54,7 +54,6 @@ class Meaning(Enum):
     DATE = "date"  # a moment if a value is not a whole day
     MOMENT = "moment"
     CLOCK = "clock"  # a number of seconds if a value is no time of a day
-    LEAP = "leap"  # Stata's clock that counts leap seconds
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,8 @@ def read_as(program: str, storage: str, form: str | None, *, coded: bool) -> Rea
 
 
 def _stata_time(form: str) -> tuple[Meaning | None, int]:
+    # %tC counts leap seconds, too; it stays the number of milliseconds that it is.
     form = form.replace("%-", "%")
-    if form.startswith("%tC"):
-        return Meaning.LEAP, 1000
     if form.startswith("%tc"):
         return (Meaning.CLOCK if _STATA_CLOCK.match(form) else Meaning.MOMENT), 1000
     if form.startswith(("%td", "%d")):
@@ -130,11 +128,6 @@ class Settling:
         if meaning in (Meaning.TEXT, Meaning.WHOLE, Meaning.NUMBER):
             return
         numbers: Floats = values.drop_null().to_numpy(zero_copy_only=False)
-        if meaning is Meaning.LEAP:
-            raise InputError(
-                f"Column {self.name!r} counts leap seconds (%tC).",
-                hint="Turn it into %tc with Stata's cofC(), or leave it out.",
-            )
         if meaning is Meaning.CODE:
             fit = (np.abs(numbers) <= _LARGEST_WHOLE) & (numbers == np.floor(numbers))
         elif meaning is Meaning.CLOCK:
