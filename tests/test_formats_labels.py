@@ -206,3 +206,9 @@ def test_an_attack_on_a_release_takes_no_labels(
     for option in (("--labels", "apply"), ("--table", "x")):
         done = cli("attack", "side-channels", labelled.path, *option)
         assert (done.code, "has its columns" in done.err) == (2, True)
+
+
+def test_labels_are_no_side_channel(tmp_path: Path) -> None:
+    with rp.read(write_survey(tmp_path / "a.sav"), sensitive="income") as table:
+        found = attack_side_channels(table, rp.Policy(0.5, 0.5, 0.3))
+    assert {row["channel"] for row in found.table if row["leaks"] == "yes"} == set()

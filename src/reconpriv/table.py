@@ -72,6 +72,7 @@ class Table:
         """Use :func:`read`, which settles the schema."""
         self.engine = engine
         self.schema = schema
+        self.labels = labels_of(schema, engine.labels)
         self.warnings: tuple[str, ...] = ()
         self._drop_missing = drop_missing
 
@@ -125,9 +126,8 @@ class Table:
         policy.check_sampling()
         layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
         kernel: PublishFunction = Kernel(self.schema, policy, secret)
-        labels = labels_of(self.schema, self.engine.labels)
-        if labels:
-            kernel = Watched(kernel, self.schema, labels)
+        if self.labels:
+            kernel = Watched(kernel, self.schema, self.labels)
         describe = partial(
             self._manifest, policy=policy, layout=layout, test_key=secret.is_test, kernel=kernel
         )
