@@ -336,6 +336,14 @@ def test_names_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
         rp.read(path, sensitive="a")
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    """pyreadstat would rename one of them, with a warning."""
+    path = write(pl.DataFrame({"one_a": [1], "one_b": [2]}), tmp_path / "a.xpt")
+    path.write_bytes(path.read_bytes().replace(b"one_b", b"one_a"))
+    with pytest.raises(rp.errors.InputError, match="two columns of one name"):
+        rp.read(path, sensitive="one_a")
+
+
 def test_a_clock_with_leap_seconds_stays_a_number(tmp_path: Path) -> None:
     frame = pl.DataFrame({"t": [1e12, 2e12]})
     path = write(frame, tmp_path / "a.dta", variable_format={"t": "%tC"})

@@ -12,6 +12,7 @@ import pytest
 
 import reconpriv as rp
 from formats_fixtures import SURVEY, VALUES, write, write_survey
+from reconpriv.attacks.side_channels import attack_side_channels
 from reconpriv.engines.duckdb import DuckDBEngine
 from reconpriv.manifest import read_manifest
 

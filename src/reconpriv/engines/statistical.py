@@ -193,7 +193,8 @@ class StatisticalFile:
     def _read(self, source: Path | Window, **settings: Any) -> tuple[Any, Any]:
         function = getattr(_pyreadstat(), self._program.function)
         with _clear_errors(self._path.name, self._program.name), warnings.catch_warnings():
-            warnings.simplefilter("error")
+            # Filters are global: another thread's warnings must stay warnings.
+            warnings.filterwarnings("error", message="column .* is duplicated")
             values, about = function(source, output_format="dict", **settings)
         return values, about
 
