@@ -134,8 +134,8 @@ def test_a_folder_without_parquet(desk: Desk) -> None:
 
 
 def test_an_unknown_kind_of_file(desk: Desk) -> None:
-    message = desk.both(desk.source("t.xlsx", "abc"), *EDU)
-    assert "t.xlsx" in message
+    message = desk.both(desk.source("t.docx", "abc"), *EDU)
+    assert "t.docx" in message
     assert ".parquet" in message
 
 

@@ -200,6 +200,19 @@ def test_charts_for_the_browser_are_made_only_for_reports_and_studio(package: st
     assert all(user.startswith(("reports/", "studio/")) for user in users)
 
 
+@pytest.mark.parametrize(
+    ("package", "users"),
+    [("pyreadstat", {"engines/statistical.py", "export.py"}), ("fastexcel", {"engines/excel.py"})],
+)
+def test_libraries_of_file_formats_are_imported_where_files_are_read_and_written(
+    package: str, users: set[str]
+) -> None:
+    """They are extras, so only once they are needed."""
+    assert users_of(package) == users
+    for name in users:
+        assert not [m for m in top_imports(ROOT / name) if within(m, package)]
+
+
 def test_the_analysts_report_knows_nothing_of_the_raw_table() -> None:
     raw = ("reconpriv.table", "reconpriv.auditing", "reconpriv.attacks", "reconpriv.tuning",
            "reconpriv.reports.internal", "reconpriv.reports.groups",

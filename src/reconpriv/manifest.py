@@ -1,22 +1,25 @@
 """The manifest of a release: a Data Package (v2) descriptor with a ``reconpriv`` block.
 
-Everything in it is derived from the published table or from the policy. Never in it: the key,
-a frequency, an s_g, a raw count, or where the table came from.
+Everything in it is derived from the published table or from the policy, or is a label that the
+publisher's file gives a published column. Never in it: the key, a frequency, an s_g, a raw count,
+or where the table came from.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reconpriv._version import __version__
 from reconpriv.engines.base import Layout, Written, WrittenFile
 from reconpriv.errors import MissingFileError, ReleaseError
+from reconpriv.labels import describe_field, read_labels
 from reconpriv.policy import SAMPLE_SIZES, Policy
-from reconpriv.schema import Column, Kind, Schema, Value, json_value, parse_value
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
 
 MANIFEST = "datapackage.json"
 FORMAT_VERSION = 1
@@ -39,12 +42,18 @@ def build_manifest(
     count_names: tuple[str, str],
     cell_count_name: str,
     test_key: bool,
+    labels: Mapping[str, ColumnLabels],
+    published: Mapping[str, Sequence[Value]],
 ) -> dict[str, Any]:
-    """The Data Package (v2) descriptor with its ``reconpriv`` block."""
-    sensitive = _field(schema.sensitive)
-    if None not in schema.domain and schema.sensitive.kind in (Kind.STRING, Kind.INTEGER):
-        sensitive["categories"] = [json_value(value) for value in schema.domain]
-    fields = [_field(column) for column in schema.public]
+    """The Data Package (v2) descriptor with its ``reconpriv`` block.
+
+    ``labels`` are those of the source, ``published`` the values of labelled public columns.
+    """
+    sensitive = _sensitive_field(schema, labels.get(schema.sensitive.name))
+    fields = [
+        describe_field(_field(c), c, labels.get(c.name), published.get(c.name, ()))
+        for c in schema.public
+    ]
     cell_count = [{"name": cell_count_name, "type": "integer"}] if layout.cells else []
     file_format = layout.file_format
     resources = [_resource("data", written.data, file_format, [*fields, sensitive, *cell_count])]
@@ -83,6 +92,18 @@ def _field(column: Column) -> dict[str, Any]:
     if column.kind is Kind.DECIMAL:
         return {"name": column.name, "type": "number", "reconpriv:kind": Kind.DECIMAL.value}
     return {"name": column.name, "type": column.kind.value}
+
+
+def _sensitive_field(schema: Schema, said: ColumnLabels | None) -> dict[str, Any]:
+    """The sensitive field: its categories are the domain, whatever else has a label."""
+    column, known = schema.sensitive, [value for value in schema.domain if value is not None]
+    described = _field(column)
+    if len(known) == len(schema.domain) and column.kind in (Kind.STRING, Kind.INTEGER):
+        described["categories"] = [json_value(value) for value in schema.domain]
+    if said is not None:
+        values = tuple((value, text) for value, text in said.values if value in set(known))
+        describe_field(described, column, ColumnLabels(said.title, values), known)
+    return described
 
 
 def _resource(
@@ -127,6 +148,7 @@ class Description:
     groups: tuple[Path, ...]
     count_names: tuple[str, str]
     cell_count: str | None
+    labels: dict[str, ColumnLabels] = field(default_factory=dict)
 
 
 def read_manifest(folder: Path) -> Description:
@@ -160,11 +182,7 @@ def read_manifest(folder: Path) -> Description:
 
 def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> Description:
     resources = {resource["name"]: resource for resource in manifest["resources"]}
-    fields = resources["data"]["schema"]["fields"]
-    columns = {
-        field["name"]: Column(field["name"], Kind(field.get("reconpriv:kind", field["type"])))
-        for field in fields
-    }
+    columns = {column.name: column for column, _ in _fields(manifest)}
     sensitive = columns[block["sensitive"]]
     domain: tuple[Value, ...] = tuple(parse_value(sensitive, v) for v in block["domain"])
     schema = Schema(tuple(columns[name] for name in block["public"]), sensitive, domain)
@@ -195,7 +213,22 @@ def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> 
         else (),
         count_names=(names["records"], names["trials"]),
         cell_count=block.get("cell_count"),
+        labels=manifest_labels(manifest),
     )
+
+
+def _fields(manifest: dict[str, Any]) -> list[tuple[Column, dict[str, Any]]]:
+    """The columns of the data with what is said about them."""
+    resources = {resource["name"]: resource for resource in manifest["resources"]}
+    fields = resources["data"]["schema"]["fields"]
+    kinds = [Kind(one.get("reconpriv:kind", one["type"])) for one in fields]
+    return [(Column(one["name"], kind), one) for one, kind in zip(fields, kinds, strict=True)]
+
+
+def manifest_labels(manifest: dict[str, Any]) -> dict[str, ColumnLabels]:
+    """What a manifest says that its columns and their values are called."""
+    said = {column.name: read_labels(one, column) for column, one in _fields(manifest)}
+    return {name: labels for name, labels in said.items() if labels is not None}
 
 
 def _hashes(resource: dict[str, Any]) -> list[tuple[str, str]]:

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
-from reconpriv.manifest import Description, check_files, read_manifest
+from reconpriv.labels import labels_as_dict
+from reconpriv.manifest import Description, check_files, manifest_labels, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.estimate import Design, Estimate
-from reconpriv.queries.load import load_cells, load_records
+from reconpriv.queries.load import load_cells, load_groups, load_records
 from reconpriv.queries.sql import check_distinct, unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
@@ -211,8 +212,15 @@ class Release:
             "release": self.place,
             "public_counts_exact": block["sample_size"] != "paper",
             "local_dp_epsilon": local_privacy_level(p, m),
+            **self._labels(),
             "warnings": list(self.warnings),
         }
+
+    def _labels(self) -> dict[str, Any]:
+        """What the columns and their values are called; nothing where the source did not say."""
+        said = manifest_labels(self.manifest)
+        shown = {name: labels_as_dict(labels) for name, labels in said.items()}
+        return {"labels": shown} if shown else {}
 
     def _table(
         self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool
@@ -247,6 +255,24 @@ class Release:
         frame = polars.from_arrow(self.to_arrow())
         assert isinstance(frame, polars.DataFrame)
         return frame
+
+    def export(
+        self, path: str | os.PathLike[str], *, groups: bool = False, overwrite: bool = False
+    ) -> tuple[str, ...]:
+        """Write the published records for SPSS (.sav, .zsav), Stata (.dta) or SAS (.xpt).
+
+        Labels go with them; .csv and .parquet work, too. ``groups`` writes the groups with their
+        trials instead. Returned is what the format made necessary to change.
+        """
+        from reconpriv.export import check_target, export_table  # noqa: PLC0415 - seldom used
+
+        check_target(Path(path), overwrite=overwrite)
+        description = self._description
+        if groups and not description.groups:
+            raise ReleaseError(f"A release of sample size {description.sample_size} has no groups.")
+        check_files(description)
+        table = load_groups(description) if groups else load_records(description)
+        return export_table(table, description.labels, Path(path), overwrite=overwrite)
 
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the analysts' report, one HTML file derived from the release alone."""

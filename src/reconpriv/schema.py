@@ -52,6 +52,7 @@ class ColumnLabels:
 
     title: str = ""
     values: tuple[tuple[Value, str], ...] = ()
+    description: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,15 @@ import pyarrow as pa
 
 from reconpriv.auditing import AuditReport, audit_part, group_table, join_parts
 from reconpriv.cells import CellBatch
-from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, Written, no_progress
+from reconpriv.engines.base import (
+    FORMATS,
+    Engine,
+    Layout,
+    Progress,
+    PublishFunction,
+    Written,
+    no_progress,
+)
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import (
     InputError,
@@ -26,6 +34,7 @@ from reconpriv.errors import (
 )
 from reconpriv.folder import is_uri, new_folder
 from reconpriv.kernel import Kernel
+from reconpriv.labels import Watched, labels_of
 from reconpriv.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer, Settings
@@ -53,6 +62,7 @@ from reconpriv.tuning.tuner import Tuner
 
 MISSING = ("refuse", "drop", "value")
 ENGINES = ("duckdb", "spark")
+LABELS = ("describe", "apply")
 
 
 class Table:
@@ -62,6 +72,7 @@ class Table:
         """Use :func:`read`, which settles the schema."""
         self.engine = engine
         self.schema = schema
+        self.labels = labels_of(schema, engine.labels)
         self.warnings: tuple[str, ...] = ()
         self._drop_missing = drop_missing
 
@@ -114,8 +125,12 @@ class Table:
         secret = as_key(key)
         policy.check_sampling()
         layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
-        kernel = Kernel(self.schema, policy, secret)
-        describe = partial(self._manifest, policy=policy, layout=layout, test_key=secret.is_test)
+        kernel: PublishFunction = Kernel(self.schema, policy, secret)
+        if self.labels:
+            kernel = Watched(kernel, self.schema, self.labels)
+        describe = partial(
+            self._manifest, policy=policy, layout=layout, test_key=secret.is_test, kernel=kernel
+        )
         if is_uri(out):
             written = self.engine.write_to_uri(
                 self.schema,
@@ -145,7 +160,13 @@ class Table:
         return Release(Path(out), describe(written), written, notes, uri=uri)
 
     def _manifest(
-        self, written: Written, *, policy: Policy, layout: Layout, test_key: bool
+        self,
+        written: Written,
+        *,
+        policy: Policy,
+        layout: Layout,
+        test_key: bool,
+        kernel: PublishFunction,
     ) -> dict[str, Any]:
         if written.unattainable_groups and policy.unattainable == "refuse":
             raise _unattainable(written.unattainable_groups, written.unattainable_records)
@@ -157,6 +178,8 @@ class Table:
             count_names=count_names(self.schema),
             cell_count_name=cell_count_name(self.schema),
             test_key=test_key,
+            labels=kernel.labels if isinstance(kernel, Watched) else {},
+            published=kernel.published if isinstance(kernel, Watched) else {},
         )
 
     def workload(
@@ -298,15 +321,18 @@ def read(
     memory: str | None = None,
     engine: str | None = None,
     master: str | None = None,
+    labels: str = "describe",
 ) -> Table:
     """Open a table and give its columns their roles.
 
-    ``source`` is a path (Parquet, CSV, JSON lines, Arrow; a folder or glob of Parquet; ``-`` for
-    CSV on standard input), a list of paths, or a pandas, Polars, PyArrow, DuckDB or Spark table.
+    ``source`` is a path (Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS, Excel; a folder or glob
+    of Parquet; ``-`` for CSV on standard input), a list of paths, or a pandas, Polars, PyArrow,
+    DuckDB or Spark table. ``table`` names a table of a database or a sheet of a spreadsheet.
     By default every column but the sensitive one is public. ``missing`` says what to do with
     records that lack the sensitive value: refuse, drop them, or make missing a value of the
     domain. ``engine`` is duckdb (one machine) or spark, which takes the session that is active
-    or starts one at ``master``.
+    or starts one at ``master``. With ``labels="apply"`` the value labels of an SPSS or Stata file
+    take the place of its codes; else they describe them in the release.
     """
     public = [public] if isinstance(public, str) else public
     drop = [drop] if isinstance(drop, str) else drop
@@ -315,9 +341,13 @@ def read(
             f"There is no treatment of missing values called {missing!r}.",
             hint=f"Choose one of: {', '.join(MISSING)}.",
         )
-    opened = _open_engine(
-        source, engine, sql=sql, table=table, threads=threads, memory=memory, master=master
-    )
+    if labels not in LABELS:
+        raise InputError(
+            f"There is no treatment of labels called {labels!r}.",
+            hint=f"Choose one of: {', '.join(LABELS)}.",
+        )
+    settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
+    opened = _open_engine(source, engine, master=master, **settings)
     try:
         schema = _settle_schema(opened, sensitive, public, drop, domain, missing)
     except BaseException:
@@ -338,6 +368,10 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
         if settings.pop("table") is not None:
             raise InputError(
                 "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
+            )
+        if settings.pop("labels") == "apply":
+            raise InputError(
+                "Files with value labels are read by DuckDB.", hint="Leave --engine spark out."
             )
         from reconpriv.engines.spark import SparkEngine  # noqa: PLC0415 - no engine until used
 

@@ -27,6 +27,18 @@ def policy_line(policy: dict[str, Any]) -> str:
     )
 
 
+def _label_words(labels: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the columns are called and their codes mean, in a paragraph."""
+    parts = []
+    for name, said in labels.items():
+        title = f" ({said['title']})" if "title" in said else ""
+        values = [f"{one['value']} = {one['label']}" for one in said.get("values", [])]
+        listed = ", ".join(values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
+        meaning = listed or said.get("description", "")
+        parts.append(f"{name}{title}" + (f": {meaning}" if meaning else ""))
+    return [("Labels", "; ".join(parts) + ".")] if parts else []
+
+
 def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Paragraphs with their names, from what ``Release.info`` returns."""
     p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
@@ -48,6 +60,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
             " Groups in which not even one trial is private keep one; nothing is promised for them."
         )
     return [
+        *_label_words(facts.get("labels", {})),
         ("Exact", f"{public}. {exact}"),
         (
             "Estimated",

@@ -64,6 +64,7 @@ def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
             domain=table.schema.domain,
             missing="value" if None in table.schema.domain else "refuse",
         ) as shuffled:
+            shuffled.labels = table.labels
             shuffled.publish(policy, again, key=attack_key(0))
         differ = [f.name for f in sorted(folder.iterdir()) if not _same(f, again / f.name)]
         detail = f"differs: {', '.join(differ)}" if differ else "same bytes from shuffled records"
@@ -191,8 +192,10 @@ def _strange_keys(manifest: dict[str, Any]) -> list[str]:
     }  # fmt: skip
     found = set(manifest) - {"$schema", "resources", "reconpriv"}
     found |= set(manifest["reconpriv"]) - _BLOCK
+    field = {"name", "type", "reconpriv:kind", "title", "categories", "description"}
     for one in manifest["resources"]:
         found |= set(one) - resource
+        found |= {key for described in one["schema"]["fields"] for key in described} - field
     return sorted(found)
 
 

@@ -1,4 +1,4 @@
-"""The analyst's commands: query, info, report and workload."""
+"""The analyst's commands: query, info, export, report and workload."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ def register(app: typer.Typer) -> None:
         ' GROUP BY sex"',
     )(query)
     app.command(rich_help_panel=opt.ANALYST, epilog=example + "reconpriv info release/")(info)
+    app.command(
+        rich_help_panel=opt.ANALYST, epilog=example + "reconpriv export release/ people.sav"
+    )(export)
     app.command(
         rich_help_panel=opt.ANALYST, epilog=example + "reconpriv report release/ -o report.html"
     )(report)
@@ -180,6 +183,31 @@ def info(release: ReleaseFolder, json: opt.Json = False) -> None:
             show(info_view(opened))
 
 
+def export(
+    release: ReleaseFolder,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A .sav, .zsav, .dta, .xpt, .csv or .parquet file."),
+    ],
+    groups: Annotated[
+        bool, typer.Option("--groups", help="The groups with their trials instead of the records.")
+    ] = False,
+    overwrite: Overwrite = False,
+    json: opt.Json = False,
+) -> None:
+    """Write the published records, with their labels, for SPSS, Stata or SAS."""
+    with reported():
+        from reconpriv.export import check_target
+
+        check_target(file, overwrite=overwrite)
+        notes = _open(release).export(file, groups=groups, overwrite=overwrite)
+        say_all("note", notes)
+        if json:
+            show_json({"release": str(release), "file": str(file), "notes": list(notes)})
+        else:
+            typer.echo(f"{'Groups' if groups else 'Records'} written to {file}.")
+
+
 def report(
     release: ReleaseFolder,
     out: Annotated[
@@ -212,6 +240,7 @@ def workload(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     queries: Annotated[int, typer.Option("--queries", help="How many queries.")] = 5_000,
@@ -235,7 +264,17 @@ def workload(
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory, table=table_name
+            table,
+            sensitive,
+            public,
+            drop,
+            domain,
+            missing,
+            sql,
+            threads,
+            memory,
+            table=table_name,
+            labels=labels,
         )
         with contextlib.closing(opened):
             pool = opened.workload(

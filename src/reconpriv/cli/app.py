@@ -88,6 +88,7 @@ def audit(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     engine: opt.EngineName = None,
@@ -142,6 +143,7 @@ def audit(
             engine,
             master,
             table_name,
+            labels,
         )
         with contextlib.closing(opened):
             with ticking(opened.schema.records) as ticker:
@@ -183,6 +185,7 @@ def publish(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     engine: opt.EngineName = None,
@@ -272,6 +275,7 @@ def publish(
             engine,
             master,
             table_name,
+            labels,
         )
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             release = opened.publish(

@@ -73,6 +73,7 @@ def attack(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     retention: opt.Retention = 0.5,
@@ -127,7 +128,8 @@ def attack(
         chosen = {"--keys": keys, "--releases": releases, "--privacy": privacy, "--least": least}
         _refuse_ignored(name, chosen)
         if is_release(Path(source)):
-            given = (sensitive, public, drop, domain, sql, threads, memory)
+            applied = None if labels == "describe" else labels
+            given = (sensitive, public, drop, domain, sql, table_name, applied, threads, memory)
             policy_given = (retention, epsilon, delta, bound, sample_size, missing)
             if any(value is not None for value in given) or policy_given != _POLICY_DEFAULTS:
                 raise PolicyError(
@@ -156,6 +158,7 @@ def attack(
                 threads,
                 memory,
                 table=table_name,
+                labels=labels,
             )
             with contextlib.closing(opened):
                 say_all("warning", opened.warnings)

@@ -32,8 +32,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="Parquet, CSV, JSON lines or Arrow file; a folder or glob of Parquet; - for CSV on"
-        " standard input; example:adult or example:census_workers.",
+        help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
+        " Parquet; - for CSV on standard input; example:adult or example:census_workers.",
     ),
 ]
 Sensitive = Annotated[
@@ -85,7 +85,16 @@ TableName = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="Of a database: the table or view, also as schema.table.",
+        help="Of a database: the table or view, also as schema.table. Of a spreadsheet: the sheet.",
+        rich_help_panel=TABLE,
+    ),
+]
+Labels = Annotated[
+    str,
+    typer.Option(
+        "--labels",
+        metavar="describe|apply",
+        help="Value labels of SPSS and Stata: describe codes in the release, or replace them.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -167,6 +176,7 @@ def open_table(
     engine: str | None = None,
     master: str | None = None,
     table: str | None = None,
+    labels: str = "describe",
 ) -> Table:
     """The table that the shared options describe."""
     from reconpriv.errors import PolicyError
@@ -187,6 +197,7 @@ def open_table(
         memory=memory,
         engine=engine,
         master=master,
+        labels=labels,
     )
 
 

@@ -48,6 +48,7 @@ def tune(
     missing: opt.Missing = "refuse",
     sql: opt.Sql = None,
     table_name: opt.TableName = None,
+    labels: opt.Labels = "describe",
     threads: opt.Threads = None,
     memory: opt.Memory = None,
     retention: Annotated[Numbers, _numbers("-p", "--retention", "Values of p to try.")] = None,
@@ -109,7 +110,17 @@ def tune(
         if out is not None:
             check_file(out, overwrite=overwrite)
         opened = opt.open_table(
-            table, sensitive, public, drop, domain, missing, sql, threads, memory, table=table_name
+            table,
+            sensitive,
+            public,
+            drop,
+            domain,
+            missing,
+            sql,
+            threads,
+            memory,
+            table=table_name,
+            labels=labels,
         )
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             report = opened.tune(

@@ -26,6 +26,7 @@ from reconpriv.engines.base import (
     memory_bytes,
     no_progress,
 )
+from reconpriv.engines.carried import carried_columns
 from reconpriv.engines.duckdb_errors import clear_errors
 from reconpriv.engines.lazy import LazyTable, spool
 from reconpriv.engines.names import free_name
@@ -83,15 +84,18 @@ class DuckDBEngine:
         memory: str | None = None,
         columns: Sequence[Column] | None = None,
         count_column: str | None = None,
+        labels: str = "describe",
     ) -> None:
         """Open the source; with ``sql``, the table is that query over ``input``.
 
-        ``table`` names a table of a database. ``columns`` declares what a text file holds, where
-        that is known. With ``count_column`` a row stands for as many records as that column says.
+        ``table`` names a table of a database or a sheet. ``columns`` declares what a text file
+        holds, where that is known. With ``count_column`` a row stands for as many records as that
+        column says. ``labels`` tells whether value labels describe values or take their place.
         """
         self._count_column = count_column
         self._memory = memory
         self._lazy: LazyTable | None = None
+        self._labels: Mapping[str, ColumnLabels] = {}
         self._waiting = False  # whether the records of a lazy table are still to be fetched
         self._stopped = threading.Event()
         # Raw data may be spilled there, so it goes even where nobody closes the table. It is
@@ -104,13 +108,17 @@ class DuckDBEngine:
             with clear_errors("input"):
                 self._configure(threads, memory)
                 self._lazy = open_source(
-                    self._connection, source, self._scratch_folder, columns, table
+                    self._connection, source, self._scratch_folder, columns, table, labels
                 )
                 if self._lazy is not None:
                     self._open_lazy(self._lazy, whole=sql is not None)
             with clear_errors("--sql query" if sql is not None else "input"):
                 query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
                 self._connection.execute(f"CREATE TEMP VIEW {_TABLE} AS {query}")
+                if self._lazy is not None and self._lazy.labels:
+                    said, names = self._lazy.labels, self._lazy.schema.names
+                    kept = carried_columns(self._connection, query, names)
+                    self._labels = {name: said[old] for name, old in kept.items() if old in said}
             with clear_errors("input"):
                 self._expressions = self._describe()
         except BaseException:
@@ -146,7 +154,7 @@ class DuckDBEngine:
     @property
     def labels(self) -> Mapping[str, ColumnLabels]:
         """What the source says about its columns and their values."""
-        return {} if self._lazy is None else self._lazy.labels
+        return self._labels
 
     @property
     def _count(self) -> str:

@@ -51,16 +51,20 @@ class LazyTable(Protocol):
 
 
 def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Path, stopped: Event) -> Path:
-    """Write a stream to a Parquet file, a batch at a time; ``schema`` serves where none comes."""
+    """Write a stream to a Parquet file, a batch at a time; ``schema`` serves where none comes.
+
+    A batch without rows says only that work goes on.
+    """
     writer: pyarrow.parquet.ParquetWriter | None = None
     try:
         for batch in batches:
             if stopped.is_set():
                 raise KeyboardInterrupt
+            if not batch.num_rows:
+                continue
             if writer is None:
                 writer = _writer(file, batch.schema)
-            if batch.num_rows:
-                writer.write_batch(batch)
+            writer.write_batch(batch)
         if writer is None:
             writer = _writer(file, schema)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):

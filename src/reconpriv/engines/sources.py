@@ -22,9 +22,11 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.excel import EXCEL, open_excel
 from reconpriv.engines.frames import open_frame
 from reconpriv.engines.lazy import LazyTable
 from reconpriv.engines.names import check_names
+from reconpriv.engines.statistical import PROGRAMS, open_statistical
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.schema import Column, Kind
 
@@ -37,7 +39,8 @@ _JSON = (".jsonl", ".ndjson", ".json")
 _ARROW = (".arrow", ".feather", ".ipc")
 _ENDINGS = (
     "Parquet (.parquet), CSV (.csv, .tsv, also .gz), JSON lines (.jsonl, .ndjson, also .gz),"
-    " Arrow (.arrow, .feather)"
+    " Arrow (.arrow, .feather), SPSS (.sav, .zsav, .por), Stata (.dta), SAS (.sas7bdat, .xpt),"
+    " Excel (.xlsx, .xls, .ods)"
 )
 
 
@@ -57,16 +60,26 @@ def open_source(
     scratch: Callable[[], Path],
     columns: Sequence[Column] | None = None,
     table: str | None = None,
+    labels: str = "describe",
 ) -> LazyTable | None:
     """Make the input known to the connection as the view ``input``, or return it where it is lazy.
 
     ``columns`` declares the kinds of a CSV's columns; else they are read off its values. ``table``
-    names a table of a database.
+    names a table of a database or a sheet of a spreadsheet. ``labels`` says what becomes of the
+    value labels of a statistical file.
     """
+    lazy = _open_lazy_file(source, scratch, table, labels)
+    if lazy is not None:
+        return lazy
     if table is not None:
         raise InputError(
-            "Only a database has tables to choose from.",
+            "Only a database has tables, and a spreadsheet sheets, to choose from.",
             hint="Leave --table out.",
+        )
+    if labels == "apply":
+        raise InputError(
+            "Only SPSS and Stata files have value labels to apply.",
+            hint="Leave --labels apply out.",
         )
     if isinstance(source, str | os.PathLike):
         _open_path(connection, os.fspath(source), scratch, columns)
@@ -80,6 +93,23 @@ def open_source(
         connection.register(VIEW, frame)
         return None
     return frame
+
+
+def _open_lazy_file(
+    source: Any, scratch: Callable[[], Path], table: str | None, labels: str
+) -> LazyTable | None:
+    """The file of a statistical program or a spreadsheet; anything else is none of them."""
+    single = isinstance(source, str | os.PathLike)
+    paths = [source] if single else source if _are_paths(source) else []
+    endings = {_ending(os.fspath(path)) for path in paths}
+    if not endings & {*PROGRAMS, *EXCEL} or any(Path(path).is_dir() for path in paths):
+        return None
+    files = [file for path in paths for file in _resolve(os.fspath(path))[0]]
+    if endings <= {*PROGRAMS} and table is None:
+        return open_statistical(files, scratch, labels)
+    if endings <= {*EXCEL} and labels != "apply":
+        return open_excel(files, table)
+    return None
 
 
 def _are_paths(source: Any) -> bool:

@@ -209,3 +209,10 @@ def load_records(description: Description) -> pa.Table:
     counts = cells.column(description.cell_count).to_numpy()
     rows = np.repeat(np.arange(cells.num_rows), counts)
     return cells.drop_columns([description.cell_count]).take(pa.array(rows))
+
+
+def load_groups(description: Description) -> pa.Table:
+    """The published groups with their records and trials."""
+    counts = [Column(count, Kind.INTEGER) for count in description.count_names]
+    columns = [*description.schema.public, *counts]
+    return read_all(list(description.groups), columns=columns)

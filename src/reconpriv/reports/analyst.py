@@ -101,7 +101,12 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
     rows = []
     for column in answerer.cube.schema.columns:
         known = answerer.known[column.name]
-        shown = ", ".join(label(json_value(value)) for value in known[:_VALUES])
+        named = info.get("labels", {}).get(column.name, {}).get("values", [])
+        meaning = {one["value"]: f" = {one['label']}" for one in named}
+        shown = ", ".join(
+            label(json_value(value)) + meaning.get(json_value(value), "")
+            for value in known[:_VALUES]
+        )
         more = ", …" if len(known) > _VALUES else ""
         role = "sensitive" if column.name == info["sensitive"] else "public"
         rows.append((column.name, role, column.kind.value, len(known), shown + more))

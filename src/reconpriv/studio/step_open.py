@@ -17,7 +17,8 @@ EXAMPLES = {
     "census_workers": ("Census workers", "148,318 people; the table of the paper's study."),
 }
 _ENDINGS = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".jsonl", ".ndjson", ".json",
-            ".arrow", ".feather", ".ipc")  # fmt: skip
+            ".arrow", ".feather", ".ipc", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt",
+            ".xlsx", ".xls", ".ods")  # fmt: skip
 
 
 def panel() -> Tag:
@@ -30,8 +31,9 @@ def panel() -> Tag:
                     "upload", "Table file", accept=list(_ENDINGS), button_label="Choose a file…",
                     placeholder="Nothing chosen", width="100%",
                 ),
-                intro="CSV, Parquet, JSON lines or Arrow. It stays on this computer, in a folder"
-                " that only you can read and that is removed when the studio ends.",
+                intro="CSV, Parquet, JSON lines, Arrow, SPSS, Stata, SAS or Excel. It stays on this"
+                " computer, in a folder that only you can read and that is removed when the studio"
+                " ends.",
             ),
             card(
                 "Open by its path",

@@ -1,0 +1,42 @@
+"""Small files of statistical programs, written by pyreadstat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyreadstat
+
+WRITERS = {
+    ".sav": pyreadstat.write_sav,
+    ".zsav": lambda frame, path, **more: pyreadstat.write_sav(frame, path, compress=True, **more),
+    ".dta": pyreadstat.write_dta,
+    ".xpt": pyreadstat.write_xport,
+}
+
+SURVEY = pl.DataFrame(
+    {
+        "sex": pl.Series([1, 2, 1, 2, 1, 2, 9, 1] * 20, dtype=pl.Int32),
+        "region": ["north", "south", "north", "south", "north", "", "south", "north"] * 20,
+        "income": pl.Series([1, 2, 3, 1, 2, 1, 1, 3] * 20, dtype=pl.Int32),
+    }
+)
+TITLES = {"sex": "Sex of the person", "income": "Income class"}
+VALUES = {
+    "sex": {1: "male", 2: "female", 3: "other"},
+    "income": {1: "low", 2: "middle", 3: "high", 4: "very high"},
+}
+
+
+def write(frame: pl.DataFrame, path: Path, **more: Any) -> Path:
+    """Write a frame in the format that the ending says."""
+    WRITERS[path.suffix](frame, path, **more)
+    return path
+
+
+def write_survey(path: Path, **more: Any) -> Path:
+    """The survey with its labels, as far as the format has them."""
+    if path.suffix != ".xpt":
+        more = {"variable_value_labels": VALUES, **more}
+    return write(SURVEY, path, column_labels=TITLES, **more)
