@@ -27,7 +27,7 @@ from reconpriv.engines.base import (
     no_progress,
 )
 from reconpriv.engines.duckdb_errors import clear_errors
-from reconpriv.engines.lazy import LazyTable, spool
+from reconpriv.engines.lazy import Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
 from reconpriv.engines.sources import VIEW, literal, open_source, quote
 from reconpriv.engines.writer import write_release_files
@@ -264,6 +264,8 @@ class DuckDBEngine:
     def interrupt(self) -> None:
         """Stop the query that another thread runs; there it ends as a KeyboardInterrupt."""
         self._stopped.set()
+        if isinstance(self._lazy, Interruptible):
+            self._lazy.interrupt()
         self._connection.interrupt()
 
     def groups(

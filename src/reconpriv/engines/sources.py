@@ -22,6 +22,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.database_url import is_url
+from reconpriv.engines.databases import open_database
 from reconpriv.engines.frames import open_frame
 from reconpriv.engines.lazy import LazyTable
 from reconpriv.engines.names import check_names
@@ -63,6 +65,9 @@ def open_source(
     ``columns`` declares the kinds of a CSV's columns; else they are read off its values. ``table``
     names a table of a database.
     """
+    database = open_database(connection, source, table)
+    if database is not None:
+        return database
     if table is not None:
         raise InputError(
             "Only a database has tables to choose from.",
@@ -136,6 +141,11 @@ def _open_files(
 
 def _resolve(path: str) -> tuple[list[str], str]:
     """The files behind a path, folder or glob, sorted, and the name to show for them."""
+    if is_url(path) and not Path(path).exists():
+        raise InputError(
+            "A table cannot be read from a URL of this kind.",
+            hint="Known are postgresql://…, sqlite:///… and duckdb:///…, one at a time.",
+        )
     shown = Path(path).name or path
     if Path(path).is_dir():
         files = sorted(str(file) for file in Path(path).rglob("*.parquet"))

@@ -1,0 +1,180 @@
+"""A PostgreSQL server of our own for tests: on loopback, with passwords, removed at the end."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+USER = "clerk_of_records"
+PASSWORD = "pa55-Wörd:with/odd@signs"
+DATABASE = "people"
+_ESCAPED = "pa55-W%C3%B6rd%3Awith%2Fodd%40signs"
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a running server is, and how to get in."""
+
+    folder: Path
+    port: int
+    binaries: Path
+    user: str = USER
+    password: str = PASSWORD
+
+    def url(self, database: str = DATABASE, *, login: str = f"{USER}:{_ESCAPED}@") -> str:
+        return f"postgresql://{login}127.0.0.1:{self.port}/{database}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message may show."""
+        return (self.user, self.password, _ESCAPED, "127.0.0.1", str(self.port))
+
+    def connect(self, database: str = DATABASE, *, autocommit: bool = True) -> Any:
+        import adbc_driver_postgresql.dbapi
+
+        return adbc_driver_postgresql.dbapi.connect(self.url(database), autocommit=autocommit)
+
+    def run(self, *statements: str, database: str = DATABASE) -> None:
+        with self.connect(database) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.executescript(statement)
+
+    def ask(self, query: str, database: str = DATABASE) -> list[tuple[Any, ...]]:
+        with self.connect(database) as connection, connection.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetchall()
+
+    def kill(self) -> None:
+        """End the postmaster and all its children at once, as a power cut would."""
+        postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(postmaster)], capture_output=True, check=False
+        ).stdout.split()
+        for process in (postmaster, *map(int, children)):
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def require_server() -> Path:
+    """The folder of the server's programs; in CI they and the driver must be there."""
+    found = shutil.which("initdb")
+    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda f: int(f.split("/")[4]))
+    missing = [] if found or folders else ["PostgreSQL (initdb)"]
+    try:
+        import adbc_driver_postgresql.dbapi  # noqa: F401
+    except ImportError:
+        missing.append("adbc-driver-postgresql")
+    if missing:
+        refuse = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        refuse(f"{' and '.join(missing)} not found")
+    return Path(folders[-1]) if folders else Path(str(found)).parent
+
+
+def _owner() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root: then it is Debian's user postgres, or nobody."""
+    if os.getuid() != 0:
+        return {}
+    import pwd
+
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    name = "postgres" if "postgres" in known else "nobody"
+    return {"user": name, "group": pwd.getpwnam(name).pw_gid, "extra_groups": []}
+
+
+@contextmanager
+def running_server(**settings: str) -> Iterator[Server]:
+    """Start a server in a new folder; whatever happens, end it and remove the folder."""
+    binaries = require_server()
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # noqa: S108 - a socket's path is short
+    owner = _owner()
+    if owner:
+        shutil.chown(folder, owner["user"])
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        _initialise(binaries, folder, owner)
+        server, process = _start(binaries, folder, owner, settings)
+        server.run(
+            f"CREATE DATABASE {DATABASE} ENCODING 'UTF8' TEMPLATE template0", database="postgres"
+        )
+        yield server
+    finally:
+        if process is not None:
+            process.send_signal(signal.SIGQUIT)  # an immediate shutdown
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _initialise(binaries: Path, folder: Path, owner: dict[str, Any]) -> None:
+    secret = folder / "password"
+    secret.write_text(PASSWORD, encoding="utf-8")
+    if owner:
+        shutil.chown(secret, owner["user"])
+    subprocess.run(
+        [
+            binaries / "initdb", "-D", folder / "data", "-U", USER, "--pwfile", secret, "-A",
+            "scram-sha-256", "--locale=C.UTF-8", "-E", "UTF8", "--no-sync",
+        ],
+        check=True, capture_output=True, cwd=folder, env={"PATH": os.environ["PATH"]}, **owner,
+    )  # fmt: skip
+    secret.unlink()
+
+
+def _start(
+    binaries: Path, folder: Path, owner: dict[str, Any], settings: dict[str, str]
+) -> tuple[Server, subprocess.Popen[bytes]]:
+    """Another process may take the port before the server does: then the next one is tried."""
+    for _ in range(5):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        chosen = {
+            "listen_addresses": "127.0.0.1", "port": str(port), "fsync": "off",
+            "unix_socket_directories": str(folder), "max_connections": "20",
+            "shared_buffers": "16MB", "dynamic_shared_memory_type": "mmap", **settings,
+        }  # fmt: skip
+        options = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [binaries / "postgres", "-D", folder / "data", *options],
+                stdout=log, stderr=log, cwd=folder, env={"PATH": os.environ["PATH"]}, **owner,
+            )  # fmt: skip
+        server = Server(folder, port, binaries)
+        if _is_up(server, process):
+            return server, process
+    log = (folder / "log").read_text(encoding="utf-8", errors="replace")
+    raise RuntimeError(f"PostgreSQL did not start: {log[-2000:]}")
+
+
+def _is_up(server: Server, process: subprocess.Popen[bytes]) -> bool:
+    until = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < until:
+        ready = subprocess.run(
+            [server.binaries / "pg_isready", "-h", "127.0.0.1", "-p", str(server.port)],
+            capture_output=True, check=False,
+        )  # fmt: skip
+        if ready.returncode == 0:
+            return True
+        time.sleep(0.1)
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    return False
