@@ -100,7 +100,7 @@ def _owner() -> dict[str, Any]:
 def running_server(**settings: str) -> Iterator[Server]:
     """Start a server in a new folder; whatever happens, end it and remove the folder."""
     binaries = require_server()
-    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # noqa: S108 - a socket's path is short
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # a socket has a short path
     owner = _owner()
     if owner:
         shutil.chown(folder, owner["user"])

@@ -42,6 +42,7 @@ class Release:
     warnings: tuple[str, ...] = ()
     memory: str | None = None
     uri: str | None = None
+    tables: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -220,6 +221,21 @@ class Release:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    def to_table(
+        self, database: str | os.PathLike[str], name: str, *, overwrite: bool = False
+    ) -> tuple[str, ...]:
+        """Load the release into a database, in one transaction; the names of its tables.
+
+        ``database`` is postgresql://…, or a SQLite or DuckDB file. The records go into the table
+        ``name`` (also schema.name), groups with their trials into ``name_groups``, the manifest
+        into ``name_manifest``. ``overwrite`` replaces an earlier release, and nothing else.
+        """
+        from reconpriv.to_table import database_target, load_release  # noqa: PLC0415 - not until used
+
+        target = database_target(os.fspath(database), name)
+        check_files(self._description)
+        return load_release(self.path, target, overwrite=overwrite)
+
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the analysts' report, one HTML file derived from the release alone."""
         from reconpriv.reports.analyst import write_analyst  # noqa: PLC0415 - needs an extra
@@ -237,6 +253,8 @@ class Release:
                 "unattainable_groups": self.written.unattainable_groups,
                 "unattainable_records": self.written.unattainable_records,
             }
+        if self.tables:
+            summary["tables"] = list(self.tables)
         return summary | {
             "policy": {
                 name: self.manifest["reconpriv"][name]

@@ -147,6 +147,8 @@ def release_view(release: Release) -> RenderableType:
                     f"{summary['unattainable_groups']:,} groups in which not even one is private",
                 )
             )
+    if release.tables:
+        rows.append(("tables", ", ".join(release.tables)))
     title = Text(f"Release {release.place}\n", style="bold")
     return Group(title, pairs_table(rows))
 

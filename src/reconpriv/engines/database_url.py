@@ -81,9 +81,7 @@ def _kind_of_file(path: Path) -> str | None:
             head = stream.read(32)
     except OSError as error:
         raise InputError(f"{path.name} cannot be read: {error.strerror}.") from None
-    return next(
-        (kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic), None
-    )
+    return next((kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic), None)
 
 
 def database_file(source: str | os.PathLike[str]) -> Path:

@@ -29,7 +29,9 @@ UNION ALL SELECT schema_name, view_name FROM duckdb_views()
 WHERE database_name = '{_SOURCE}' AND NOT internal ORDER BY ALL
 """
 # Arrow or Parquet has no type for these; as bytes they can be read, though not published.
-_STRANGE = re.compile(r"INTERVAL|BIT|UNION.*|VARIANT|GEOMETRY.*|TIME WITH TIME ZONE|BIGNUM|UHUGEINT")
+_STRANGE = re.compile(
+    r"INTERVAL|BIT|UNION.*|VARIANT|GEOMETRY.*|TIME WITH TIME ZONE|BIGNUM|UHUGEINT"
+)
 _TROUBLES = (
     (("lock", "different configuration", "already attached"), "is open in another program",
      "Close it there; DuckDB lets nobody read a file that somebody writes."),

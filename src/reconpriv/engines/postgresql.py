@@ -86,9 +86,7 @@ class PostgresTable:
         number, kind, shown = found[0]
         if kind not in "rvmfp":
             raise InputError(f"{table} is neither a table nor a view.")
-        columns = tuple(
-            describe_column(*row) for row in self._connection.ask(_COLUMNS, (number,))
-        )
+        columns = tuple(describe_column(*row) for row in self._connection.ask(_COLUMNS, (number,)))
         if not columns:
             raise InputError(f"The table {table} has no columns.")
         return _Relation(shown, columns)

@@ -63,6 +63,8 @@ _STATES = {
     "3F000": ("The database has no such schema.", "Check the part before the dot."),
     "42P07": ("The table exists already.", "Use --overwrite to replace it."),
     "25006": ("The database can only be read.", "Write to another one with --to."),
+    "2BP01": ("Something else in the database rests on the table.", "Remove that first, a view for"
+              " example; or choose another name."),
     "57014": ("The server ended the query before it was done.",
               "It may have a time limit (statement_timeout), or somebody cancelled it."),
     "40001": ("The server ended the query because of others.", "Try again."),
@@ -139,7 +141,7 @@ class Connection:
         """A few rows."""
         with self._clear():
             self.wait(lambda: self._cursor.execute(query, parameters))
-            rows: list[tuple[Any, ...]] = self.wait(lambda: self._cursor.fetchall())
+            rows: list[tuple[Any, ...]] = self.wait(self._cursor.fetchall)
         return rows
 
     def stream(self, query: str) -> Iterator[Any]:
@@ -162,7 +164,7 @@ class Connection:
     def commit(self) -> None:
         """Make everything visible at once."""
         with self._clear():
-            self.wait(lambda: self._connection.commit())
+            self.wait(self._connection.commit)
 
     def close(self) -> None:
         """Give the connection back; what was not committed is forgotten."""
@@ -217,7 +219,7 @@ class Connection:
     def _is_lost(self) -> bool:
         """Ask something: a living server answers."""
         try:
-            self.wait(lambda: self._connection.rollback())
+            self.wait(self._connection.rollback)
             self.wait(lambda: self._cursor.execute("SELECT 1"))
         except Exception:
             return True

@@ -109,6 +109,4 @@ def _fitting(column: PostgresColumn, scale: Any, digits: Any, infinite: int) -> 
         value = f"trim_scale({_NUMBER.format(quote_identifier(column.name))})"
         return replace(column, kind=pa.string(), expression=_TEXT.format(value))
     value = f"round({_NUMBER.format(quote_identifier(column.name))}, {scale or 0})"
-    return replace(
-        column, kind=pa.decimal128(_DIGITS, scale or 0), expression=f"{value}::text"
-    )
+    return replace(column, kind=pa.decimal128(_DIGITS, scale or 0), expression=f"{value}::text")
