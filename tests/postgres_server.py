@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,29 @@ class Server:
             cursor.execute(query)
             return cursor.fetchall()
 
+    @property
+    def postmaster(self) -> int:
+        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
+    def running(self, part: str) -> list[tuple[Any, ...]]:
+        """The queries of others that hold this text and are being worked on."""
+        return self.ask(
+            "SELECT pid::int8 FROM pg_stat_activity WHERE state = 'active'"
+            f" AND pid <> pg_backend_pid() AND query LIKE '%{part}%'"
+        )
+
+    def wait_for(self, part: str, process: subprocess.Popen[bytes] | None = None) -> None:
+        """Until such a query runs; a process that ends before it does shows why."""
+        until = time.monotonic() + 60
+        while not self.running(part):
+            assert time.monotonic() < until
+            if process is not None and process.poll() is not None:
+                raise AssertionError(process.communicate())
+            time.sleep(0.05)
+
     def kill(self) -> None:
         """End the postmaster and all its children at once, as a power cut would."""
-        postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        postmaster = self.postmaster
         children = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(postmaster)], capture_output=True, check=False
         ).stdout.split()
@@ -120,7 +140,15 @@ def running_server(**settings: str) -> Iterator[Server]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        _forget_shared_memory(folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_shared_memory(folder: Path) -> None:
+    """A killed server leaves a segment of a few bytes; its number stands in the pid file."""
+    with suppress(OSError, IndexError):
+        segment = (folder / "data" / "postmaster.pid").read_text().splitlines()[6].split()[1]
+        subprocess.run(["ipcrm", "-m", segment], capture_output=True, check=False)
 
 
 def _initialise(binaries: Path, folder: Path, owner: dict[str, Any]) -> None:

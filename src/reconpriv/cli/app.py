@@ -232,6 +232,7 @@ def publish(
     """Write a release whose groups resist reconstruction, as far as the policy asks."""
     with reported(), contextlib.ExitStack() as stack:
         from reconpriv.cli.loading import begin_loading, temporary_release
+        from reconpriv.engines.database_url import is_database_url
         from reconpriv.folder import check_target, is_uri
         from reconpriv.randomness import Key
         from reconpriv.table import check_format
@@ -246,10 +247,11 @@ def publish(
             out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
             check_target(Path(out), overwrite=overwrite)
-        elif engine != "spark" and master is None:
+        elif is_database_url(out) or (engine != "spark" and master is None):
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
-                hint="Give a folder of this machine, or use --engine spark.",
+                hint="Give a folder of this machine, or use --engine spark; into a database a"
+                " release goes with --to-table.",
             )
         if report_file is not None:
             from reconpriv.reports.internal import check_internal

@@ -90,12 +90,12 @@ def database_file(source: str | os.PathLike[str]) -> Path:
     found = _URL.match(text)
     if found is None:
         return Path(text)
-    path = re.sub(r"^[A-Za-z]+:/(//)?", "", text)
-    if not path or re.match(r"^[A-Za-z]+://[^/]", text):
+    path = re.fullmatch(r"[A-Za-z]+:(?:///|/(?!/))(.+)", text, re.DOTALL)
+    if path is None:
         raise InputError(
             "The URL names no file.", hint=f"Write {found['scheme']}:///people.db, or a path."
         )
-    return Path(path)
+    return Path(path[1])
 
 
 def postgresql_url(source: str | os.PathLike[str]) -> str:

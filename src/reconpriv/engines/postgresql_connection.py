@@ -5,7 +5,9 @@ What libpq and the server say may hold a host, a user or the whole URL, so none 
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -14,7 +16,14 @@ from reconpriv.errors import InputError, OutputError, ReconprivError
 
 T = TypeVar("T")
 
+_PATIENCE = 5.0  # seconds that a server has to end a query
+_TURN = 0.1
 _REFUSED = (
+    (
+        ("URI", "connection info string", "invalid port", "invalid integer", "connection option"),
+        "The URL of the database is malformed.",
+        "Write postgresql://user@host:5432/database, and escape odd signs (%40 for @).",
+    ),
     (
         ("password authentication", "no password supplied", "SASL", "SCRAM"),
         "The PostgreSQL server did not accept the user and password.",
@@ -40,11 +49,6 @@ _REFUSED = (
         ("too many", "remaining connection slots", "starting up", "shutting down", "recovery"),
         "The PostgreSQL server takes no more connections for now.",
         "Try again later.",
-    ),
-    (
-        ("URI", "connection info string", "invalid port", "invalid integer", "connection option"),
-        "The URL of the database is malformed.",
-        "Write postgresql://user@host:5432/database, and escape odd signs (%40 for @).",
     ),
     (
         ("SSL", "certificate"),
@@ -86,6 +90,7 @@ class Connection:
             ) from None
         self._what = what
         self._stopped = threading.Event()
+        self._busy = False
         self._cursor: Any = None
         self._connection: Any = None
         connect = adbc_driver_postgresql.dbapi.connect
@@ -96,41 +101,58 @@ class Connection:
             raise
         except Exception as error:
             raise _refused(str(error), what) from None
-        # In the server's own encoding a text need not be UTF-8.
-        self.run("SET client_encoding = 'UTF8'")
-        self.run("SET TimeZone = 'UTC'")
+        try:
+            # In the server's own encoding a text need not be UTF-8.
+            self.run("SET client_encoding = 'UTF8'")
+            self.run("SET TimeZone = 'UTC'")
+        except BaseException:
+            self.close()
+            raise
 
     def wait(self, work: Callable[[], T]) -> T:
         """Do something in a thread, so that a signal is not kept waiting for the server."""
         done: list[T] = []
         failed: list[BaseException] = []
+        # Not Thread.join: interrupted, it takes a thread for ended that still runs (Python 3.11).
+        ended = threading.Event()
 
         def attempt() -> None:
             try:
                 done.append(work())
             except BaseException as error:
                 failed.append(error)
+            finally:
+                ended.set()
 
-        thread = threading.Thread(target=attempt, daemon=True)
-        thread.start()
+        self._busy = True  # what a thread still uses must not be closed under it
         try:
-            thread.join()
+            threading.Thread(target=attempt, daemon=True).start()
+            self._attend(ended)
         except BaseException:
-            self.interrupt()
-            thread.join(5)
+            self._stopped.set()
+            self._attend(ended, _PATIENCE)
             raise
+        finally:
+            self._busy = not ended.is_set()
         if self._stopped.is_set():
             raise KeyboardInterrupt
         if failed:
             raise failed[0]
         return done[0]
 
+    def _attend(self, ended: threading.Event, seconds: float = math.inf) -> None:
+        """Wait for a thread, and have the server end its query once that is asked for."""
+        until = time.monotonic() + seconds
+        # In short turns: a library may have set a handler after which a plain wait goes on. And
+        # one cancel is not enough: it is lost where it comes between two statements.
+        while not ended.wait(_TURN) and time.monotonic() < until:
+            if self._stopped.is_set() and self._cursor is not None:
+                with suppress(Exception):
+                    self._cursor.adbc_cancel()
+
     def interrupt(self) -> None:
         """Have the server end what it does for us; whoever waits for it is interrupted."""
         self._stopped.set()
-        if self._cursor is not None:
-            with suppress(Exception):
-                self._cursor.adbc_cancel()
 
     def run(self, statement: str, parameters: tuple[Any, ...] | None = None) -> None:
         """Run a statement that gives nothing."""
@@ -148,9 +170,14 @@ class Connection:
         """The record batches of a query as they come."""
         with self._clear():
             self.wait(lambda: self._cursor.execute(query))
-            reader = self._cursor.fetch_record_batch()
+            reader = self._reader()
             while (batch := self.wait(lambda: next(reader, None))) is not None:
                 yield batch
+
+    def _reader(self) -> Any:
+        """The driver's own reader, whose errors have codes; else the plain one."""
+        results = getattr(self._cursor, "_results", None)
+        return results.reader if hasattr(results, "reader") else self._cursor.fetch_record_batch()
 
     def ingest(self, table: str, schema: str | None, batches: Any) -> None:
         """Make a table of record batches (COPY)."""
@@ -169,7 +196,7 @@ class Connection:
     def close(self) -> None:
         """Give the connection back; what was not committed is forgotten."""
         connection, self._connection = self._connection, None
-        if connection is None:
+        if connection is None or self._busy:
             return
         for give_back in (self._cursor.close, connection.close):
             with suppress(Exception):
