@@ -7,10 +7,12 @@ import decimal
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import duckdb
@@ -213,6 +215,48 @@ def test_a_sqlite_file_that_another_program_writes(files, tmp_path):
         writer.close()
 
 
+def test_a_sqlite_file_with_a_write_ahead_log(tmp_path):
+    file = tmp_path / "logged.db"
+    writer = sqlite3.connect(file)
+    writer.executescript(
+        "PRAGMA journal_mode = WAL; CREATE TABLE t (x, y); INSERT INTO t VALUES (1, 1), (1, 2)"
+    )
+    writer.close()
+    before = file.read_bytes()
+    rp.read(file, table="t", sensitive="y").close()
+    assert file.read_bytes() == before and list(tmp_path.iterdir()) == [file]
+    writer = sqlite3.connect(file)
+    writer.execute("INSERT INTO t VALUES (1, 3)")
+    writer.commit()
+    with rp.read(file, table="t", sensitive="y") as table:
+        assert table.schema.records == 3  # what is still in the log counts
+    writer.close()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_sqlite_query(tmp_path, scratch, number, code):
+    connection = sqlite3.connect(tmp_path / "slow.db")
+    connection.executescript(
+        "CREATE VIEW slow AS WITH RECURSIVE n(y) AS (SELECT 1 UNION ALL SELECT y + 1 FROM n)"
+        " SELECT y % 3 AS y FROM n"
+    )
+    connection.close()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "reconpriv", "audit", tmp_path / "slow.db", "-s", "y",
+         "--table", "slow"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while not list(scratch.glob("reconpriv-*")):  # from here on the table is being opened
+        assert command.poll() is None and time.monotonic() < until
+        time.sleep(0.05)
+    command.send_signal(number)
+    out, err = command.communicate(timeout=60)
+    assert (command.returncode, out) == (code, b"")
+    assert err == b"interrupted: nothing was left behind.\n"
+    assert list(scratch.iterdir()) == []
+
+
 def test_text_of_a_sqlite_file_that_is_not_utf_8(tmp_path):
     connection = sqlite3.connect(tmp_path / "t.db")
     connection.executescript(
@@ -317,7 +361,7 @@ def test_a_release_goes_into_a_file_and_out_again(small, tmp_path, key, policy, 
     (text,) = manifest.to_arrow().column("manifest").to_pylist()
     manifest.close()
     assert text == Path("out/datapackage.json").read_text()
-    with pytest.raises(OutputError, match="The table .SURVEY. exists already"):
+    with pytest.raises(OutputError, match=r"The table .SURVEY. exists"):
         release.to_table(name, "SURVEY")
     release.to_table(name, "survey", overwrite=True)
 

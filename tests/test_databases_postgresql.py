@@ -228,6 +228,14 @@ def test_a_database_of_another_encoding(server, encoding):
         rp.read(server.url(name), table="t", sensitive="y", drop="x").close()
 
 
+def test_a_time_that_no_day_has_is_refused(server, schema):
+    server.run(
+        f"CREATE TABLE {schema}.times AS SELECT '24:00'::time AS x, i AS y"
+        " FROM generate_series(1, 2) i"
+    )
+    assert "a value out of range" in refusal(server.url(), table=f"{schema}.times", sensitive="y")
+
+
 # Tables and their names
 
 
@@ -425,6 +433,12 @@ def test_a_connection_that_fails_is_told_in_one_sentence_of_ours(
     assert error.startswith("error: ") and sentence in error
     for secret in (*server.secrets, "nobody_at_all", "nowhere_at_all", "hidden", "wrong-"):
         assert secret not in done.err
+
+
+def test_the_drivers_words_do_not_hang_on_our_error(server):
+    with pytest.raises(InputError) as caught:
+        rp.read(server.url(login=f"{USER}:wrong@"), table="small", sensitive="y")
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 
 def test_a_server_that_is_not_there(server, cli):
@@ -655,10 +669,10 @@ def test_killing_the_server_in_the_middle_of_an_audit(small, scratch):
         with server.connect() as connection, connection.cursor() as cursor:
             cursor.adbc_ingest("small", small)
         server.run("CREATE VIEW slow AS SELECT * FROM small WHERE pg_sleep(0.05) IS NOT NULL")
-        report = scratch.parent / "audit.html"
+        groups = scratch.parent / "groups.csv"
         command = start(
             server, scratch, "audit", server.url(), "-s", "Education", "--table", "slow",
-            "--report", report,
+            "--groups", groups,
         )  # fmt: skip
         server.wait_for("slow", command)
         server.kill()
@@ -670,7 +684,7 @@ def test_killing_the_server_in_the_middle_of_an_audit(small, scratch):
         " try again when it runs."
     ]
     assert "password in the command" in warning and secretless(err.decode(), server)
-    assert list(scratch.iterdir()) == [] and not report.exists()
+    assert list(scratch.iterdir()) == [] and not groups.exists()
 
 
 def test_killing_the_server_while_a_release_is_loaded(small, scratch, tmp_path):

@@ -140,9 +140,11 @@ def _as_asked(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             array if array.type == field.type else array.cast(field.type)
             for array, field in zip(batch.columns, schema, strict=True)
         ]
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid as error:
+        text = "UTF8" in str(error)
+        what = "text that is not UTF-8" if text else "a value out of range, such as a time of 24:00"
         raise InputError(
-            "The table holds text that is not UTF-8.", hint="Mend it, or leave the column out."
+            f"The table holds {what}.", hint="Mend it, or leave the column out."
         ) from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

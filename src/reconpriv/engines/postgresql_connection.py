@@ -94,13 +94,16 @@ class Connection:
         self._cursor: Any = None
         self._connection: Any = None
         connect = adbc_driver_postgresql.dbapi.connect
+        # Raised below, not in the handler: the driver's error, which may quote the URL, must not
+        # even be the context of ours.
+        refused = None
         try:
             self._connection = self.wait(lambda: connect(url, autocommit=False))
             self._cursor = self._connection.cursor()
-        except KeyboardInterrupt:
-            raise
         except Exception as error:
-            raise _refused(str(error), what) from None
+            refused = str(error)
+        if refused is not None:
+            raise _refused(refused, what)
         try:
             # In the server's own encoding a text need not be UTF-8.
             self.run("SET client_encoding = 'UTF8'")
@@ -176,7 +179,7 @@ class Connection:
 
     def _reader(self) -> Any:
         """The driver's own reader, whose errors have codes; else the plain one."""
-        results = getattr(self._cursor, "_results", None)
+        results: Any = getattr(self._cursor, "_results", None)
         return results.reader if hasattr(results, "reader") else self._cursor.fetch_record_batch()
 
     def ingest(self, table: str, schema: str | None, batches: Any) -> None:

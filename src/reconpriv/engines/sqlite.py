@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,11 +98,12 @@ class SqliteTable:
         self._file = file
         self._stopped = threading.Event()
         with sqlite_errors(file):
-            self._connection = connect(file, "ro")
+            self._connection = connect(file, _reading_mode(file))
         try:
             with sqlite_errors(file, stopped=self._stopped):
                 # While SQLite works, a signal is only seen by Python where Python runs.
                 self._connection.set_progress_handler(self._stopped.is_set, _STEPS)
+                self._connection.execute("PRAGMA query_only = ON")
                 self._table = quote_identifier(self._find(table))
                 found = self._connection.execute(f"PRAGMA table_xinfo({self._table})").fetchall()
             names = [row[1] for row in found if row[6] != 1]
@@ -170,6 +172,17 @@ class SqliteTable:
     def close(self) -> None:
         """Give the file back."""
         self._connection.close()
+
+
+def _reading_mode(file: Path) -> str:
+    """To read alone; but a file with a write-ahead log that nobody has open needs one more right.
+
+    SQLite makes two files beside it, which only a connection that may write takes away again.
+    """
+    with file.open("rb") as stream:
+        logged = stream.read(20)[18:] == b"\2\2"
+    at_rest = not file.with_name(file.name + "-wal").exists()
+    return "rw" if logged and at_rest and os.access(file, os.W_OK) else "ro"
 
 
 def _kind(
