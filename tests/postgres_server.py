@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ class Server:
     binaries: Path
     user: str = USER
     password: str = PASSWORD
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # a connection a database
 
     def url(self, database: str = DATABASE, *, login: str = f"{USER}:{_ESCAPED}@") -> str:
         return f"postgresql://{login}127.0.0.1:{self.port}/{database}"
@@ -47,15 +48,27 @@ class Server:
 
         return adbc_driver_postgresql.dbapi.connect(self.url(database), autocommit=autocommit)
 
+    def _kept(self, database: str) -> Any:
+        """A connection takes a while to make, and tests ask often."""
+        if database not in self.kept:
+            self.kept[database] = self.connect(database)
+        return self.kept[database]
+
     def run(self, *statements: str, database: str = DATABASE) -> None:
-        with self.connect(database) as connection, connection.cursor() as cursor:
-            for statement in statements:
+        with self._kept(database).cursor() as cursor:
+            for statement in (*statements, "RESET ALL"):
                 cursor.executescript(statement)
 
     def ask(self, query: str, database: str = DATABASE) -> list[tuple[Any, ...]]:
-        with self.connect(database) as connection, connection.cursor() as cursor:
+        with self._kept(database).cursor() as cursor:
             cursor.execute(query)
             return cursor.fetchall()
+
+    def close(self) -> None:
+        for connection in self.kept.values():
+            with suppress(Exception):
+                connection.close()
+        self.kept.clear()
 
     @property
     def postmaster(self) -> int:
@@ -80,14 +93,20 @@ class Server:
     def kill(self) -> None:
         """End the postmaster and all its children at once, as a power cut would."""
         postmaster = self.postmaster
-        children = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(postmaster)], capture_output=True, check=False
-        ).stdout.split()
-        for process in (postmaster, *map(int, children)):
-            try:
+        for process in (postmaster, *_children(postmaster)):
+            with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name in brackets may hold anything, so what follows is read from the end of it.
+            fields = status.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                found.append(int(status.parent.name))
+    return found
 
 
 def require_server() -> Path:
@@ -125,6 +144,7 @@ def running_server(**settings: str) -> Iterator[Server]:
     if owner:
         shutil.chown(folder, owner["user"])
     process: subprocess.Popen[bytes] | None = None
+    server: Server | None = None
     try:
         _initialise(binaries, folder, owner)
         server, process = _start(binaries, folder, owner, settings)
@@ -133,6 +153,8 @@ def running_server(**settings: str) -> Iterator[Server]:
         )
         yield server
     finally:
+        if server is not None:
+            server.close()
         if process is not None:
             process.send_signal(signal.SIGQUIT)  # an immediate shutdown
             try:

@@ -203,7 +203,8 @@ def test_a_sqlite_file_is_only_read_and_views_work(tmp_path):
     assert file.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["v.db"]
 
 
-def test_a_sqlite_file_that_another_program_writes(files, tmp_path):
+def test_a_sqlite_file_that_another_program_writes(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("reconpriv.engines.sqlite._PATIENCE", 0.1)
     shutil.copy(files / "people.db", tmp_path / "busy.db")
     writer = sqlite3.connect(tmp_path / "busy.db", isolation_level=None)
     writer.execute("PRAGMA locking_mode = EXCLUSIVE")

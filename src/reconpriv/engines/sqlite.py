@@ -24,6 +24,7 @@ from reconpriv.errors import InputError, ReconprivError
 from reconpriv.schema import ColumnLabels, Value
 
 _BATCH = 1 << 16
+_PATIENCE = 5.0  # seconds to wait for a program that writes the file
 _STEPS = 20_000  # of SQLite's machine between two looks at whether to stop
 _TABLES = (
     "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite#_%'"
@@ -81,6 +82,7 @@ def connect(file: Path, mode: str) -> sqlite3.Connection:
         f"file:{quote(str(file.absolute()))}?mode={mode}",
         uri=True,
         isolation_level=None,
+        timeout=_PATIENCE,
         check_same_thread=False,
     )
 
