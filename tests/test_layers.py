@@ -138,6 +138,20 @@ def test_duckdb_is_imported_only_under_engines() -> None:
     assert all(user.startswith("engines/") for user in users)
 
 
+@pytest.mark.parametrize("package", ["adbc_driver_postgresql", "adbc_driver_manager", "sqlite3"])
+def test_databases_are_known_to_engines_alone(package: str) -> None:
+    users = users_of(package)
+    assert users or package == "adbc_driver_manager"
+    assert all(user.startswith("engines/") for user in users)
+
+
+def test_the_driver_of_postgresql_is_imported_only_once_it_is_needed() -> None:
+    """It is an extra, and brings pandas and Polars with it where they are installed."""
+    assert users_of("adbc_driver_postgresql") == {"engines/postgresql_connection.py"}
+    top = top_imports(ROOT / "engines" / "postgresql_connection.py")
+    assert not [module for module in top if module.startswith("adbc")]
+
+
 def test_pyspark_is_imported_only_by_the_spark_engine() -> None:
     users = users_of("pyspark")
     assert "engines/spark_session.py" in users

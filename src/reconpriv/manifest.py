@@ -16,6 +16,7 @@ from typing import Any
 
 from reconpriv._version import __version__
 from reconpriv.engines.base import Layout, Written, WrittenFile
+from reconpriv.engines.database_url import is_database_url
 from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.labels import describe_field, read_labels
 from reconpriv.policy import SAMPLE_SIZES, Policy
@@ -153,6 +154,11 @@ class Description:
 
 def read_manifest(folder: Path) -> Description:
     """Read and check the manifest of a release folder."""
+    if is_database_url(folder):
+        raise ReleaseError(
+            "A release is opened from its folder, not from a database.",
+            hint="Give the folder that `reconpriv publish` made.",
+        )
     if not folder.exists():
         raise MissingFileError(f"There is no release folder {folder}.")
     try:

@@ -45,6 +45,7 @@ class Release:
     warnings: tuple[str, ...] = ()
     memory: str | None = None
     uri: str | None = None
+    tables: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -274,6 +275,21 @@ class Release:
         table = load_groups(description) if groups else load_records(description)
         return export_table(table, description.labels, Path(path), overwrite=overwrite)
 
+    def to_table(
+        self, database: str | os.PathLike[str], name: str, *, overwrite: bool = False
+    ) -> tuple[str, ...]:
+        """Load the release into a database, in one transaction; the names of its tables.
+
+        ``database`` is postgresql://…, or a SQLite or DuckDB file. The records go into the table
+        ``name`` (also schema.name), groups with their trials into ``name_groups``, the manifest
+        into ``name_manifest``. ``overwrite`` replaces an earlier release, and nothing else.
+        """
+        from reconpriv.to_table import database_target, load_release  # noqa: PLC0415 - not until used
+
+        target = database_target(os.fspath(database), name)
+        check_files(self._description)
+        return load_release(self.path, target, overwrite=overwrite)
+
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the analysts' report, one HTML file derived from the release alone."""
         from reconpriv.reports.analyst import write_analyst  # noqa: PLC0415 - needs an extra
@@ -291,6 +307,8 @@ class Release:
                 "unattainable_groups": self.written.unattainable_groups,
                 "unattainable_records": self.written.unattainable_records,
             }
+        if self.tables:
+            summary["tables"] = list(self.tables)
         return summary | {
             "policy": {
                 name: self.manifest["reconpriv"][name]

@@ -159,6 +159,8 @@ def release_figures(release: Release) -> RichTable:
                     f"{summary['unattainable_groups']:,} groups in which not even one is private",
                 )
             )
+    if release.tables:
+        rows.append(("tables", ", ".join(release.tables)))
     return pairs_table(rows)
 
 

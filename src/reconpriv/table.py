@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from reconpriv.engines.base import (
     Written,
     no_progress,
 )
+from reconpriv.engines.database_url import is_database, is_database_url
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import (
     InputError,
@@ -115,11 +116,13 @@ class Table:
         file_format: str = "parquet",
         overwrite: bool = False,
         progress: Progress = no_progress,
+        also: Callable[[Path], None] | None = None,
     ) -> Release:
         """Write a release folder; see docs/threat-model.md for what it promises.
 
         Without a key a fresh one is drawn and forgotten: a second publication would then be an
-        independent sample, which an adversary could average with the first.
+        independent sample, which an adversary could average with the first. ``also`` is called
+        with the whole folder before it takes its place; where it fails, nothing is left.
         """
         check_format(file_format)
         secret = as_key(key)
@@ -132,6 +135,11 @@ class Table:
             self._manifest, policy=policy, layout=layout, test_key=secret.is_test, kernel=kernel
         )
         if is_uri(out):
+            if is_database_url(out) or also is not None:
+                raise OutputError(
+                    "A release goes into a folder of this machine before it goes elsewhere.",
+                    hint="Into a database it goes with --to-table, or release.to_table().",
+                )
             written = self.engine.write_to_uri(
                 self.schema,
                 kernel,
@@ -154,6 +162,8 @@ class Table:
                 )
                 write_manifest(folder, describe(written))
                 _check_folder(folder, written)
+                if also is not None:
+                    also(folder)
         self._warn_of_identifiers(written.groups)
         notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
         uri = str(out) if is_uri(out) else None
@@ -326,8 +336,9 @@ def read(
     """Open a table and give its columns their roles.
 
     ``source`` is a path (Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS, Excel; a folder or glob
-    of Parquet; ``-`` for CSV on standard input), a list of paths, or a pandas, Polars, PyArrow,
-    DuckDB or Spark table. ``table`` names a table of a database or a sheet of a spreadsheet.
+    of Parquet; ``-`` for CSV on standard input), a list of paths, a database (``postgresql://…``, a
+    SQLite or DuckDB file), or a pandas, Polars, PyArrow, DuckDB or Spark table. ``table`` names a
+    table of a database or a sheet of a spreadsheet.
     By default every column but the sensitive one is public. ``missing`` says what to do with
     records that lack the sensitive value: refuse, drop them, or make missing a value of the
     domain. ``engine`` is duckdb (one machine) or spark, which takes the session that is active
@@ -365,7 +376,7 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
             f"There is no engine {chosen!r}.", hint=f"Choose one of: {', '.join(ENGINES)}."
         )
     if chosen == "spark":
-        if settings.pop("table") is not None:
+        if settings.pop("table") is not None or is_database(source):
             raise InputError(
                 "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
             )

@@ -153,7 +153,7 @@ def audit(
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
-                opened.report(policy, report_file, source=opt.source_name(table))
+                opened.report(policy, report_file, source=opt.source_name(table, table_name))
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
@@ -174,11 +174,15 @@ def audit(
 )
 def publish(
     table: opt.Source,
-    out: Annotated[
-        str,
-        typer.Argument(metavar="OUT", help="The release folder to make; with Spark also a URI."),
-    ],
     sensitive: opt.Sensitive,
+    out: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OUT",
+            help="The release folder to make; with Spark also a URI; with --to-table not needed.",
+            show_default=False,
+        ),
+    ] = None,
     public: opt.Public = None,
     drop: opt.Drop = None,
     domain: opt.Domain = None,
@@ -236,11 +240,29 @@ def publish(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace OUT where it is a release, and the report.")
     ] = False,
+    to_table: Annotated[
+        str | None,
+        typer.Option(
+            "--to-table",
+            metavar="NAME",
+            help="Load the release into this table of a database, also as schema.table.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="DATABASE",
+            help="With --to-table: postgresql://…, a SQLite or DuckDB file; else that of TABLE.",
+        ),
+    ] = None,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
     """Write a release whose groups resist reconstruction, as far as the policy asks."""
-    with reported():
+    with reported(), contextlib.ExitStack() as stack:
+        from reconpriv.cli.loading import begin_loading, temporary_release
+        from reconpriv.engines.database_url import is_database_url
         from reconpriv.folder import check_target, is_uri
         from reconpriv.randomness import Key
         from reconpriv.table import check_format
@@ -250,12 +272,16 @@ def publish(
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
         check_format(file_format)
+        loading = begin_loading(table, to, to_table, out, overwrite=overwrite)
+        if out is None:
+            out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
             check_target(Path(out), overwrite=overwrite)
-        elif engine != "spark" and master is None:
+        elif is_database_url(out) or (engine != "spark" and master is None):
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
-                hint="Give a folder of this machine, or use --engine spark.",
+                hint="Give a folder of this machine, or use --engine spark; into a database a"
+                " release goes with --to-table.",
             )
         if report_file is not None:
             from reconpriv.reports.internal import check_internal
@@ -285,15 +311,18 @@ def publish(
                 file_format=file_format,
                 overwrite=overwrite,
                 progress=ticker,
+                also=loading,
             )
             if report_file is not None:
                 opened.report(
                     policy,
                     report_file,
                     release=release,
-                    source=opt.source_name(table),
+                    source=opt.source_name(table, table_name),
                     overwrite=overwrite,
                 )
+        if loading is not None:
+            release = loading.loaded(release)
         say_all("warning", release.warnings)
         if json:
             show_json(release.as_dict())

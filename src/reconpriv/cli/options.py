@@ -33,7 +33,8 @@ Source = Annotated[
     typer.Argument(
         metavar="TABLE",
         help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
-        " Parquet; - for CSV on standard input; example:adult or example:census_workers.",
+        " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
+        " --table); example:adult or example:census_workers.",
     ),
 ]
 Sensitive = Annotated[
@@ -184,6 +185,7 @@ def open_table(
 
     if public is not None and not split_names(public):
         raise PolicyError("--public is empty.", hint="Name the public columns, or leave it out.")
+    warn_of_password(source)
     return read(
         source,
         sensitive=sensitive,
@@ -201,9 +203,24 @@ def open_table(
     )
 
 
-def source_name(source: str) -> str:
-    """What a report calls the table: the last part of its path."""
+def source_name(source: str, table: str | None = None) -> str:
+    """What a report calls the table: its name in a database, or the last part of its path."""
+    if table is not None:
+        return table
     return "standard input" if source == "-" else Path(source).name
+
+
+def warn_of_password(database: str) -> None:
+    """A command line can be read by every user of the machine while the command runs."""
+    from reconpriv.cli.output import say
+    from reconpriv.engines.database_url import has_password
+
+    if has_password(database):
+        say(
+            "warning",
+            "Other users of this machine can see the password in the command;"
+            " put it into ~/.pgpass or PGPASSWORD.",
+        )
 
 
 def make_policy(

@@ -28,7 +28,7 @@ from reconpriv.engines.base import (
 )
 from reconpriv.engines.carried import carried_columns
 from reconpriv.engines.duckdb_errors import clear_errors
-from reconpriv.engines.lazy import LazyTable, spool
+from reconpriv.engines.lazy import Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
 from reconpriv.engines.sources import VIEW, literal, open_source, quote
 from reconpriv.engines.writer import write_release_files
@@ -274,6 +274,8 @@ class DuckDBEngine:
     def interrupt(self) -> None:
         """Stop the query that another thread runs; there it ends as a KeyboardInterrupt."""
         self._stopped.set()
+        if isinstance(self._lazy, Interruptible):
+            self._lazy.interrupt()
         self._connection.interrupt()
 
     def groups(

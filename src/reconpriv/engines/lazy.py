@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -47,6 +47,15 @@ class LazyTable(Protocol):
 
     def close(self) -> None:
         """Give back connections."""
+        ...
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A table whose server works for long before the first batch comes."""
+
+    def interrupt(self) -> None:
+        """Stop what another thread waits for; there it ends as a KeyboardInterrupt."""
         ...
 
 

@@ -22,6 +22,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.database_url import is_url
+from reconpriv.engines.databases import open_database
 from reconpriv.engines.excel import EXCEL, open_excel
 from reconpriv.engines.frames import open_frame
 from reconpriv.engines.lazy import LazyTable
@@ -68,6 +70,9 @@ def open_source(
     names a table of a database or a sheet of a spreadsheet. ``labels`` says what becomes of the
     value labels of a statistical file.
     """
+    database = open_database(connection, source, table)
+    if database is not None:
+        return database
     lazy = _open_lazy_file(source, scratch, table, labels)
     if lazy is not None:
         return lazy
@@ -166,6 +171,11 @@ def _open_files(
 
 def _resolve(path: str) -> tuple[list[str], str]:
     """The files behind a path, folder or glob, sorted, and the name to show for them."""
+    if is_url(path) and not Path(path).exists():
+        raise InputError(
+            "A table cannot be read from a URL of this kind.",
+            hint="Known are postgresql://…, sqlite:///… and duckdb:///…, one at a time.",
+        )
     shown = Path(path).name or path
     if Path(path).is_dir():
         files = sorted(str(file) for file in Path(path).rglob("*.parquet"))

@@ -1,0 +1,76 @@
+"""The part of `publish` that loads a release into a database."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconpriv.cli import options as opt
+from reconpriv.errors import PolicyError
+
+if TYPE_CHECKING:
+    from reconpriv.release import Release
+    from reconpriv.to_table import DatabaseTarget
+
+
+@dataclass
+class Loading:
+    """Loads the folder of a release before it takes its place, and remembers the tables."""
+
+    target: DatabaseTarget
+    overwrite: bool
+    keeps_folder: bool
+    tables: tuple[str, ...] = field(default=())
+
+    def __call__(self, folder: Path) -> None:
+        """Load the release."""
+        from reconpriv.to_table import load_release
+
+        self.tables = load_release(folder, self.target, overwrite=self.overwrite)
+
+    def loaded(self, release: Release) -> Release:
+        """The release with its tables; without a folder, they are where it lies."""
+        from reconpriv.engines.database_url import shown_database
+
+        found = replace(release, tables=self.tables)
+        if self.keeps_folder:
+            return found
+        return replace(found, uri=f"{self.tables[0]} in {shown_database(self.target.database)}")
+
+
+def begin_loading(
+    source: str, to: str | None, name: str | None, out: str | None, *, overwrite: bool
+) -> Loading | None:
+    """What --to-table and --to ask for; refused before any work is done."""
+    from reconpriv.engines.database_url import is_database
+    from reconpriv.to_table import check_database_target, database_target
+
+    if name is None:
+        if to is not None:
+            raise PolicyError("--to goes with --to-table NAME.")
+        if out is None:
+            raise PolicyError(
+                "Where shall the release go?", hint="Give a folder OUT, or --to-table NAME."
+            )
+        return None
+    if to is None and not is_database(source):
+        raise PolicyError(
+            "Which database shall --to-table load into?",
+            hint="Name it with --to: postgresql://…, a .sqlite or a .duckdb file.",
+        )
+    if to is not None:
+        opt.warn_of_password(to)
+    target = database_target(to if to is not None else source, name)
+    check_database_target(target, overwrite=overwrite)
+    return Loading(target, overwrite, keeps_folder=out is not None)
+
+
+@contextmanager
+def temporary_release() -> Iterator[Path]:
+    """Where a release lies that only goes into a database."""
+    with tempfile.TemporaryDirectory(prefix="reconpriv-") as folder:
+        yield Path(folder) / "release"

@@ -1,0 +1,266 @@
+"""A connection to PostgreSQL through ADBC: waits that can be interrupted, errors that tell nothing.
+
+What libpq and the server say may hold a host, a user or the whole URL, so none of it is passed on.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from reconpriv.errors import InputError, OutputError, ReconprivError
+
+T = TypeVar("T")
+
+_PATIENCE = 5.0  # seconds that a server has to end a query
+_TURN = 0.1
+_REFUSED = (
+    (
+        ("URI", "connection info string", "invalid port", "invalid integer", "connection option"),
+        "The URL of the database is malformed.",
+        "Write postgresql://user@host:5432/database, and escape odd signs (%40 for @).",
+    ),
+    (
+        ("password authentication", "no password supplied", "SASL", "SCRAM"),
+        "The PostgreSQL server did not accept the user and password.",
+        "Passwords are looked for in the URL, PGPASSWORD and ~/.pgpass.",
+    ),
+    (
+        ("pg_hba.conf", "authentication failed", "role "),
+        "The PostgreSQL server does not let this user in from here.",
+        "Check the user, and ask its administrator.",
+    ),
+    (
+        ("database ",),
+        "The PostgreSQL server has no such database.",
+        "Check the name at the end of the URL.",
+    ),
+    (
+        ("refused", "translate host", "timeout", "timed out", "No route", "unreachable", "No such",
+         "server closed"),
+        "The PostgreSQL server cannot be reached.",
+        "Check the host and the port, and whether it runs.",
+    ),
+    (
+        ("too many", "remaining connection slots", "starting up", "shutting down", "recovery"),
+        "The PostgreSQL server takes no more connections for now.",
+        "Try again later.",
+    ),
+    (
+        ("SSL", "certificate"),
+        "No secure connection to the PostgreSQL server could be made.",
+        "Check sslmode and the certificates.",
+    ),
+    (
+        ("service",),
+        "The service of the connection is not defined.",
+        "Check PGSERVICE and ~/.pg_service.conf.",
+    ),
+)  # fmt: skip
+_STATES = {
+    "42501": ("The database does not permit it.", "Ask for the right to read the table's columns"
+              " and to use its schema, or to create tables."),
+    "3F000": ("The database has no such schema.", "Check the part before the dot."),
+    "42P07": ("The table exists already.", "Use --overwrite to replace it."),
+    "25006": ("The database can only be read.", "Write to another one with --to."),
+    "2BP01": ("Something else in the database rests on the table.", "Remove that first, a view for"
+              " example; or choose another name."),
+    "57014": ("The server ended the query before it was done.",
+              "It may have a time limit (statement_timeout), or somebody cancelled it."),
+    "40001": ("The server ended the query because of others.", "Try again."),
+    "22021": ("The table holds text that is not UTF-8.", "Mend it, or leave the column out."),
+}  # fmt: skip
+
+
+class Connection:
+    """One transaction with one PostgreSQL server."""
+
+    def __init__(self, url: str, what: type[ReconprivError] = InputError) -> None:
+        """Connect; ``what`` is the error that is raised where something goes wrong."""
+        try:
+            import adbc_driver_postgresql.dbapi  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise InputError(
+                "PostgreSQL needs adbc-driver-postgresql, which is not installed.",
+                hint="Install it: pip install 'reconpriv[databases]'.",
+            ) from None
+        self._what = what
+        self._stopped = threading.Event()
+        self._busy = False
+        self._cursor: Any = None
+        self._connection: Any = None
+        connect = adbc_driver_postgresql.dbapi.connect
+        # Raised below, not in the handler: the driver's error, which may quote the URL, must not
+        # even be the context of ours.
+        refused = None
+        try:
+            self._connection = self.wait(lambda: connect(url, autocommit=False))
+            self._cursor = self._connection.cursor()
+        except Exception as error:
+            refused = str(error)
+        if refused is not None:
+            raise _refused(refused, what)
+        try:
+            # In the server's own encoding a text need not be UTF-8.
+            self.run("SET client_encoding = 'UTF8'")
+            self.run("SET TimeZone = 'UTC'")
+        except BaseException:
+            self.close()
+            raise
+
+    def wait(self, work: Callable[[], T]) -> T:
+        """Do something in a thread, so that a signal is not kept waiting for the server."""
+        done: list[T] = []
+        failed: list[BaseException] = []
+        # Not Thread.join: interrupted, it takes a thread for ended that still runs (Python 3.11).
+        ended = threading.Event()
+
+        def attempt() -> None:
+            try:
+                done.append(work())
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                ended.set()
+
+        self._busy = True  # what a thread still uses must not be closed under it
+        try:
+            threading.Thread(target=attempt, daemon=True).start()
+            self._attend(ended)
+        except BaseException:
+            self._stopped.set()
+            self._attend(ended, _PATIENCE)
+            raise
+        finally:
+            self._busy = not ended.is_set()
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
+        if failed:
+            raise failed[0]
+        return done[0]
+
+    def _attend(self, ended: threading.Event, seconds: float = math.inf) -> None:
+        """Wait for a thread, and have the server end its query once that is asked for."""
+        until = time.monotonic() + seconds
+        # In short turns: a library may have set a handler after which a plain wait goes on. And
+        # one cancel is not enough: it is lost where it comes between two statements.
+        while not ended.wait(_TURN) and time.monotonic() < until:
+            if self._stopped.is_set() and self._cursor is not None:
+                with suppress(Exception):
+                    self._cursor.adbc_cancel()
+
+    def interrupt(self) -> None:
+        """Have the server end what it does for us; whoever waits for it is interrupted."""
+        self._stopped.set()
+
+    def run(self, statement: str, parameters: tuple[Any, ...] | None = None) -> None:
+        """Run a statement that gives nothing."""
+        with self._clear():
+            self.wait(lambda: self._cursor.execute(statement, parameters))
+
+    def ask(self, query: str, parameters: tuple[Any, ...] | None = None) -> list[tuple[Any, ...]]:
+        """A few rows."""
+        with self._clear():
+            self.wait(lambda: self._cursor.execute(query, parameters))
+            rows: list[tuple[Any, ...]] = self.wait(self._cursor.fetchall)
+        return rows
+
+    def stream(self, query: str) -> Iterator[Any]:
+        """The record batches of a query as they come."""
+        with self._clear():
+            self.wait(lambda: self._cursor.execute(query))
+            reader = self._reader()
+            while (batch := self.wait(lambda: next(reader, None))) is not None:
+                yield batch
+
+    def _reader(self) -> Any:
+        """The driver's own reader, whose errors have codes; else the plain one."""
+        results: Any = getattr(self._cursor, "_results", None)
+        return results.reader if hasattr(results, "reader") else self._cursor.fetch_record_batch()
+
+    def ingest(self, table: str, schema: str | None, batches: Any) -> None:
+        """Make a table of record batches (COPY)."""
+        with self._clear():
+            self.wait(
+                lambda: self._cursor.adbc_ingest(
+                    table, batches, mode="create", db_schema_name=schema
+                )
+            )
+
+    def commit(self) -> None:
+        """Make everything visible at once."""
+        with self._clear():
+            self.wait(self._connection.commit)
+
+    def close(self) -> None:
+        """Give the connection back; what was not committed is forgotten."""
+        connection, self._connection = self._connection, None
+        if connection is None or self._busy:
+            return
+        for give_back in (self._cursor.close, connection.close):
+            with suppress(Exception):
+                give_back()
+
+    @contextmanager
+    def _clear(self) -> Iterator[None]:
+        """Turn the driver's errors into a sentence of ours."""
+        if self._connection is None:
+            raise self._what("The table has been closed.", hint="Open it again with read().")
+        try:
+            yield
+        except (ReconprivError, GeneratorExit, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise self._translated(error) from None
+
+    def _translated(self, error: Exception) -> ReconprivError:
+        state = getattr(error, "sqlstate", None) or self._state_of_stream(error)
+        if state in _STATES:
+            sentence, hint = _STATES[state]
+            return self._what(sentence, hint=hint)
+        if self._is_lost() if state is None else state.startswith(("08", "57P")):
+            return self._what(
+                "The connection to the PostgreSQL server was lost.",
+                hint="Nothing was left behind; try again when it runs.",
+            )
+        if state and state.startswith("53"):
+            return self._what(
+                "The PostgreSQL server has no memory, disk space or connections left.",
+                hint="Ask its administrator.",
+            )
+        code = f" (SQLSTATE {state})" if state else ""
+        return self._what(
+            f"The PostgreSQL server could not do it{code}.",
+            hint="A view may fail on some rows; its log says more."
+            if self._what is not OutputError
+            else "Its log says more.",
+        )
+
+    @staticmethod
+    def _state_of_stream(error: Exception) -> str | None:
+        # What comes out of an Arrow stream has no code, only the server's words.
+        words = str(error)
+        return "57014" if "canceling statement" in words else None
+
+    def _is_lost(self) -> bool:
+        """Ask something: a living server answers."""
+        try:
+            self.wait(self._connection.rollback)
+            self.wait(lambda: self._cursor.execute("SELECT 1"))
+        except Exception:
+            return True
+        return False
+
+
+def _refused(message: str, what: type[ReconprivError]) -> ReconprivError:
+    for signs, sentence, hint in _REFUSED:
+        if any(sign in message for sign in signs):
+            return what(sentence, hint=hint)
+    return what(
+        "The PostgreSQL server did not let us in.",
+        hint="Check host, port, database, user and password.",
+    )

@@ -1,0 +1,507 @@
+"""SQLite and DuckDB files as inputs and outputs, names of tables, and URLs of databases."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import reconpriv as rp
+from reconpriv.engines.database_url import has_password, is_database, postgresql_url
+from reconpriv.engines.duckdb import DuckDBEngine
+from reconpriv.engines.table_names import parse_table_name
+from reconpriv.errors import InputError, MissingFileError, OutputError
+from reconpriv.schema import Kind
+
+FILES = ["people.sqlite", "people.db", "people.duckdb", "small.db"]
+
+
+def make_sqlite(path: Path, table: pa.Table, name: str = "people") -> None:
+    columns = ", ".join(f'"{column}"' for column in table.column_names)
+    places = ", ".join("?" * table.num_columns)
+    connection = sqlite3.connect(path)
+    connection.execute(f'CREATE TABLE "{name}" ({columns})')
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    connection.executemany(f'INSERT INTO "{name}" VALUES ({places})', rows)
+    connection.commit()
+    connection.close()
+
+
+def make_duckdb(path: Path, **tables: pa.Table) -> None:
+    with duckdb.connect(str(path)) as connection:
+        for name, table in tables.items():
+            connection.register("arriving", table)
+            connection.execute(f'CREATE TABLE "{name}" AS FROM arriving')
+
+
+@pytest.fixture(scope="module")
+def files(small: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same small table in every kind of file; small.db is a DuckDB file with that ending."""
+    folder = tmp_path_factory.mktemp("databases")
+    make_sqlite(folder / "people.sqlite", small)
+    shutil.copy(folder / "people.sqlite", folder / "people.db")
+    make_duckdb(folder / "people.duckdb", people=small)
+    shutil.copy(folder / "people.duckdb", folder / "small.db")
+    pq.write_table(small, folder / "people.parquet")
+    return folder
+
+
+def refusal(*args: object, **settings: object) -> str:
+    with pytest.raises((InputError, MissingFileError)) as caught:
+        rp.read(*args, **settings).close()
+    return str(caught.value)
+
+
+# In
+
+
+@pytest.mark.parametrize("sql", [None, "FROM input"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_gives_the_same_bytes_as_parquet(files, tmp_path, key, policy, files_of, name, sql):
+    for source, table, out in (("people.parquet", None, "a"), (name, "People", "b")):
+        asked = {"table": table, "sql": sql if table else None}
+        with rp.read(files / source, sensitive="Education", **asked) as opened:
+            opened.publish(policy, tmp_path / out, key=key)
+    assert files_of(tmp_path / "b") == files_of(tmp_path / "a")
+
+
+def test_urls_of_files(files, monkeypatch):
+    monkeypatch.chdir(files)
+    for url in ("sqlite:///people.sqlite", f"sqlite:///{files}/people.db", "duckdb:///small.db"):
+        with rp.read(url, table="main.people", sensitive="Education") as table:
+            assert table.schema.records == 4000
+    assert "The URL names no file" in refusal("sqlite://", table="x", sensitive="y")
+    assert "The URL names no file" in refusal("sqlite://host/x.db", table="x", sensitive="y")
+    assert refusal("duckdb:///none.db", table="x", sensitive="y") == "There is no file 'none.db'."
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_table_that_is_not_named_or_not_there(files, name):
+    path = files / name
+    asked = {"sensitive": "Education"}
+    assert refusal(path, **asked) == (
+        "Which table of the database? Name it with --table. It has: people."
+    )
+    assert refusal(path, table="peple", **asked) == (
+        "The database has no table peple. Did you mean people?"
+    )
+    assert "no table other.people. Did you mean people?" in refusal(
+        path, table="other.people", **asked
+    )
+    assert "is no name of a table" in refusal(path, table='"people', **asked)
+    with pytest.raises(InputError, match="Which table"):
+        rp.describe(path)
+    assert rp.describe(path, table="people").records == 4000
+
+
+@pytest.mark.parametrize("name", ["gone.sqlite", "gone.db", "gone.duckdb"])
+def test_a_file_that_is_not_there(tmp_path, name):
+    assert refusal(tmp_path / name, table="x", sensitive="y").startswith(
+        f"There is no file {name!r}."
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all, but some words of a secret"])
+@pytest.mark.parametrize("name", ["x.sqlite", "x.db", "x.duckdb"])
+def test_a_file_that_is_no_database(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    message = refusal(tmp_path / name, table="x", sensitive="y")
+    assert message.startswith(f"{name} is neither a SQLite nor a DuckDB database.")
+
+
+@pytest.mark.parametrize("name", ["people.sqlite", "people.duckdb"])
+def test_a_damaged_file(files, tmp_path, name):
+    content = bytearray((files / name).read_bytes())
+    for part in (content[: len(content) // 3], content[:50], content[:100] + b"x" * 20_000):
+        (tmp_path / name).write_bytes(part)
+        message = refusal(tmp_path / name, table="people", sensitive="Education")
+        assert name in message and str(tmp_path) not in message
+
+
+def test_a_table_option_without_a_database(files):
+    assert "Only a database has tables" in refusal(
+        files / "people.parquet", table="people", sensitive="Education"
+    )
+
+
+def test_spark_is_not_asked_for_a_database(files):
+    assert "read by DuckDB" in refusal(files / "people.db", sensitive="y", engine="spark")
+
+
+SQLITE_COLUMNS = {
+    "whole": ([1, None, 2**60], Kind.INTEGER),
+    "real": ([0.5, None, float("inf")], Kind.NUMBER),
+    "both": ([1, 2.5, None], Kind.NUMBER),
+    "large": ([2**60 + 1, 2.5, 1.0], Kind.STRING),
+    "mixed": (["a", 1.0, 2], Kind.STRING),
+    "text": (["a", "A", None], Kind.STRING),
+    "empty": ([None, None, None], Kind.STRING),
+    "blob": ([b"x", "y", None], Kind.OTHER),
+}
+
+
+def test_a_sqlite_column_is_what_all_its_values_are(tmp_path):
+    table = tmp_path / "typed.sqlite"
+    connection = sqlite3.connect(table)
+    connection.execute(
+        f"CREATE TABLE t ({', '.join(SQLITE_COLUMNS)}, name TEXT COLLATE NOCASE, y INTEGER)"
+    )
+    rows = zip(*(values for values, _ in SQLITE_COLUMNS.values()), strict=True)
+    for number, row in enumerate(rows):
+        places = ", ".join("?" * (len(row) + 2))
+        connection.execute(f"INSERT INTO t VALUES ({places})", (*row, "Nn"[number % 2], number))
+    connection.commit()
+    connection.close()
+    found = {column.name: column.kind for column in rp.describe(table, table="t").columns}
+    assert found == {
+        **{name: kind.value for name, (_, kind) in SQLITE_COLUMNS.items()},
+        "name": "string",
+        "y": "integer",
+    }
+    assert "'blob' holds nested or binary" in refusal(table, table="t", sensitive="y")
+    with rp.read(table, table="t", sensitive="y", drop="blob") as opened:
+        kinds = {column.name: column.kind.value for column in opened.schema.public}
+        assert kinds == {name: found[name] for name in kinds}
+        # Texts are told apart by their bytes, whatever the collation of the column.
+        assert opened.count(name="N") == 2 and opened.count(name="n") == 1
+        assert opened.count(text="a") == 1
+        assert [opened.count(mixed=value) for value in ("a", "1", "2")] == [1, 1, 1]
+        assert opened.count(large=str(2**60 + 1)) == 1
+
+
+def test_a_sqlite_file_is_only_read_and_views_work(tmp_path):
+    file = tmp_path / "v.db"
+    connection = sqlite3.connect(file)
+    connection.executescript(
+        'CREATE TABLE "Odd ""Name" (x, y); CREATE VIEW seen AS SELECT * FROM "Odd ""Name";'
+        " CREATE VIEW broken AS SELECT * FROM nowhere;"
+        ' INSERT INTO "Odd ""Name" VALUES (1, 1), (1, 2);'
+        " CREATE TABLE bare (x, y);"
+    )
+    connection.close()
+    before = file.read_bytes()
+    for name in ("seen", '"odd ""name"'):
+        with rp.read(file, table=name, sensitive="y") as table:
+            assert table.schema.records == 2
+    assert "has a view that does not work" in refusal(file, table="broken", sensitive="y")
+    assert refusal(file, table="bare", sensitive="y").startswith("The table is empty.")
+    assert file.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["v.db"]
+
+
+def test_a_sqlite_file_that_another_program_writes(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("reconpriv.engines.sqlite._PATIENCE", 0.1)
+    shutil.copy(files / "people.db", tmp_path / "busy.db")
+    writer = sqlite3.connect(tmp_path / "busy.db", isolation_level=None)
+    writer.execute("PRAGMA locking_mode = EXCLUSIVE")
+    writer.execute("BEGIN EXCLUSIVE")
+    try:
+        message = refusal(tmp_path / "busy.db", table="people", sensitive="Education")
+        assert message == "busy.db is locked by another program. Try again when it is done."
+    finally:
+        writer.close()
+
+
+def test_a_sqlite_file_with_a_write_ahead_log(tmp_path):
+    file = tmp_path / "logged.db"
+    writer = sqlite3.connect(file)
+    writer.executescript(
+        "PRAGMA journal_mode = WAL; CREATE TABLE t (x, y); INSERT INTO t VALUES (1, 1), (1, 2)"
+    )
+    writer.close()
+    before = file.read_bytes()
+    rp.read(file, table="t", sensitive="y").close()
+    assert file.read_bytes() == before and list(tmp_path.iterdir()) == [file]
+    writer = sqlite3.connect(file)
+    writer.execute("INSERT INTO t VALUES (1, 3)")
+    writer.commit()
+    with rp.read(file, table="t", sensitive="y") as table:
+        assert table.schema.records == 3  # what is still in the log counts
+    writer.close()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_sqlite_query(tmp_path, scratch, number, code):
+    connection = sqlite3.connect(tmp_path / "slow.db")
+    connection.executescript(
+        "CREATE VIEW slow AS WITH RECURSIVE n(y) AS (SELECT 1 UNION ALL SELECT y + 1 FROM n)"
+        " SELECT y % 3 AS y FROM n"
+    )
+    connection.close()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "reconpriv", "audit", tmp_path / "slow.db", "-s", "y",
+         "--table", "slow"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while not list(scratch.glob("reconpriv-*")):  # from here on the table is being opened
+        assert command.poll() is None and time.monotonic() < until
+        time.sleep(0.05)
+    command.send_signal(number)
+    out, err = command.communicate(timeout=60)
+    assert (command.returncode, out) == (code, b"")
+    assert err == b"interrupted: nothing was left behind.\n"
+    assert list(scratch.iterdir()) == []
+
+
+def test_text_of_a_sqlite_file_that_is_not_utf_8(tmp_path):
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.executescript(
+        "CREATE TABLE t (x, y); INSERT INTO t VALUES (CAST(x'736563726574ff' AS TEXT), 1), ('b', 2)"
+    )
+    connection.close()
+    message = refusal(tmp_path / "t.db", table="t", sensitive="y")
+    assert message.startswith("t.db holds text that is not UTF-8.") and "secret" not in message
+
+
+def test_a_sqlite_query_can_be_interrupted(tmp_path, scratch):
+    connection = sqlite3.connect(tmp_path / "slow.db")
+    connection.executescript(
+        "CREATE VIEW slow AS WITH RECURSIVE n(y) AS (SELECT 1 UNION ALL SELECT y + 1 FROM n)"
+        " SELECT y % 3 AS y FROM n"
+    )
+    connection.close()
+    engine = DuckDBEngine(tmp_path / "slow.db", table="slow")
+    ended: list[BaseException] = []
+
+    def keep() -> None:
+        try:
+            engine.keep(["y"])
+        except BaseException as error:
+            ended.append(error)
+
+    worker = threading.Thread(target=keep)
+    worker.start()
+    while worker.is_alive():
+        engine.interrupt()
+        worker.join(0.2)
+    engine.close()
+    assert [type(error) for error in ended] == [KeyboardInterrupt]
+    assert list(scratch.iterdir()) == []
+
+
+def test_duckdb_types_and_schemas(tmp_path):
+    file = tmp_path / "typed.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute(
+            "CREATE SCHEMA other; CREATE TYPE mood AS ENUM ('b', 'a');"
+            " CREATE TABLE other.t AS SELECT 'a'::mood AS mood, 1::HUGEINT AS wide,"
+            " 2::UHUGEINT AS strange, uuid() AS id, INTERVAL 1 DAY AS gap, [1] AS list,"
+            " 1.50::DECIMAL(9, 2) AS price, i AS y FROM range(3) r(i);"
+            " CREATE VIEW seen AS SELECT * FROM other.t"
+        )
+    kinds = {
+        "mood": "string", "wide": "integer", "strange": "other", "id": "string", "gap": "other",
+        "list": "other", "price": "decimal", "y": "integer",
+    }  # fmt: skip
+    for name in ("other.t", "SEEN"):
+        found = rp.describe(file, table=name)
+        assert {column.name: column.kind for column in found.columns} == kinds
+        with rp.read(file, table=name, sensitive="y", public=["mood", "wide", "price"]) as table:
+            assert table.count(mood="a", wide=1) == 3
+    assert "It has: seen, other.t." in refusal(file, sensitive="y")
+
+
+def test_a_duckdb_file_is_let_go_of_once_it_has_been_counted(files, tmp_path):
+    file = tmp_path / "free.duckdb"
+    shutil.copy(files / "people.duckdb", file)
+    with rp.read(file, table="people", sensitive="Education") as table:
+        with duckdb.connect(str(file)) as writer:
+            writer.execute("DELETE FROM people")
+        assert table.count() == 4000
+
+
+def test_a_duckdb_file_that_another_program_writes(files, tmp_path):
+    file = tmp_path / "busy.duckdb"
+    shutil.copy(files / "people.duckdb", file)
+    code = f"import duckdb; c = duckdb.connect({str(file)!r}); print('open', flush=True); input()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert other.stdout is not None and other.stdout.readline() == b"open\n"
+        message = refusal(file, table="people", sensitive="Education")
+    finally:
+        other.communicate(b"\n", timeout=60)
+    assert message.startswith("busy.duckdb is open in another program.")
+    assert str(tmp_path) not in message
+
+
+# Out
+
+
+@pytest.mark.parametrize("name", ["made.sqlite", "made.db", "made.duckdb", "duckdb:///made.x"])
+def test_a_release_goes_into_a_file_and_out_again(small, tmp_path, key, policy, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with rp.read(small, sensitive="Education") as table:
+        release = table.publish(policy, "out", key=key)
+    assert release.to_table(name, "survey") == ("survey", "survey_groups", "survey_manifest")
+    source = name
+    assert rp.describe(source, table="survey").records == 4000
+    engine = DuckDBEngine(source, table="survey")
+    assert engine.to_arrow().to_pydict() == release.to_arrow().to_pydict()
+    engine.close()
+    groups = DuckDBEngine(source, table="survey_groups")
+    assert groups.to_arrow().to_pydict() == pq.read_table("out/groups.parquet").to_pydict()
+    groups.close()
+    manifest = DuckDBEngine(source, table="survey_manifest")
+    (text,) = manifest.to_arrow().column("manifest").to_pylist()
+    manifest.close()
+    assert text == Path("out/datapackage.json").read_text()
+    with pytest.raises(OutputError, match=r"The table .SURVEY. exists"):
+        release.to_table(name, "SURVEY")
+    release.to_table(name, "survey", overwrite=True)
+
+
+@pytest.mark.parametrize("file_format", ["csv", "cells"])
+def test_other_formats_go_into_tables_as_they_are_stored(small, tmp_path, key, policy, file_format):
+    with rp.read(small, sensitive="Education") as table:
+        release = table.publish(policy, tmp_path / "out", key=key, file_format=file_format)
+    release.to_table(tmp_path / "x.duckdb", "survey")
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
+        counted = "sum(count)" if file_format == "cells" else "count(*)"
+        assert connection.execute(f"SELECT {counted} FROM survey").fetchall() == [(4000,)]
+
+
+def test_what_sqlite_has_no_type_for_is_text(tmp_path, key, policy):
+    moment = dt.datetime(2024, 5, 6, 7, 8, 9)
+    table = pa.table(
+        {
+            "price": pa.array([decimal.Decimal("1.50"), None], pa.decimal128(9, 2)),
+            "day": pa.array([dt.date(2024, 5, 6), None]),
+            "at": pa.array([moment, None], pa.timestamp("us")),
+            "flag": pa.array([True, None]),
+            "real": pa.array([0.5, None]),
+            "y": pa.array([1, 2]),
+        }
+    )
+    with rp.read(table, sensitive="y") as opened:
+        release = opened.publish(policy, tmp_path / "out", key=key)
+    release.to_table(tmp_path / "x.db", "t")
+    connection = sqlite3.connect(tmp_path / "x.db")
+    first = connection.execute("SELECT price, day, at, flag, real FROM t").fetchone()
+    connection.close()
+    assert first == ("1.50", "2024-05-06", "2024-05-06T07:08:09", 1, 0.5)
+
+
+@pytest.mark.parametrize("name", ["x.db", "x.duckdb"])
+def test_only_an_earlier_release_is_replaced(small, tmp_path, key, policy, name):
+    file = tmp_path / name
+    with rp.read(small, sensitive="Education") as table:
+        release = table.publish(policy, tmp_path / "out", key=key)
+    (make_sqlite(file, small) if name == "x.db" else make_duckdb(file, people=small))
+    for overwrite in (False, True):
+        with pytest.raises(OutputError, match="The table people exists"):
+            release.to_table(file, "people", overwrite=overwrite)
+    assert rp.describe(file, table="people").records == 4000
+    with pytest.raises(OutputError, match="has no schema"):
+        release.to_table(file, "nowhere.survey")
+    with pytest.raises(OutputError, match="There is no folder"):
+        release.to_table(tmp_path / "none" / name, "survey")
+
+
+@pytest.mark.parametrize("name", ["new.db", "new.duckdb"])
+def test_a_load_that_fails_leaves_no_file(small, tmp_path, key, policy, monkeypatch, name):
+    with rp.read(small, sensitive="Education") as table:
+        release = table.publish(policy, tmp_path / "out", key=key)
+
+    def fail(self: object) -> None:
+        assert (tmp_path / name).exists()
+        raise KeyboardInterrupt
+
+    for writer in ("SqliteWriter", "DuckDBWriter"):
+        monkeypatch.setattr(f"reconpriv.engines.database_writers.{writer}.commit", fail)
+    with pytest.raises(KeyboardInterrupt):
+        release.to_table(tmp_path / name, "survey")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_path, cli, scratch):
+    shutil.copy(files / "people.duckdb", tmp_path / "p.duckdb")
+    table = (tmp_path / "p.duckdb", "-s", "Education", "--table", "people", "--test-key")
+    done = cli("publish", *table, "--to-table", "survey")
+    assert done.code == 0, done.err
+    assert "Release survey in a DuckDB file" in done.out
+    assert "survey, survey_groups, survey_manifest" in done.out
+    both = cli(
+        "publish", *table[:1], tmp_path / "out", *table[1:], "--to-table", "survey", "--to",
+        tmp_path / "q.sqlite", "--json",
+    )  # fmt: skip
+    assert both.code == 0, both.err
+    told = json.loads(both.out)
+    assert told["tables"] == ["survey", "survey_groups", "survey_manifest"]
+    assert told["release"] == str(tmp_path / "out")
+    assert (tmp_path / "out" / "datapackage.json").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "out", "p.duckdb", "q.sqlite", "scratch",
+    ]  # fmt: skip
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "Where shall the release go?"),
+        (["--to", "x.db"], "--to goes with --to-table"),
+        (["--to-table", "t"], "Which database shall --to-table load into?"),
+        (["--to-table", "t", "--to", "x.csv"], "Tables can only be made in a database."),
+        (["--to-table", "a.b.c", "--to", "x.db"], "'a.b.c' is no name of a table."),
+        (["--to-table", "t", "--to", "none/x.db"], "There is no folder none"),
+    ],
+)
+def test_options_that_do_not_go_together(cli, tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    done = cli("publish", "example:adult", "-s", "occupation", *options)
+    assert (done.code, done.out) == (2, "")
+    assert sentence in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+# Names and URLs
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("people", (None, "people", "people")),
+        ("Survey.People", ("Survey", "People", "people")),
+        ('"My Schema"."Peo.ple"', ("My Schema", "Peo.ple", "Peo.ple")),
+        ('s."a ""b"""', ("s", 'a "b"', 'a "b"')),
+    ],
+)
+def test_names_are_taken_apart_at_the_dots(text, parts):
+    name = parse_table_name(text)
+    assert (name.schema, name.table, name.folded_table) == parts
+
+
+@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a.b.c", '"a', 'a"b', '""', " "])
+def test_what_is_no_name(text):
+    with pytest.raises(InputError, match="is no name of a table"):
+        parse_table_name(text)
+
+
+def test_urls_are_told_and_never_repeated(cli, tmp_path):
+    assert is_database("postgres://h/d") and is_database(Path("postgresql://h/d"))
+    assert is_database("X.SQLITE3") and not is_database("x.parquet") and not is_database(7)
+    assert has_password("postgresql://u:p@h/d") and has_password("postgresql://h/d?password=p")
+    assert not has_password("postgresql://u@h:5432/d") and not has_password("a:b@c.csv")
+    assert postgresql_url("postgresql:/u@h/d").startswith("postgresql://u@h/d?connect_timeout=")
+    for url in ("mysql://u:hidden@h/d", "mysql://u:hidden@h", "s3://u:hidden@h/x.parquet"):
+        done = cli("audit", url, "-s", "y")
+        assert done.code == 2 and "URL of this kind" in done.err and "hidden" not in done.err
+    assert "one at a time" in refusal(["postgresql://u:hidden@h/d"], sensitive="y")
+    assert os.listdir(tmp_path) == []
