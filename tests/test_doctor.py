@@ -58,7 +58,7 @@ def test_an_extra_that_is_missing_comes_with_the_command_that_adds_it(
     missing = check("query")
     assert not missing.ok
     assert missing.found == "sqlglot missing"
-    assert re.search(r"-m pip install 'sqlglot>=\d+'$", missing.add)
+    assert re.search(r"-m pip install 'sqlglot>=[\d.]+'$", missing.add)
     assert doctor.examine().healthy  # it is an extra
     text = as_text(doctor_view(doctor.examine()), width=300)
     assert f"query: {missing.add}" in text
