@@ -199,7 +199,8 @@ def _start(
         chosen = {
             "listen_addresses": "127.0.0.1", "port": str(port), "fsync": "off",
             "unix_socket_directories": str(folder), "max_connections": "20",
-            "shared_buffers": "16MB", "dynamic_shared_memory_type": "mmap", **settings,
+            "shared_buffers": "16MB", "temp_file_limit": "256MB",
+            "dynamic_shared_memory_type": "mmap", **settings,
         }  # fmt: skip
         options = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
         with (folder / "log").open("wb") as log:

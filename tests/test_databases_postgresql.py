@@ -20,6 +20,7 @@ import pytest
 import reconpriv as rp
 from postgres_server import DATABASE, PASSWORD, USER, Server, running_server
 from reconpriv.engines.duckdb import DuckDBEngine
+from reconpriv.engines.postgresql import PostgresTable
 from reconpriv.errors import InputError, OutputError
 from reconpriv.schema import Kind
 
@@ -655,6 +656,16 @@ def test_another_thread_can_interrupt_the_fetching(server, scratch, whole):
     engine.close()
     assert [type(error) for error in ended] == [KeyboardInterrupt]
     assert list(scratch.iterdir()) == [] and server.running("slow") == []
+
+
+def test_a_stream_that_is_given_up_ends_in_the_server_too(server):
+    # 64 billion rows, made one by one: whoever fetched what is left would be at it for hours.
+    server.run("CREATE VIEW endless AS SELECT a.*, 1 AS y FROM small a, small b, small c")
+    table = PostgresTable(server.url(), "endless")
+    batches = table.rows(["Education", "y"])
+    assert next(batches).num_rows > 0
+    table.close()
+    assert server.running("endless") == []
 
 
 def test_a_query_that_the_server_ends(server, monkeypatch):
