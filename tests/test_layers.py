@@ -179,7 +179,7 @@ def test_what_runs_on_sparks_workers_needs_neither_engine() -> None:
 
 def test_the_duckdb_engine_is_imported_only_where_an_engine_is_chosen() -> None:
     users = {user for user in users_of("reconpriv.engines.duckdb") if "engines/" not in user}
-    assert "table.py" in users
+    assert "reading.py" in users
     assert not users & {*KERNEL, "release.py", "manifest.py", "render.py"}
 
 

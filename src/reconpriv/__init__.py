@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from reconpriv.policy import Policy as Policy
     from reconpriv.queries.estimate import Estimate as Estimate
     from reconpriv.randomness import Key as Key
+    from reconpriv.reading import read as read
     from reconpriv.release import Release as Release
     from reconpriv.release import open_release as open  # noqa: F401
     from reconpriv.summary import TableSummary as TableSummary
     from reconpriv.summary import describe as describe
     from reconpriv.table import Table as Table
-    from reconpriv.table import read as read
     from reconpriv.theory.bounds import Bound as Bound
     from reconpriv.theory.bounds import Tails as Tails
     from reconpriv.theory.counts import ObservedCount as ObservedCount
@@ -54,7 +54,7 @@ _HOMES = {
     "open": "release",
     "perturb": "column",
     "publish": "frames",
-    "read": "table",
+    "read": "reading",
     "reconstruct": "column",
 }
 

@@ -19,9 +19,10 @@ from reconpriv.queries.answer import Answerer
 from reconpriv.queries.cube import collect
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.randomness import Key
+from reconpriv.reading import read
 from reconpriv.release import Release
 from reconpriv.render import audit_view, release_view
-from reconpriv.table import Table, read
+from reconpriv.table import Table
 
 PUBLIC = ("age", "sex", "race")
 SENSITIVE = "occupation"

@@ -14,8 +14,9 @@ import pyarrow as pa
 from reconpriv.auditing import AuditReport
 from reconpriv.errors import InputError, ReconprivWarning
 from reconpriv.policy import Policy
+from reconpriv.reading import read
 from reconpriv.release import Release
-from reconpriv.table import Table, read
+from reconpriv.table import Table
 
 if TYPE_CHECKING:
     from reconpriv.randomness import Key

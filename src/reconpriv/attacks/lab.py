@@ -33,7 +33,8 @@ from reconpriv.attacks.target import Target
 from reconpriv.datasets import dataset_path
 from reconpriv.experiments.data import ATTRIBUTES, BASES, census_population
 from reconpriv.policy import SAMPLE_SIZES, Policy
-from reconpriv.table import Table, read
+from reconpriv.reading import read
+from reconpriv.table import Table
 
 POLICY = Policy(0.5, 0.5, 0.3, unattainable="one-trial")
 SAMPLES = (300_000, 500_000)

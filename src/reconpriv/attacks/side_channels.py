@@ -30,7 +30,8 @@ from reconpriv.manifest import MANIFEST, Description, read_manifest
 from reconpriv.policy import Policy
 from reconpriv.queries.cube import Cube
 from reconpriv.queries.load import load_cube, load_records, load_rows
-from reconpriv.table import Table, read
+from reconpriv.reading import read
+from reconpriv.table import Table
 
 KNEW = "the files of the release, byte by byte"
 

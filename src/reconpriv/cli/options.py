@@ -181,7 +181,7 @@ def open_table(
 ) -> Table:
     """The table that the shared options describe."""
     from reconpriv.errors import PolicyError
-    from reconpriv.table import read
+    from reconpriv.reading import read
 
     if public is not None and not split_names(public):
         raise PolicyError("--public is empty.", hint="Name the public columns, or leave it out.")

@@ -20,7 +20,8 @@ from reconpriv.datasets import dataset_path
 from reconpriv.engines.duckdb import read_all
 from reconpriv.errors import InputError
 from reconpriv.randomness import Key, Randomness, unit_interval
-from reconpriv.table import Table, read
+from reconpriv.reading import read
+from reconpriv.table import Table
 
 ATTRIBUTES = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
 BASES = {"EDU": "Education", "OCC": "Occupation"}

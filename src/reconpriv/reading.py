@@ -1,0 +1,143 @@
+"""Opening a table: the engine for its source, and the roles of its columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reconpriv.engines.base import Engine
+from reconpriv.engines.database_url import is_database
+from reconpriv.errors import InputError
+from reconpriv.schema import (
+    MAX_UNDECLARED_DOMAIN,
+    Schema,
+    Value,
+    check_sensitive_kind,
+    choose_columns,
+    read_domain,
+    settle_domain,
+)
+from reconpriv.table import Table
+
+MISSING = ("refuse", "drop", "value")
+ENGINES = ("duckdb", "spark")
+LABELS = ("describe", "apply")
+
+
+def read(
+    source: Any,
+    *,
+    sensitive: str,
+    public: Sequence[str] | str | None = None,
+    drop: Sequence[str] | str = (),
+    domain: Sequence[Value] | str | os.PathLike[str] | None = None,
+    missing: str = "refuse",
+    sql: str | None = None,
+    table: str | None = None,
+    threads: int | None = None,
+    memory: str | None = None,
+    engine: str | None = None,
+    master: str | None = None,
+    labels: str = "describe",
+) -> Table:
+    """Open a table and give its columns their roles.
+
+    ``source`` is a path (Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS, Excel; a folder or glob
+    of Parquet; ``-`` for CSV on standard input), a list of paths, a database (``postgresql://…``, a
+    SQLite or DuckDB file), or a pandas, Polars, PyArrow, DuckDB or Spark table. ``table`` names a
+    table of a database or a sheet of a spreadsheet.
+    By default every column but the sensitive one is public. ``missing`` says what to do with
+    records that lack the sensitive value: refuse, drop them, or make missing a value of the
+    domain. ``engine`` is duckdb (one machine) or spark, which takes the session that is active
+    or starts one at ``master``. With ``labels="apply"`` the value labels of an SPSS or Stata file
+    take the place of its codes; else they describe them in the release.
+    """
+    public = [public] if isinstance(public, str) else public
+    drop = [drop] if isinstance(drop, str) else drop
+    if missing not in MISSING:
+        raise InputError(
+            f"There is no treatment of missing values called {missing!r}.",
+            hint=f"Choose one of: {', '.join(MISSING)}.",
+        )
+    if labels not in LABELS:
+        raise InputError(
+            f"There is no treatment of labels called {labels!r}.",
+            hint=f"Choose one of: {', '.join(LABELS)}.",
+        )
+    settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
+    opened = _open_engine(source, engine, master=master, **settings)
+    try:
+        schema = _settle_schema(opened, sensitive, public, drop, domain, missing)
+    except BaseException:
+        opened.close()
+        raise
+    return Table(opened, schema, drop_missing=missing == "drop")
+
+
+def _open_engine(source: Any, engine: str | None, *, master: str | None, **settings: Any) -> Engine:
+    """The engine asked for; a Spark data frame is Spark's, anything else DuckDB's."""
+    frame = type(source).__module__.startswith("pyspark.sql.")
+    chosen = engine or ("spark" if frame or master is not None else "duckdb")
+    if chosen not in ENGINES:
+        raise InputError(
+            f"There is no engine {chosen!r}.", hint=f"Choose one of: {', '.join(ENGINES)}."
+        )
+    if chosen == "spark":
+        if settings.pop("table") is not None or is_database(source):
+            raise InputError(
+                "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
+            )
+        if settings.pop("labels") == "apply":
+            raise InputError(
+                "Files with value labels are read by DuckDB.", hint="Leave --engine spark out."
+            )
+        from reconpriv.engines.spark import SparkEngine  # noqa: PLC0415 - no engine until used
+
+        return SparkEngine(source, master=master, **settings)
+    if frame:
+        raise InputError(
+            "A Spark data frame is counted by Spark.", hint="Leave engine out, or collect it first."
+        )
+    if master is not None:
+        raise InputError("A master goes with the Spark engine.", hint="Add --engine spark.")
+    from reconpriv.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - no engine until used
+
+    return DuckDBEngine(source, **settings)
+
+
+def _settle_schema(
+    engine: Engine,
+    sensitive: str,
+    public: Sequence[str] | None,
+    drop: Sequence[str],
+    domain: Sequence[Value] | str | os.PathLike[str] | None,
+    missing: str,
+) -> Schema:
+    publics, column = choose_columns(engine.columns(), sensitive, public, drop)
+    engine.keep([kept.name for kept in (*publics, column)])
+    # What has now been fetched may say more of a column's kind than its declaration did.
+    publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
+    check_sensitive_kind(column)
+    declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
+    # A column with more values than this is refused, so no more of them are fetched.
+    limit = max(MAX_UNDECLARED_DOMAIN, len(declared or ())) + 2
+    occurring = engine.value_counts(column, limit)
+    if not occurring:
+        raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
+    absent = occurring.get(None, 0)
+    if absent and missing == "refuse":
+        raise InputError(
+            f"The sensitive column {sensitive!r} is missing in some records.",
+            hint="Leave those records out with --missing drop, or make missing a value of the"
+            " domain with --missing value.",
+        )
+    if missing == "drop":
+        occurring.pop(None, None)
+        if not occurring:
+            raise InputError(f"The sensitive column {sensitive!r} is missing in every record.")
+    if declared is not None and absent and missing == "value":
+        declared = [*declared, None]
+    settled = settle_domain(column, occurring, declared)
+    return Schema(publics, column, settled, sum(occurring.values()))
