@@ -28,7 +28,7 @@ demo: $(VENV)/.core
 	$(BIN)/reconpriv demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 # The oldest versions that pyproject.toml allows, in an environment of their own.
 test-oldest:
@@ -36,14 +36,14 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	.venv-oldest/bin/python tools/oldest_versions.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/constraints.txt -e . --group test
-	.venv-oldest/bin/python -m pytest -n 2 --dist loadgroup
+	.venv-oldest/bin/python -m pytest -n 2 --dist loadscope
 
 # The newest versions there are, likewise; try PYTHON=python3.13.
 test-newest:
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade pip
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e . --group test
-	.venv-newest/bin/python -m pytest -n 2 --dist loadgroup
+	.venv-newest/bin/python -m pytest -n 2 --dist loadscope
 
 # Wheel and sdist, and the wheel tried as a user would who has no checkout.
 package: $(VENV)/.dev

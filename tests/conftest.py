@@ -21,7 +21,23 @@ import pytest
 
 import reconpriv as rp
 
+try:
+    from scheduling import make_scheduler as pytest_xdist_make_scheduler  # noqa: F401
+    from scheduling import place
+except ImportError:  # without xdist, in one process, the order does not matter
+
+    def place(nodeid: str) -> tuple[int, str]:
+        """No order."""
+        return 0, nodeid
+
+
+CHROMIUM = "/usr/bin/chromium"
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow files first; the order within a file stays."""
+    items.sort(key=lambda item: place(item.nodeid)[0])
 
 
 @dataclass(frozen=True)
@@ -102,12 +118,29 @@ def small(census: pa.Table) -> pa.Table:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One local Spark session for all tests of a worker (see ``--dist loadgroup``)."""
+    """One local Spark session for all tests of a worker (see scheduling.py)."""
     from spark_fixtures import start_session
 
     session = start_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One browser for all tests of a worker; where there is none, CI fails and a laptop skips."""
+    from playwright.sync_api import sync_playwright
+
+    if not Path(CHROMIUM).exists():
+        reason = f"{CHROMIUM} is missing (apt-get install chromium)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        # As root it needs to be told that there is no sandbox.
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
 
 
 @pytest.fixture

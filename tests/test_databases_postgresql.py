@@ -24,8 +24,6 @@ from reconpriv.engines.postgresql import PostgresTable
 from reconpriv.errors import InputError, OutputError
 from reconpriv.schema import Kind
 
-pytestmark = pytest.mark.xdist_group("postgresql")
-
 PUBLIC = ["Age", "Gender", "Marital", "Race", "Workclass", "Occupation"]
 
 

@@ -30,7 +30,6 @@ from reconpriv.theory.independence import (
 SIMULATIONS = 2_000
 LEVEL, TOLERANCE = 0.05, 0.01
 # One worker for all that share the simulations.
-together = pytest.mark.xdist_group("chi-square-level")
 NULL = Population(rows=3, others=6, values=6, records=2_000)
 
 
@@ -62,24 +61,20 @@ def rejected():
     return figures
 
 
-@together
 @pytest.mark.parametrize("size", ["none", "octave", "public"])
 def test_the_corrected_test_holds_its_level(rejected, size):
     assert abs(rejected[size]["corrected"] - LEVEL) <= TOLERANCE
 
 
-@together
 @pytest.mark.parametrize("size", ["octave", "public"])
 def test_the_naive_test_does_not_hold_its_level(rejected, size):
     assert rejected[size]["naive"] > 0.3
 
 
-@together
 def test_without_sampling_the_naive_test_holds_its_level_too(rejected):
     assert abs(rejected["none"]["naive"] - LEVEL) <= TOLERANCE
 
 
-@together
 def test_trials_that_are_off_by_30_percent_break_the_level_either_way(rejected):
     assert rejected["octave"]["too few trials"] < LEVEL - TOLERANCE
     assert rejected["octave"]["too many trials"] > LEVEL + TOLERANCE

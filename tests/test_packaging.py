@@ -15,7 +15,6 @@ import pytest
 import reconpriv
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.xdist_group("packaging")
 
 
 def run(*command: str, cwd: Path, **env: str) -> str:

@@ -1,6 +1,5 @@
 """The documentation site builds strictly, and what is wrong with a page fails the build."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,9 +13,6 @@ import pytest
 
 import reconpriv as rp
 
-pytestmark = pytest.mark.xdist_group("site")  # one worker builds it
-
-CHROMIUM = "/usr/bin/chromium"
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -142,25 +138,16 @@ def address(site):
     server.server_close()
 
 
-def test_a_browser_asks_no_other_host_and_a_phone_is_wide_enough(address):
-    if not Path(CHROMIUM).exists():
-        reason = f"{CHROMIUM} is missing (apt-get install chromium)"
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
+def test_a_browser_asks_no_other_host_and_a_phone_is_wide_enough(address, browser):
     asked, failed, too_wide = [], [], []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        page.on("request", lambda request: asked.append(request.url))
-        page.on(
-            "response", lambda answer: failed.append(answer.url) if answer.status >= 400 else None
-        )
-        for name in ("index", "tutorials/publisher", "notebooks/analyst", "paper", "reference/cli"):
-            page.goto(f"{address}/{name}.html", wait_until="load")
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                too_wide.append(name)
-        browser.close()
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("response", lambda answer: failed.append(answer.url) if answer.status >= 400 else None)
+    for name in ("index", "tutorials/publisher", "notebooks/analyst", "paper", "reference/cli"):
+        page.goto(f"{address}/{name}.html", wait_until="load")
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            too_wide.append(name)
+    page.close()
     assert len(asked) > 10
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
     assert failed == []

@@ -15,7 +15,7 @@ import pytest
 import reconpriv as rp
 from spark_fixtures import ODD_NAME, PANDAS, VALUES, table_of, write
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
 
 def audits(

@@ -33,7 +33,7 @@ from spark_processes import (
     run,
 )
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
 
 @pytest.fixture(scope="module")

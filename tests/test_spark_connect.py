@@ -14,7 +14,7 @@ import reconpriv as rp
 from spark_fixtures import PANDAS, Choice, hashes, publish, require_spark, write
 from spark_processes import connect_server, driver, environment, processes_with, run
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from spark_fixtures import (
     write,
 )
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
 STAGES = {"SeesFile", "PublishGroups", "NumberGroups", "WriteFiles-data", "WriteFiles-groups"}
 

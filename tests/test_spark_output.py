@@ -27,7 +27,7 @@ from spark_fixtures import (
     write,
 )
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
 ROLES = ("-s", "s", "--engine", "spark", "--test-key")
 

@@ -31,7 +31,7 @@ from spark_processes import (
     spark_home,
 )
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
 RECONPRIV = Path(sys.executable).with_name("reconpriv")
 

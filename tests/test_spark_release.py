@@ -29,7 +29,7 @@ from spark_fixtures import (
     write,
 )
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings(PANDAS)]
+pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
 
 @pytest.fixture(scope="module")

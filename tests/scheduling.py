@@ -1,0 +1,55 @@
+"""Which tests share a worker, and in which order: fixtures that are slow to make are made once.
+
+A file goes to one worker, whole, and some files go together. The slow ones go first, so that no
+worker is left with one of them when the other has nothing to do. (xdist's own mark for this,
+``xdist_group``, has no effect with pytest 9.)
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+
+# Slowest first; what comes later in the list than a pattern that fits does not count.
+GROUPS = {
+    "*/test_spark_[cp]*.py": "processes of Spark",  # cluster, connect, process
+    "*/test_spark_*.py": "a session of Spark",
+    "*/studio/*.py": "a browser",
+    "*/test_site.py": "a browser",
+    "*/test_experiments.py": "a run of the study",
+    "*/test_queries.py": "queries",
+    "*/test_bad_input.py": "bad input",
+    "*/test_tune.py": "a tuner",
+    "*/test_databases_postgresql.py": "a server of PostgreSQL",
+    "*/test_inputs.py": "inputs",
+    "*/test_review.py": "processes that are stopped",
+}
+
+
+def file_of(nodeid: str) -> str:
+    """The file of a test."""
+    return nodeid.partition("::")[0]
+
+
+def place(nodeid: str) -> tuple[int, str]:
+    """Where in the order a test comes, and what it shares a worker with."""
+    file = file_of(nodeid)
+    for number, (pattern, group) in enumerate(GROUPS.items()):
+        if fnmatch(f"/{file}", pattern):
+            return number, group
+    return len(GROUPS), file
+
+
+class ByGroup(LoadScopeScheduling):
+    """A group to a worker, in the order in which the tests were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return place(nodeid)[1]
+
+
+def make_scheduler(config: Any, log: Any) -> ByGroup:
+    """For the hook ``pytest_xdist_make_scheduler``."""
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)
