@@ -113,7 +113,11 @@ def _of_sensitive(
         table = release_table(sums, answerer.design)
         values = len(answerer.known[name])
         tables.append(
-            CrossTable(_spread(table.counts, keys, values), _spread(table.variances, keys, values))
+            CrossTable(
+                _spread(table.counts, keys, values),
+                _spread(table.variances, keys, values),
+                along_classes=True,
+            )
         )
     return class_counts, tables
 
