@@ -105,8 +105,8 @@ def noise_distance(table: CrossTable, class_counts: Floats) -> Floats:
     """The mean d of Σ((T-E)/σ)² of each class under independence.
 
     E = N_x N_c / N is made of the same noisy counts: of a share w of their sum, over the classes
-    (w = N_c/N) or, where those are sensitive, over the values (w = N_x/N). So T - E has the variance
-    σ² - 2wσ² + w² Σσ². Where σ² is in proportion to records d is k(1 - N_c/N), or k - 1.
+    (w = N_c/N) or, where those are sensitive, over the values (w = N_x/N). So T - E has the
+    variance σ² - 2wσ² + w² Σσ². Where σ² is in proportion to records d is k(1 - N_c/N), or k - 1.
     """
     if table.along_classes:
         parts, axis = table.counts.sum(axis=1, keepdims=True), 0
