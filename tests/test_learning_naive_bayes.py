@@ -25,7 +25,6 @@ from reconpriv.errors import InputError, PolicyError
 from reconpriv.learning import ReconstructedNaiveBayes
 from reconpriv.learning.distributions import (
     CrossTable,
-    noise_distance,
     reconstructed_table,
     sensitive_counts,
     shrink_to_independence,
@@ -146,13 +145,14 @@ def test_what_is_only_noise_is_shrunk_away_and_what_is_not_is_kept():
 
 
 @pytest.mark.parametrize("sensitive_target", [True, False])
-def test_the_distance_of_noise_alone_is_what_shrinking_takes_it_for(sensitive_target):
-    """E rests on the same counts, so the mean is k - 1 or k(1 - N_c/N), and never k."""
+def test_noise_alone_is_nearer_to_independence_than_shrinking_allows_for(sensitive_target):
+    """E rests on the same counts, so the mean distance is k - 1 or k(1 - N_c/N), and never k."""
     rng = np.random.default_rng(8)
     rows, m = np.array([0.75, 0.2, 0.05]), 6
     truth = np.outer(60_000 * rows, [0.4, 0.2, 0.1, 0.1, 0.1, 0.1]).round().astype(int)
     matrix = 0.3 * np.eye(m) + 0.7 / m
-    distances, predicted = [], []
+    predicted = np.full(m, 2.0) if sensitive_target else m * (1 - rows)
+    distances, kept = [], []
     for _ in range(1_500):
         observed = sum(rng.multinomial(truth[:, v], matrix[v]) for v in range(m)).astype(float)
         if sensitive_target:
@@ -162,14 +162,16 @@ def test_the_distance_of_noise_alone_is_what_shrinking_takes_it_for(sensitive_ta
         table = reconstructed_table(observed, 0.3, along_classes=sensitive_target)
         expected = np.outer(table.counts.sum(axis=1), classes) / classes.sum()
         distances.append(((table.counts - expected) ** 2 / table.variances).sum(axis=0))
-        predicted.append(noise_distance(table, classes))
-    mean, predicted = np.mean(distances, axis=0), np.mean(predicted, axis=0)
-    print(mean, predicted)
-    assert predicted == pytest.approx([2.0] * m if sensitive_target else m * (1 - rows), rel=0.02)
+        kept.append(shrink_to_independence(table, classes)[1])
+    mean = np.mean(distances, axis=0)
+    print(mean, predicted, np.mean(kept, axis=0))
     # A mean of 1,500 has a standard error of 4 % at most.
     assert mean == pytest.approx(predicted, rel=0.16)
     for wrong in (0.7, 1.3):
         assert mean != pytest.approx(wrong * predicted, rel=0.16)
+    # So less is kept than 1 - d/Σ would keep.
+    exact = np.clip(1 - predicted / np.array(distances), 0, 1).mean(axis=0)
+    assert (np.mean(kept, axis=0) < exact).all()
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=3), min_size=2, max_size=4)

@@ -24,15 +24,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CrossTable:
-    """Counts (feature value x class) and their variances, 0 where a count is exact.
-
-    ``along_classes`` says that the classes are the sensitive values; noise is then independent from
-    one row to the next, and elsewhere from one column to the next.
-    """
+    """Counts (feature value x class) and their variances, 0 where a count is exact."""
 
     counts: Floats
     variances: Floats
-    along_classes: bool = False
 
 
 def exact_table(counts: Floats) -> CrossTable:
@@ -49,14 +44,12 @@ def reconstructed_table(observed: Floats, retention: float, *, along_classes: bo
     records = observed.sum(axis=1, keepdims=True)
     counts = reconstruct_count(observed, records, retention=retention, domain_size=m)
     variances = set_count_variance(observed, records, 1, retention=retention, domain_size=m)
-    return CrossTable(counts, variances, along_classes=True)
+    return CrossTable(counts, variances)
 
 
 def release_table(sums: Sums, design: Design) -> CrossTable:
     """A row a public value, a column a sensitive one, with the variance of the published trials."""
-    return CrossTable(
-        mle_counts(sums, 1, design), count_variances(sums, 1, 1, design), along_classes=True
-    )
+    return CrossTable(mle_counts(sums, 1, design), count_variances(sums, 1, 1, design))
 
 
 def sensitive_counts(observed: Floats, retention: float) -> Floats:
@@ -84,9 +77,11 @@ def shrink_to_independence(table: CrossTable, class_counts: Floats) -> tuple[Flo
     """The share λ of each class: how far its counts may differ from independence.
 
     A reconstructed profile is the true one plus noise of a known variance σ². Its distance to what
-    independence would give is Σ((T-E)/σ)² over the values, and d on average where there is nothing
-    but noise (:func:`noise_distance`), so λ = 1 - d/Σ of it is kept, and nothing where that is
-    negative: James and Stein's form. Exact counts are kept whole.
+    independence would give is Σ((T-E)/σ)² over k values. λ = 1 - k/Σ of it is kept, and nothing
+    where that is negative: James and Stein's form. Noise alone makes a distance below k, since E
+    rests on the same counts (k - 1 where the classes are sensitive, k(1 - N_c/N) elsewhere), so k
+    shrinks a little more than noise asks for; that predicts better (docs/learning.md). Exact counts
+    are kept whole.
     """
     values = table.counts.sum(axis=1)
     total = values.sum()
@@ -94,28 +89,8 @@ def shrink_to_independence(table: CrossTable, class_counts: Floats) -> tuple[Flo
     noisy = table.variances > 0
     squares = np.zeros_like(table.counts)
     np.divide((table.counts - expected) ** 2, table.variances, out=squares, where=noisy)
-    distance = squares.sum(axis=0)
-    lost = np.ones(class_counts.size)
-    np.divide(noise_distance(table, class_counts), distance, out=lost, where=distance > 0)
-    kept = np.where(noisy.any(axis=0), np.clip(1.0 - lost, 0.0, 1.0), 1.0)
+    distance, freedom = squares.sum(axis=0), noisy.sum(axis=0)
+    kept = np.ones(class_counts.size)
+    np.divide(freedom, distance, out=kept, where=distance > 0)
+    kept = np.where(freedom > 0, np.clip(1.0 - kept, 0.0, 1.0), 1.0)
     return expected + kept * (table.counts - expected), kept
-
-
-def noise_distance(table: CrossTable, class_counts: Floats) -> Floats:
-    """The mean d of Σ((T-E)/σ)² of each class under independence.
-
-    E = N_x N_c / N is made of the same noisy counts: of a share w of their sum, over the classes
-    (w = N_c/N) or, where those are sensitive, over the values (w = N_x/N). So T - E has the
-    variance σ² - 2wσ² + w² Σσ². Where σ² is in proportion to records d is k(1 - N_c/N), or k - 1.
-    """
-    if table.along_classes:
-        parts, axis = table.counts.sum(axis=1, keepdims=True), 0
-    else:
-        parts, axis = class_counts[None, :], 1
-    total = parts.sum()
-    share = parts / total if total > 0 else np.zeros_like(parts)
-    noise = np.broadcast_to(table.variances.sum(axis=axis, keepdims=True), table.counts.shape)
-    ratio = np.zeros_like(table.counts)
-    np.divide(noise, table.variances, out=ratio, where=table.variances > 0)
-    terms = np.where(table.variances > 0, 1.0 - 2.0 * share + share**2 * ratio, 0.0)
-    return np.asarray(terms.sum(axis=0))

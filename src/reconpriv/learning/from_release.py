@@ -113,11 +113,7 @@ def _of_sensitive(
         table = release_table(sums, answerer.design)
         values = len(answerer.known[name])
         tables.append(
-            CrossTable(
-                _spread(table.counts, keys, values),
-                _spread(table.variances, keys, values),
-                along_classes=True,
-            )
+            CrossTable(_spread(table.counts, keys, values), _spread(table.variances, keys, values))
         )
     return class_counts, tables
 
