@@ -53,24 +53,19 @@ Floats = NDArray[np.float64]
 class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes for categories, of which one attribute was randomised.
 
-    Every column is a category, a missing value one of its own. A value that was not seen in
-    training says nothing about the class.
+    Every column is a category, a missing value one of its own, in the target too. A value that was
+    not seen in training says nothing about the class; a column of another kind is refused.
 
-    Parameters
-    ----------
-    retention : p, the probability that a sensitive value was kept. 1 is for raw records; the
+    Once fitted it has ``classes_``, ``class_count_``, ``class_log_prior_``, ``feature_log_prob_``
+    and ``categories_`` as ``CategoricalNB`` has them, with reconstructed counts; and ``kept_``: for
+    each feature, how much of each class's profile stood out of the noise (0 to 1).
+
+    :param retention: p, the probability that a sensitive value was kept. 1 is for raw records; the
         classifier is then scikit-learn's ``CategoricalNB``.
-    sensitive : the randomised column of X, by name or position; None where it is the target.
-    domain : all sensitive values. By default those that occur, which is wrong where the release
-        has more.
-    alpha : Laplace's smoothing, in records.
-
-    Attributes
-    ----------
-    classes_, class_count_, class_log_prior_, feature_log_prob_, categories_ : as in
-        ``CategoricalNB``; the counts are reconstructed.
-    kept_ : for each feature, how much of each class's profile stood out of the noise (0 to 1).
-
+    :param sensitive: the randomised column of X, by name or position; None where it is the target.
+    :param domain: all sensitive values. By default those that occur, which is wrong where the
+        release has more.
+    :param alpha: Laplace's smoothing, in records.
     """
 
     def __init__(
@@ -88,9 +83,10 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.alpha = alpha
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from records, published (``retention`` below 1) or raw.
+        """Learn from records, randomised (``retention`` below 1) or raw, each a trial of its own.
 
-        A weight is how many such records there are; those that weigh nothing are left out.
+        Rows of a sampled release are copies in part: :meth:`from_release` is for those. A weight is
+        how many such records there are; those that weigh nothing are left out.
         """
         self._check_parameters()
         columns, labels, weight = self._records(X, y, sample_weight)
