@@ -257,6 +257,19 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence(columns, where, words):
         chi_square(people_release("octave"), columns, where)
 
 
+def test_one_published_value_cannot_be_tested(tmp_path, cli):
+    frame = pd.DataFrame({"a": ["x", "x", "y", "y"], "s": ["u"] * 4})
+    policy = rp.Policy(0.9, 0.5, 0.3, sample_size="none")
+    with rp.read(frame, sensitive="s", domain=["u", "v"]) as table:
+        release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
+    assert set(release.to_pandas()["s"]) == {"u"}
+    with pytest.raises(InputError, match="only one sensitive value was published"):
+        release.chi_square("a")
+    done = cli("chi-square", tmp_path / "r", "a", "--json")
+    assert done.code == 2
+    assert "only one sensitive value" in done.err
+
+
 def test_too_many_combinations_are_refused(monkeypatch):
     monkeypatch.setattr("reconpriv.learning.independence._MOST_ENTRIES", 100)
     with pytest.raises(InputError, match="too many"):

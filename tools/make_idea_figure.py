@@ -85,7 +85,8 @@ def release() -> list[str]:
         parts.append(dot(76, y, kind, RADIUS + 1.5))
         copies = (dot(108 + i * 24.5, y, f"{kind} copy", 9) for i in range(COPIES - 1))
         parts += copies
-    parts.append(text(0, 277, "A value is kept half of the time.", "soft"))
+    parts.append(text(0, 261, "A value is kept half of the time.", "soft"))
+    parts.append(text(0, 281, "Whether it was is not published.", "soft"))
     parts.append(text(0, 306, "Copies add no knowledge:", "strong"))
     parts.append(text(0, 327, "only 6 trials can be learnt from.", "strong"))
     return parts
@@ -117,7 +118,7 @@ def reconstruction() -> list[str]:
                 0 if mood == "bad" else 270, y + 50, told, mood, "start" if mood == "bad" else "end"
             ),
         ]
-    parts.append(text(0, 306, "One person's group stays hidden,", "strong"))
+    parts.append(text(0, 306, "One person's group tells little,", "strong"))
     parts.append(text(0, 327, "counts over many are right.", "strong"))
     return parts
 

@@ -175,7 +175,12 @@ class Release:
     def chi_square(
         self, columns: str | Sequence[str], where: str | None = None, **equal: Value
     ) -> IndependenceTest:
-        """Whether the sensitive attribute is independent of public ones, tested honestly."""
+        """Whether the sensitive attribute is independent of public ones, tested honestly.
+
+        :param columns: one public column, or several, which are then taken jointly.
+        :param where: a condition on public columns, as after WHERE in SQL.
+        :param equal: public columns with the value, or the list of values, that records must have.
+        """
         from reconpriv.learning import chi_square  # noqa: PLC0415 - it knows releases
 
         return chi_square(self, columns, where, **equal)

@@ -50,10 +50,11 @@ def _test_tables(test: IndependenceTest) -> list[RichTable]:
     ):
         shown = shown_p(p_value).removeprefix("p ").removeprefix("= ")
         table.add_row(name, f"{statistic:,.2f}", f"{degrees:,.2f}", shown)
+    alone = test.records / test.design_effect
     facts = [
         ("condition", test.condition),
         ("records", f"{test.records:,} in {test.groups:,} groups, {test.trials:,.0f} trials"),
-        ("design effect", f"{test.design_effect:.2f} records carry what one carries unsampled"),
+        ("design effect", f"{test.design_effect:.2f}: they tell as much as {alone:,.0f} unsampled"),
     ]
     return [pairs_table(facts), table]
 

@@ -24,7 +24,15 @@ from reconpriv.theory.bounds import BOUNDS
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of an attack is run; each attack takes what it needs."""
+    """How much of an attack is run; each attack takes what it needs.
+
+    :param keys: how many publications, each with its own key (micro, granularity).
+    :param releases: how many releases of the same table (repeat).
+    :param privacy: the ε of differentially private answers (ratio).
+    :param draws: how often those answers are drawn (ratio).
+    :param least: the fewest records of a group that is looked at (granularity).
+    :param worst: how many of the groups told best are shown.
+    """
 
     keys: int = 1
     releases: int = 16
@@ -72,14 +80,22 @@ def check_name(name: str) -> None:
 
 
 def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None) -> AttackResult:
-    """Run an attack against a publisher's own table, whose truth measures it."""
+    """Run an attack against a publisher's own table, whose truth measures it.
+
+    :param name: ``micro``, ``ratio``, ``granularity``, ``repeat``, ``differencing`` or
+        ``side-channels``.
+    """
     check_name(name)
     policy.check_sampling()
     return ATTACKS[name](table, policy, effort or Effort())
 
 
 def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
-    """Run an attack on a release as its adversary would: without the table, so without truth."""
+    """Run an attack on a release as its adversary would: without the table, so without truth.
+
+    :param name: ``micro``, ``granularity`` or ``side-channels``.
+    :param show: how many groups are shown.
+    """
     check_name(name)
     if name not in ON_RELEASE:
         raise InputError(

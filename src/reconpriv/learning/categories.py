@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,62 @@ def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value  # noqa: PLR0124 - NaN alone is not itself
+
+
+def rows_as_given(X: Any) -> Any:
+    """Rows in lists as an array of objects: numpy would turn 0 beside text into text."""
+    return np.array(X, dtype=object) if isinstance(X, list | tuple) else X
+
+
+def columns_of(X: Any, checked: NDArray[Any]) -> list[list[Any]]:
+    """The columns of a frame or an array as plain values.
+
+    A frame's are taken one by one: in one array ``checked`` dates would turn into times, and times
+    of nanoseconds into whole numbers.
+    """
+    if hasattr(X, "iloc"):
+        return [plain_values(X.iloc[:, j]) for j in range(checked.shape[1])]
+    if hasattr(X, "get_columns"):
+        return [plain_values(column) for column in X.get_columns()]
+    if hasattr(X, "column_names"):
+        return [plain_values(column) for column in X.columns]
+    return [plain_values(checked[:, j]) for j in range(checked.shape[1])]
+
+
+def plain_values(values: Any) -> list[Any]:
+    """One column as Python values; times are cut to microseconds, which is what releases have."""
+    for name in ("to_pylist", "to_list"):
+        if hasattr(values, name) and not hasattr(values, "iloc"):
+            return list(getattr(values, name)())
+    array = np.asarray(values) if hasattr(values, "__array__") else np.array(values, dtype=object)
+    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in ("ns", "ps", "fs", "as"):
+        array = array.astype("datetime64[us]")
+    return list(array.tolist())
+
+
+def check_kinds(values: Sequence[Any], known: Sequence[Any], what: str) -> None:
+    """Refuse a column that cannot match any known value, such as text where numbers were learned.
+
+    It would say nothing about the class, and nobody would be told.
+    """
+    learned = {_kind(value) for value in known if not is_missing(value)}
+    given = {_kind(value) for value in values if not is_missing(value)}
+    if learned and given and not learned & given:
+        raise InputError(
+            f"{what} holds {' and '.join(sorted(given))}, where {' and '.join(sorted(learned))}"
+            " were learned, so no value can match.",
+            hint="Convert it, or give a data frame or an array of objects.",
+        )
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, Number | Decimal | np.bool_):
+        return "numbers"
+    if isinstance(value, dt.datetime):
+        return "times"
+    return "dates" if isinstance(value, dt.date) else f"values of type {type(value).__name__}"
 
 
 def sorted_categories(values: Iterable[Any], what: str) -> list[Any]:

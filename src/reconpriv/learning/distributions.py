@@ -74,11 +74,14 @@ def log_conditional(table: CrossTable, class_counts: Floats, alpha: float) -> tu
 
 
 def shrink_to_independence(table: CrossTable, class_counts: Floats) -> tuple[Floats, Floats]:
-    """James and Stein's λ of each class: how far its counts may differ from independence.
+    """The share λ of each class: how far its counts may differ from independence.
 
     A reconstructed profile is the true one plus noise of a known variance σ². Its distance to what
-    independence would give, Σ((T-E)/σ)² over k values, is k where there is nothing but noise, so
-    λ = 1 - k/Σ of it is kept, and nothing where that is negative. Exact counts are kept whole.
+    independence would give is Σ((T-E)/σ)² over k values. λ = 1 - k/Σ of it is kept, and nothing
+    where that is negative: James and Stein's form. Noise alone makes a distance below k, since E
+    rests on the same counts (k - 1 where the classes are sensitive, k(1 - N_c/N) elsewhere), so k
+    shrinks a little more than noise asks for; that predicts better (docs/learning.md). Exact counts
+    are kept whole.
     """
     values = table.counts.sum(axis=1)
     total = values.sum()

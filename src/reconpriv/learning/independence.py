@@ -116,7 +116,7 @@ def chi_square(
 def independence_of(answerer: Answerer, names: list[str], selected: Selected) -> IndependenceTest:
     """Both tests on the cells of a release."""
     keys, sums = answerer.sums_by_value(selected, names)
-    _check_rows(names, keys, answerer.design.domain_size)
+    _check_rows(names, keys, sums.observed)
     design = answerer.design
     rows = PublishedRows(
         sums.observed,
@@ -149,13 +149,19 @@ def independence_of(answerer: Answerer, names: list[str], selected: Selected) ->
     )
 
 
-def _check_rows(names: list[str], keys: Ints, domain_size: int) -> None:
-    rows = keys.shape[1]
+def _check_rows(names: list[str], keys: Ints, observed: Floats) -> None:
+    rows, domain_size = keys.shape[1], observed.shape[1]
     if rows < 2:
         what = "no record satisfies the condition" if rows == 0 else "there is only one value"
         raise InputError(
             f"Nothing can be compared over {', '.join(names)}: {what}.",
             hint="Choose a column with two values or more.",
+        )
+    if (observed.sum(axis=0) > 0).sum() < 2:
+        raise InputError(
+            f"Nothing can be compared over {', '.join(names)}: only one sensitive value was"
+            " published.",
+            hint="Choose a condition that more records satisfy.",
         )
     if rows * domain_size**2 > _MOST_ENTRIES:
         raise InputError(

@@ -7,20 +7,34 @@ attribute in them are randomised in a release, and those are reconstructed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.utils import assert_all_finite  # type: ignore[import-untyped]
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
 from sklearn.utils.validation import (  # type: ignore[import-untyped]
     _check_sample_weight,
+    check_consistent_length,
     check_is_fitted,
     validate_data,
 )
 
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.learning.categories import array_of, cross_count, encode, sorted_categories
+from reconpriv.learning.categories import (
+    array_of,
+    check_kinds,
+    columns_of,
+    cross_count,
+    encode,
+    is_missing,
+    plain_values,
+    rows_as_given,
+    sorted_categories,
+)
 from reconpriv.learning.distributions import (
     CrossTable,
     exact_table,
@@ -39,24 +53,19 @@ Floats = NDArray[np.float64]
 class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes for categories, of which one attribute was randomised.
 
-    Every column is a category, a missing value one of its own. A value that was not seen in
-    training says nothing about the class.
+    Every column is a category, a missing value one of its own, in the target too. A value that was
+    not seen in training says nothing about the class; a column of another kind is refused.
 
-    Parameters
-    ----------
-    retention : p, the probability that a sensitive value was kept. 1 is for raw records; the
+    Once fitted it has ``classes_``, ``class_count_``, ``class_log_prior_``, ``feature_log_prob_``
+    and ``categories_`` as ``CategoricalNB`` has them, with reconstructed counts; and ``kept_``: for
+    each feature, how much of each class's profile stood out of the noise (0 to 1).
+
+    :param retention: p, the probability that a sensitive value was kept. 1 is for raw records; the
         classifier is then scikit-learn's ``CategoricalNB``.
-    sensitive : the randomised column of X, by name or position; None where it is the target.
-    domain : all sensitive values. By default those that occur, which is wrong where the release
-        has more.
-    alpha : Laplace's smoothing, in records.
-
-    Attributes
-    ----------
-    classes_, class_count_, class_log_prior_, feature_log_prob_, categories_ : as in
-        ``CategoricalNB``; the counts are reconstructed.
-    kept_ : for each feature, how much of each class's profile stood out of the noise (0 to 1).
-
+    :param sensitive: the randomised column of X, by name or position; None where it is the target.
+    :param domain: all sensitive values. By default those that occur, which is wrong where the
+        release has more.
+    :param alpha: Laplace's smoothing, in records.
     """
 
     def __init__(
@@ -74,29 +83,25 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.alpha = alpha
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from records, published (``retention`` below 1) or raw.
+        """Learn from records, randomised (``retention`` below 1) or raw, each a trial of its own.
 
-        A weight is how many such records there are; those that weigh nothing are left out.
+        Rows of a sampled release are copies in part: :meth:`from_release` is for those. A weight is
+        how many such records there are; those that weigh nothing are left out.
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
-        check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        columns, labels, weight = self._records(X, y, sample_weight)
         domain = None if self.domain is None else sorted_categories(self.domain, "The domain")
         target_is_sensitive = self.sensitive is None
-        labels = y.tolist()
         classes = sorted_categories(labels, "The target")
         if target_is_sensitive and domain is not None:
             classes = domain
         target = _codes_within(labels, classes, "The target")
-        sensitive = None if target_is_sensitive else self._position(X.shape[1])
+        sensitive = None if target_is_sensitive else self._position(len(columns))
         categories, tables = [], []
-        for j in range(X.shape[1]):
-            column, name = X[:, j].tolist(), f"Column {j}"
+        for j, column in enumerate(columns):
             declared = domain if j == sensitive else None
-            known = sorted_categories(column, name) if declared is None else declared
-            codes = _codes_within(column, known, name)
+            known = sorted_categories(column, f"Column {j}") if declared is None else declared
+            codes = _codes_within(column, known, f"Column {j}")
             counts = cross_count(codes, target, weight, (len(known), len(classes)))
             categories.append(known)
             if target_is_sensitive or j == sensitive:
@@ -111,6 +116,31 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if target_is_sensitive:
             class_counts = sensitive_counts(class_counts, self.retention)
         return self._learn(classes, class_counts, categories, tables)
+
+    def _records(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[list[list[Any]], list[Any], Floats]:
+        """Checked columns and labels of the records that weigh something, and their weights."""
+        X = rows_as_given(X)
+        labels = plain_values(y) if _is_one_column(y) else []
+        missing = [is_missing(label) for label in labels]
+        if any(missing):
+            # scikit-learn refuses these; here a missing value is a class of its own.
+            checked = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
+            check_consistent_length(checked, labels)
+            if all(missing):
+                raise InputError("The target is missing in every record.")
+            present = array_of([label for label in labels if not is_missing(label)])
+            assert_all_finite(present, input_name="y")
+            check_classification_targets(present)
+        else:
+            checked, y = validate_data(self, X, y, dtype=None, ensure_all_finite="allow-nan")
+            check_classification_targets(y)
+            labels = labels or plain_values(y)
+        weight = _check_sample_weight(sample_weight, checked, ensure_non_negative=True)
+        weighs = weight > 0
+        columns = [list(compress(column, weighs)) for column in columns_of(X, checked)]
+        return columns, list(compress(labels, weighs)), weight[weighs]
 
     @classmethod
     def from_release(
@@ -163,8 +193,9 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def predict_joint_log_proba(self, X: Any) -> Floats:
         """Log P(x, class): a row a record, a column a class."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
-        return joint_log_proba(self, [X[:, j].tolist() for j in range(X.shape[1])])
+        X = rows_as_given(X)
+        checked = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        return joint_log_proba(self, columns_of(X, checked))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Log P(class | x)."""
@@ -183,7 +214,7 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of records predicted right; a missing value may be a class."""
-        labels = np.asarray(y, dtype=object).ravel().tolist()
+        labels = plain_values(y if _is_one_column(y) else np.asarray(y, dtype=object).ravel())
         found = self.predict_joint_log_proba(X).argmax(axis=1)
         weight = np.ones(found.size) if sample_weight is None else np.asarray(sample_weight)
         return float(np.average(found == encode(labels, self.classes_.tolist()), weights=weight))
@@ -196,6 +227,9 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return tags
 
     def _check_parameters(self) -> None:
+        for name, value in (("retention p", self.retention), ("smoothing α", self.alpha)):
+            if not isinstance(value, Real):
+                raise PolicyError(f"The {name} must be a number; got {value!r}.")
         if not 0 < self.retention <= 1:
             raise PolicyError(
                 f"The retention p must lie above 0, at most 1; got {self.retention:g}.",
@@ -227,11 +261,23 @@ def joint_log_proba(model: ReconstructedNaiveBayes, columns: list[list[Any]]) ->
     """Log P(x, class) of records given column by column, in the order of the features."""
     joint: Floats = np.tile(model.class_log_prior_, (len(columns[0]), 1))
     learned = zip(columns, model.categories_, model.feature_log_prob_, strict=True)
-    for column, values, logs in learned:
-        codes = encode(column, values.tolist())
+    for j, (column, values, logs) in enumerate(learned):
+        known = values.tolist()
+        codes = encode(column, known)
+        if codes.size and codes.max() < 0:
+            check_kinds(column, known, f"Column {_name(model, j)}")
         # A value that was not seen has the code -1, and the last row says nothing.
         joint += np.vstack([logs.T, np.zeros(model.classes_.size)])[codes]
     return joint
+
+
+def _is_one_column(y: Any) -> bool:
+    return np.asarray(y, dtype=object).ndim == 1
+
+
+def _name(model: ReconstructedNaiveBayes, j: int) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    return str(j) if names is None else repr(str(names[j]))
 
 
 def _codes_within(values: list[Any], known: list[Any], what: str) -> NDArray[np.int64]:
