@@ -147,7 +147,7 @@ def choose_columns(
     for column in (*kept, chosen):
         if column.kind is Kind.OTHER:
             raise InputError(
-                f"Column {column.name!r} holds nested or binary values, which cannot be published.",
+                f"Column {column.name!r} holds values of a type that cannot be published.",
                 hint="Turn it into text with --sql."
                 if column == chosen
                 else f"Leave it out (--drop {column.name}) or turn it into text with --sql.",
