@@ -121,6 +121,13 @@ def test_a_value_that_its_type_would_lose_leaves_nothing(
         assert list(tmp_path.iterdir()) == []
 
 
+def test_a_domain_beyond_64_bits_is_refused() -> None:
+    frame = pandas.DataFrame({"g": G, "s": CODES})
+    assert (
+        refusal(frame, domain=[0, 1, 2, 2**63]) == "The domain holds whole numbers beyond 64 bits."
+    )
+
+
 # --- Polars and Arrow
 
 
@@ -142,6 +149,7 @@ def test_a_polars_type_grows_with_the_domain(lazy: bool) -> None:
     [
         (pa.int8(), pa.int16()),
         (pa.uint8(), pa.uint16()),
+        (pa.decimal128(2, 0), pa.decimal128(3, 0)),
         (pa.dictionary(pa.int8(), pa.int8()), pa.dictionary(pa.int8(), pa.int16())),
         (pa.run_end_encoded(pa.int32(), pa.int8()), pa.run_end_encoded(pa.int32(), pa.int16())),
     ],
@@ -154,7 +162,8 @@ def test_an_arrow_type_grows_with_the_domain(kind: pa.DataType, wider: pa.DataTy
     elif pa.types.is_run_end_encoded(kind):
         values = pa.compute.run_end_encode(values)
     else:
-        values = values.cast(kind)
+        numbers = map(decimal.Decimal, CODES) if pa.types.is_decimal(kind) else CODES
+        values = pa.array(numbers, kind)
     back = publish(pa.table({"g": G, "s": values}), domain=[0, 1, 2, 300])
     assert back.schema.field("s").type == wider
     assert set(back["s"].to_pylist()) == {0, 1, 2, 300}
@@ -178,6 +187,7 @@ def test_columns_that_arrow_itself_cannot_cast_come_back() -> None:
         {
             "id": pa.array(ids, pa.uuid()),
             "nothing": pa.nulls(N),
+            "few": pa.array([decimal.Decimal(i) for i in G], pa.decimal128(1, 0)),
             "runs": pa.compute.run_end_encode(pa.array(G)),
             "s": S,
         }

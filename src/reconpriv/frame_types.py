@@ -53,6 +53,9 @@ def arrow_type(kind: pa.DataType, domain: Sequence[Value]) -> pa.DataType:
     """An Arrow type that holds the domain, too."""
     if pa.types.is_integer(kind):
         return getattr(pa, wide_integer(str(kind), domain))()
+    if pa.types.is_decimal(kind) and kind.scale == 0:
+        digits = max((len(str(abs(value))) for value in domain if value is not None), default=0)
+        return kind if digits <= kind.precision else pa.decimal128(digits, 0)
     if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, arrow_type(kind.value_type, domain), kind.ordered)
     if pa.types.is_run_end_encoded(kind):
@@ -78,6 +81,8 @@ def arrow_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         texts = column.to_pylist()
         ids = [None if text is None else bytes.fromhex(text.replace("-", "")) for text in texts]
         return pa.chunked_array([pa.array(ids, pa.binary(16)).cast(kind)])
+    if pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
+        column = column.cast(pa.decimal128(19, 0))  # as many digits as an integer may have
     return column.cast(kind)
 
 

@@ -76,7 +76,8 @@ def may_be_table(source: Any) -> bool:
     package, name = _package(source), type(source).__name__
     if package in _TABLES:
         return name in _TABLES[package]
-    return package == "pyspark" or hasattr(source, "__arrow_c_stream__")
+    exported = hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+    return exported or package == "pyspark"
 
 
 def not_a_table(source: Any) -> InputError:
