@@ -131,16 +131,17 @@ def test_a_domain_beyond_64_bits_is_refused() -> None:
 # --- Polars and Arrow
 
 
-@pytest.mark.parametrize("lazy", [False, True])
-def test_a_polars_type_grows_with_the_domain(lazy: bool) -> None:
+def test_a_polars_type_grows_with_the_domain() -> None:
     for kind, values, domain, wider in (
         (polars.Enum(["c", "a", "b"]), S, ["a", "b", "c", "d"], polars.Enum(["c", "a", "b", "d"])),
         (polars.Int8(), CODES, [0, 1, 2, 300, None], polars.Int16()),
         (polars.UInt8(), CODES, [0, 1, 2, -300], polars.Int16()),
     ):
         frame = polars.DataFrame({"g": G, "s": polars.Series(values, dtype=kind)})
-        back = publish(frame.lazy() if lazy else frame, domain=domain).lazy().collect()
+        back = publish(frame, domain=domain)
         assert back.schema["s"] == wider
+        if kind == polars.Int8():
+            assert publish(frame.lazy(), domain=domain).collect().equals(back)
         assert set(back["s"].to_list()) == set(domain)
 
 
@@ -230,9 +231,10 @@ def test_moments_of_every_unit_survive_with_and_without_a_zone(unit: str, zone: 
     assert sorted(back["g"].cast(pa.int64()).to_pylist()) == sorted(
         moments.cast(pa.int64()).to_pylist()
     )
-    frame = table.to_pandas()
-    assert publish(frame).dtypes.equals(frame.dtypes)
-    assert publish(polars.LazyFrame(table)).collect_schema() == polars.DataFrame(table).schema
+    if unit == "ns":
+        frame = table.to_pandas()
+        assert publish(frame).dtypes.equals(frame.dtypes)
+        assert publish(polars.LazyFrame(table)).collect_schema() == polars.DataFrame(table).schema
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_parts_of_a_microsecond_are_refused_not_rounded(kind: pa.DataType, tmp_p
     typed = table.to_pandas(types_mapper=pandas.ArrowDtype)
     for source in (table, typed, polars.LazyFrame(table)):
         assert "'g' holds parts of a microsecond" in refusal(source, out=tmp_path / "r")
-        publish(source, drop="g")
+    assert publish(polars.LazyFrame(table), drop="g").collect().columns == ["s"]
     hint = refusal(table).split("--sql '")[1].split("'.")[0]
     assert publish(table, sql=hint).num_rows == N
 
@@ -337,8 +339,10 @@ def test_a_stream_that_was_read_already_is_not_an_empty_table() -> None:
 
 
 def test_columns_of_one_name_of_a_relation_are_refused() -> None:
-    relation = duckdb.from_arrow(pa.table({"g": G, "s": S})).project("g, g, s")
-    assert "two columns called 'g'" in refusal(relation)
+    with duckdb.connect() as connection:
+        connection.register("people", pa.table({"g": G, "s": S}))
+        relation = connection.sql("SELECT g, g, s FROM people")
+        assert "two columns called 'g' in the relation" in refusal(relation)
 
 
 def test_a_relation_and_a_file_read_the_same_columns(tmp_path: Path) -> None:
