@@ -313,7 +313,7 @@ def _verdict(
     upper, lower = smallest_exact_tails(alone, policy, schema.domain_size)
     above, below = smallest_bounds(alone, policy, schema.domain_size)
     return GroupVerdict(
-        public=dict(zip((c.name for c in schema.public), batch.public_values(group), strict=True)),
+        public=batch.public_values(group, schema),
         size=int(alone.sizes[0]),
         largest_frequency=float(largest_frequency(alone)[0]),
         largest_private_size=float(limits[group]),

@@ -74,23 +74,28 @@ class CellBatch:
             self.count[low:high],
         )
 
-    def public_values(self, group: int) -> tuple[Value, ...]:
+    def public_values(self, group: int, schema: Schema) -> dict[str, Value]:
         """The public values of one group, as Python objects."""
-        return tuple(
-            python_values(column.values.slice(int(column.codes[group]), 1))[0]
-            for column in self.public
-        )
+        return {
+            column.name: python_values(part.values.slice(int(part.codes[group]), 1), column.name)[0]
+            for part, column in zip(self.public, schema.public, strict=True)
+        }
 
 
-def python_values(values: pa.Array, column: str = "?") -> list[Value]:
+def python_values(values: pa.Array, column: str) -> list[Value]:
     """Arrow values as Python objects; refuses dates that Python cannot hold."""
     try:
         return list(values.to_pylist())
     except OverflowError:
-        raise InputError(
-            f"Column {column!r} holds a date past the year 9999.",
-            hint="Turn it into text with --sql.",
-        ) from None
+        raise outside_years(column) from None
+
+
+def outside_years(column: str) -> InputError:
+    """What to say of a date that Python cannot hold."""
+    return InputError(
+        f"Column {column!r} holds a date outside the years 1 to 9999.",
+        hint="Turn it into text with --sql.",
+    )
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[CellBatch]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
+from reconpriv.frame_types import with_categories
 from reconpriv.randomness import Key, Randomness, as_key, perturb_words, perturbation_purpose
 from reconpriv.schema import Column, Kind, Value, parse_value, settle_domain
 from reconpriv.theory.perturbation import check_domain_size, check_retention
@@ -200,14 +201,14 @@ def _like(original: Any, codes: Codes, domain: pa.Array) -> Any:
     if library == "pandas" and hasattr(original, "index"):
         # Converted before they are repeated: a few values, not every record.
         few = type(original)(domain.to_pylist(), dtype=object)
-        few = few.astype(_with_categories(original.dtype, domain.to_pylist()))
+        few = few.astype(with_categories(original.dtype, domain.to_pylist()))
         plain = isinstance(few.dtype, np.dtype)
         many = _take(few.to_numpy(), codes) if plain else few.array.take(codes)
         same = {"index": original.index, "name": original.name, "dtype": few.dtype}
         return type(original)(many, copy=False, **same)
     if library == "polars":
         taken = type(original)(original.name, domain.take(pa.array(codes)))
-        return taken.cast(_with_categories(original.dtype, domain.to_pylist()))
+        return taken.cast(with_categories(original.dtype, domain.to_pylist()))
     return np.asarray(domain.to_pylist(), dtype=object)[codes].tolist()
 
 
@@ -234,13 +235,3 @@ def _numpy_domain(kind: np.dtype[Any], domain: pa.Array) -> NDArray[Any]:
         return np.asarray(domain.to_pylist(), dtype=object)
     values = np.asarray(domain.to_pylist())
     return values.astype(np.result_type(kind, values.dtype) if kind.kind in "US" else kind)
-
-
-def _with_categories(kind: Any, domain: list[Value]) -> Any:
-    """A categorical type that knows every value of the domain; other types as they are."""
-    if type(kind).__name__ not in ("CategoricalDtype", "Enum"):
-        return kind
-    known = list(kind.categories)
-    known += [value for value in domain if value not in known]
-    ordered = {"ordered": kind.ordered} if hasattr(kind, "ordered") else {}
-    return type(kind)(known, **ordered)

@@ -5,6 +5,9 @@ Every error is a :class:`ReconprivError` and also the builtin a Python user woul
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class ReconprivError(Exception):
     """Base of every error that reconpriv raises on purpose."""
@@ -46,3 +49,15 @@ class ReleaseError(ReconprivError, ValueError):
 
 class ReconprivWarning(UserWarning):
     """Something a publisher should look at before a release goes out."""
+
+
+def warn_caller(note: str) -> None:
+    """Warn whoever called into this package, however deep inside it the reason was found."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(note, ReconprivWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.split(".", maxsplit=1)[0] == __name__.split(".")[0]

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import os
 import tempfile
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reconpriv.auditing import AuditReport
-from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.engines.frames import may_be_table, not_a_table
+from reconpriv.errors import InputError, OutputError, warn_caller
+from reconpriv.folder import is_uri
+from reconpriv.frame_types import (
+    arrow_column,
+    arrow_type,
+    as_pandas,
+    pandas_column,
+    pandas_type,
+    polars_type,
+    unused_categories,
+)
+from reconpriv.manifest import read_manifest
 from reconpriv.policy import Policy
 from reconpriv.reading import read
 from reconpriv.release import Release
+from reconpriv.schema import Schema, Value
 from reconpriv.table import Table
 
 if TYPE_CHECKING:
@@ -52,19 +65,36 @@ def publish(
     give_back = _kind_of(source)
     if give_back is None:
         if out is None:
+            if not may_be_table(source):
+                raise not_a_table(source)
             raise InputError(
                 "There is no folder to write the release to.",
                 hint="Give one: publish(source, policy, sensitive=…, out='release').",
             )
         with read(source, sensitive=sensitive, **roles) as table:
             return _publish(table, policy, out, key, file_format, overwrite)
-    with tempfile.TemporaryDirectory(prefix="reconpriv-") as scratch:
-        with read(source, sensitive=sensitive, **roles) as table:
-            folder = Path(scratch) / "release" if out is None else out
-            release = _publish(table, policy, folder, key, file_format, overwrite)
-        records = release.to_arrow()
-    same_types = roles.get("sql") is None  # a query makes columns and types of its own
-    return give_back(source, records, same_types)
+    if out is not None and is_uri(out):
+        raise OutputError("The release of a frame goes into a folder of this machine.")
+    made: list[Any] = []
+    notes: list[str] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="reconpriv-") as scratch,
+        read(source, sensitive=sensitive, **roles) as table,
+    ):
+        # A query makes columns and types of its own.
+        schema = table.schema if roles.get("sql") is None else None
+
+        def convert(finished: Path) -> None:
+            """The frame is made before the folder is there, so both are or neither is."""
+            records = Release(finished, read_manifest(finished).manifest).to_arrow()
+            made.append(give_back(source, records, schema))
+            notes.extend(unused_categories(made[0], table.schema))
+
+        folder = Path(scratch) / "release" if out is None else out
+        _publish(table, policy, folder, key, file_format, overwrite, convert)
+    for note in notes:
+        warn_caller(note)
+    return made[0]
 
 
 def _publish(
@@ -74,15 +104,18 @@ def _publish(
     key: Key | bytes | str | os.PathLike[str] | None,
     file_format: str,
     overwrite: bool,
+    also: Callable[[Path], None] | None = None,
 ) -> Release:
-    release = table.publish(policy, out, key=key, file_format=file_format, overwrite=overwrite)
+    release = table.publish(
+        policy, out, key=key, file_format=file_format, overwrite=overwrite, also=also
+    )
     for note in release.warnings:
         if note not in table.warnings:  # those have been said
-            warnings.warn(note, ReconprivWarning, stacklevel=4)
+            warn_caller(note)
     return release
 
 
-GiveBack = Callable[[Any, pa.Table, bool], Any]
+GiveBack = Callable[[Any, pa.Table, Schema | None], Any]
 
 
 def _kind_of(source: Any) -> GiveBack | None:
@@ -106,45 +139,80 @@ def _in_order(records: pa.Table, names: Sequence[str]) -> pa.Table:
     return records.select(kept + [name for name in records.column_names if name not in kept])
 
 
-def _as_pandas(source: Any, records: pa.Table, same_types: bool) -> Any:
-    frame = _in_order(records, list(source.columns)).to_pandas()
-    return frame.astype({n: source.dtypes[n] for n in frame.columns}) if same_types else frame
+def _domain(schema: Schema, name: str) -> Sequence[Value]:
+    """What a column may come to hold that it did not hold before."""
+    return schema.domain if name == schema.sensitive.name else ()
 
 
-def _as_polars(source: Any, records: pa.Table, same_types: bool) -> Any:
+@contextmanager
+def _fitting(name: str, *errors: type[Exception]) -> Iterator[None]:
+    """Say of which column the type cannot hold what was published."""
+    try:
+        yield
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, *errors):
+        raise InputError(
+            f"The published values of column {name!r} do not fit the type that it has in the frame,"
+            " so nothing was published.",
+            hint="Give it a plain type first: text, 64-bit integers, dates or microseconds.",
+        ) from None
+
+
+def _check_missing(found: int, column: pa.ChunkedArray) -> None:
+    """A value that a type does not know must not become a missing one."""
+    if found != column.null_count:
+        raise ValueError
+
+
+def _as_pandas(source: Any, records: pa.Table, schema: Schema | None) -> Any:
+    import pandas  # noqa: PLC0415 - not a dependency, but who has such a frame has it
+
+    records = _in_order(records, list(source.columns))
+    if schema is None:
+        return as_pandas(records)
+    columns = {}
+    for name in records.column_names:
+        with _fitting(name):
+            column, kind = records[name], pandas_type(source.dtypes[name], _domain(schema, name))
+            columns[name] = pandas.Series(pandas_column(column, kind))
+            _check_missing(int(columns[name].isna().sum()), column)
+    return pandas.DataFrame(columns)
+
+
+def _as_polars(source: Any, records: pa.Table, schema: Schema | None) -> Any:
     import polars  # noqa: PLC0415 - not a dependency, but who has such a frame has it
 
     types = source.collect_schema()
     frame = polars.DataFrame(_in_order(records, types.names()))
-    return frame.cast({n: types[n] for n in frame.columns}) if same_types else frame
+    if schema is None:
+        return frame
+    columns = []
+    for name in frame.columns:
+        with _fitting(name, polars.exceptions.PolarsError):
+            column = frame[name].cast(polars_type(types[name], _domain(schema, name)))
+            _check_missing(column.null_count(), records[name])
+            columns.append(column)
+    return polars.DataFrame(columns)
 
 
-def _as_lazy_polars(source: Any, records: pa.Table, same_types: bool) -> Any:
-    return _as_polars(source, records, same_types).lazy()
+def _as_lazy_polars(source: Any, records: pa.Table, schema: Schema | None) -> Any:
+    return _as_polars(source, records, schema).lazy()
 
 
-def _as_arrow(source: Any, records: pa.Table, same_types: bool) -> pa.Table:
+def _as_arrow(source: Any, records: pa.Table, schema: Schema | None) -> pa.Table:
     table = _in_order(records, source.schema.names)
-    if not same_types:
+    if schema is None:
         return table
-    columns = [_cast(table[name], source.schema.field(name).type) for name in table.column_names]
+    columns = []
+    for name in table.column_names:
+        with _fitting(name):
+            kind = arrow_type(source.schema.field(name).type, _domain(schema, name))
+            columns.append(arrow_column(table[name], kind))
     return pa.table(columns, names=table.column_names)
 
 
-def _as_stream(source: Any, records: pa.Table, same_types: bool) -> pa.RecordBatchReader:
-    return _as_arrow(source, records, same_types).to_reader()
+def _as_stream(source: Any, records: pa.Table, schema: Schema | None) -> pa.RecordBatchReader:
+    return _as_arrow(source, records, schema).to_reader()
 
 
-def _as_arrow_of_relation(source: Any, records: pa.Table, _: bool) -> pa.Table:
+def _as_arrow_of_relation(source: Any, records: pa.Table, _: Schema | None) -> pa.Table:
     return _in_order(records, source.columns)
-
-
-def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    if not pa.types.is_dictionary(target):
-        return column.cast(target)
-    # Arrow casts text to a dictionary, but nothing else.
-    encoded = column.cast(target.value_type).combine_chunks().dictionary_encode()
-    indices = encoded.indices.cast(target.index_type)
-    return pa.chunked_array(
-        [pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=target.ordered)]
-    )

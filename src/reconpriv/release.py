@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
+from reconpriv.frame_types import as_pandas
 from reconpriv.labels import labels_as_dict
 from reconpriv.manifest import Description, check_files, manifest_labels, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
@@ -251,8 +252,8 @@ class Release:
         return load_records(description)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The published records as a pandas data frame."""
-        return self.to_arrow().to_pandas()
+        """The published records as a pandas data frame; whole numbers stay whole numbers."""
+        return as_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """The published records as a Polars data frame."""

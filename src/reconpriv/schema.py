@@ -147,7 +147,7 @@ def choose_columns(
     for column in (*kept, chosen):
         if column.kind is Kind.OTHER:
             raise InputError(
-                f"Column {column.name!r} holds nested or binary values, which cannot be published.",
+                f"Column {column.name!r} holds values of a type that cannot be published.",
                 hint="Turn it into text with --sql."
                 if column == chosen
                 else f"Leave it out (--drop {column.name}) or turn it into text with --sql.",
@@ -163,6 +163,10 @@ def settle_domain(
     """The domain of the sensitive attribute: declared, or the values that occur."""
     if declared is not None:
         domain = sort_domain(dict.fromkeys(parse_value(sensitive, value) for value in declared))
+        if sensitive.kind is Kind.INTEGER and any(
+            v is not None and not _is_64_bit(v) for v in domain
+        ):
+            raise InputError("The domain holds whole numbers beyond 64 bits.")
         strangers = [value for value in occurring if value not in set(domain)]
         if strangers:
             raise InputError(
@@ -185,6 +189,10 @@ def settle_domain(
             hint="Declare the full domain (--domain FILE) if the table shows only part of it.",
         )
     return domain
+
+
+def _is_64_bit(number: int) -> bool:
+    return -(2**63) <= number < 2**63
 
 
 def check_sensitive_kind(sensitive: Column) -> None:

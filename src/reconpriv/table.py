@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -29,8 +28,8 @@ from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import (
     OutputError,
     PolicyError,
-    ReconprivWarning,
     UnattainableError,
+    warn_caller,
 )
 from reconpriv.folder import is_uri, new_folder
 from reconpriv.kernel import Kernel
@@ -87,7 +86,7 @@ class Table:
             return
         self.warnings = _identifier_notes(self.engine, self.schema, self.schema.public)
         for note in self.warnings:
-            warnings.warn(note, ReconprivWarning, stacklevel=3)
+            warn_caller(note)
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""

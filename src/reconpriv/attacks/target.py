@@ -111,9 +111,8 @@ class Target:
 
     def describe(self, group: int) -> dict[str, object]:
         """The public values of a group, for the publisher's eyes."""
-        names = (column.name for column in self.schema.public)
-        values = (json_value(value) for value in self.batch.public_values(group))
-        return dict(zip(names, values, strict=True))
+        values = self.batch.public_values(group, self.schema)
+        return {name: json_value(value) for name, value in values.items()}
 
 
 def dense(cube: Cube, groups: Ints | None = None) -> Ints:

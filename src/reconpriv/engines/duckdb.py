@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from reconpriv.cells import CellBatch, whole_groups
+from reconpriv.cells import CellBatch, outside_years, whole_groups
 from reconpriv.engines.base import (
     Layout,
     Progress,
@@ -28,6 +28,7 @@ from reconpriv.engines.base import (
 )
 from reconpriv.engines.carried import carried_columns
 from reconpriv.engines.duckdb_errors import clear_errors
+from reconpriv.engines.duckdb_kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
 from reconpriv.engines.lazy import Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
 from reconpriv.engines.sources import VIEW, literal, open_source, quote
@@ -42,31 +43,6 @@ _LEAST_BATCH = 1 << 10
 _KEEP = 8  # batches kept in memory, so that an audit before a publication counts once
 _BYTES_PER_VALUE = 64  # what a value of a cell takes on its way through the kernel
 _BATCH_MEMORY = 1 << 28
-
-_KINDS = {
-    # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
-    "FLOAT": (Kind.NUMBER, "(CASE WHEN isnan({0}) THEN NULL ELSE {0} + 0.0 END)::DOUBLE"),
-    "DOUBLE": (Kind.NUMBER, "(CASE WHEN isnan({0}) THEN NULL ELSE {0} + 0.0 END)"),
-    "VARCHAR": (Kind.STRING, "{}"),
-    "UUID": (Kind.STRING, "{}::VARCHAR"),
-    '"NULL"': (Kind.STRING, "{}::VARCHAR"),
-    "BOOLEAN": (Kind.BOOLEAN, "{}"),
-    "DATE": (Kind.DATE, "{}"),
-    "TIME": (Kind.TIME, "{}"),
-    "TIMESTAMP": (Kind.DATETIME, "{}"),
-    "TIMESTAMP_S": (Kind.DATETIME, "{}::TIMESTAMP"),
-    "TIMESTAMP_MS": (Kind.DATETIME, "{}::TIMESTAMP"),
-    "TIMESTAMP_NS": (Kind.DATETIME, "{}::TIMESTAMP"),
-    "TIMESTAMP WITH TIME ZONE": (Kind.DATETIME, "{}"),
-    "TIMESTAMP_NS WITH TIME ZONE": (Kind.DATETIME, "{}::TIMESTAMPTZ"),
-    "TIME_NS": (Kind.TIME, "{}::TIME"),
-    "BIGINT": (Kind.INTEGER, "{}"),
-    **dict.fromkeys(
-        ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"),
-        (Kind.INTEGER, "{}::BIGINT"),
-    ),
-}
-_WIDE = ("HUGEINT", "UHUGEINT", "UBIGINT")
 
 
 class DuckDBEngine:
@@ -92,6 +68,8 @@ class DuckDBEngine:
         holds, where that is known. With ``count_column`` a row stands for as many records as that
         column says. ``labels`` tells whether value labels describe values or take their place.
         """
+        files = isinstance(source, str | os.PathLike | list | tuple)
+        self._what = "input" if files else "frame"
         self._count_column = count_column
         self._memory = memory
         self._lazy: LazyTable | None = None
@@ -105,21 +83,21 @@ class DuckDBEngine:
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         try:
-            with clear_errors("input"):
+            with clear_errors(self._what):
                 self._configure(threads, memory)
                 self._lazy = open_source(
                     self._connection, source, self._scratch_folder, columns, table, labels
                 )
                 if self._lazy is not None:
                     self._open_lazy(self._lazy, whole=sql is not None)
-            with clear_errors("--sql query" if sql is not None else "input"):
+            with clear_errors("--sql query" if sql is not None else self._what):
                 query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
                 self._connection.execute(f"CREATE TEMP VIEW {_TABLE} AS {query}")
                 if self._lazy is not None and self._lazy.labels:
                     said, names = self._lazy.labels, self._lazy.schema.names
                     kept = carried_columns(self._connection, query, names)
                     self._labels = {name: said[old] for name, old in kept.items() if old in said}
-            with clear_errors("input"):
+            with clear_errors(self._what):
                 self._expressions = self._describe()
         except BaseException:
             self.close()
@@ -179,16 +157,37 @@ class DuckDBEngine:
 
     def keep(self, names: Sequence[str]) -> None:
         """Fetch what these columns need of a table that lies elsewhere: its cells, if it counts."""
-        if self._lazy is None or not self._waiting:
-            return
-        schema = pa.schema([self._lazy.schema.field(name) for name in names])
-        if self._lazy.counts:
+        if self._lazy is not None and self._waiting:
+            self._keep(self._lazy, names)
+        self._check_nanoseconds(names)
+
+    def _keep(self, lazy: LazyTable, names: Sequence[str]) -> None:
+        schema = pa.schema([lazy.schema.field(name) for name in names])
+        if lazy.counts:
             self._count_column = free_name("count", names)
-            batches = self._lazy.cells(names, self._count_column)
+            batches = lazy.cells(names, self._count_column)
             schema = schema.append(pa.field(self._count_column, pa.int64()))
         else:
-            batches = self._lazy.rows(names)
+            batches = lazy.rows(names)
         self._refresh(batches, schema)
+
+    def _check_nanoseconds(self, names: Sequence[str]) -> None:
+        """Refuse what microseconds cannot tell apart, rather than round it."""
+        relation = self._connection.sql(f"FROM {_TABLE}")
+        for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
+            if name not in names or kind not in NANOSECONDS:
+                continue
+            column, coarse = quote(name), NANOSECONDS[kind]
+            with clear_errors(self._what):
+                finer = self._connection.execute(
+                    f"SELECT count(*) FROM {_TABLE} WHERE {column}::{coarse}::{kind} <> {column}"
+                ).fetchall()
+            if finer[0][0]:
+                raise InputError(
+                    f"Column {name!r} holds parts of a microsecond, which a release cannot hold.",
+                    hint=f"Round them with --sql 'SELECT * REPLACE ({column}::{coarse} AS {column})"
+                    " FROM input'.",
+                )
 
     def _keep_all(self) -> None:
         """Fetch every record of a table that lies elsewhere."""
@@ -196,7 +195,7 @@ class DuckDBEngine:
             self._refresh(self._lazy.rows(self._lazy.schema.names), self._lazy.schema)
 
     def _refresh(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
-        with clear_errors("input"):
+        with clear_errors(self._what):
             self._fetch(batches, schema)
             self._waiting = False
             self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {_TABLE} AS FROM {VIEW}")
@@ -217,12 +216,12 @@ class DuckDBEngine:
         return expressions
 
     def _canonical(self, name: str, kind: str) -> tuple[Kind, str]:
-        if kind in _KINDS:
-            return _KINDS[kind]
+        if kind in KINDS:
+            return KINDS[kind]
         if kind.startswith("ENUM"):
             return Kind.STRING, "{}::VARCHAR"
         scale = re.fullmatch(r"DECIMAL\(\d+,(\d+)\)", kind)
-        if kind in _WIDE or (scale and scale[1] == "0"):
+        if kind in WIDE or (scale and scale[1] == "0"):
             column = quote(name)
             fits = self._connection.execute(
                 f"SELECT count(*) = count(TRY_CAST({column} AS BIGINT))"
@@ -241,16 +240,23 @@ class DuckDBEngine:
 
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
         """The distinct values of a column with their counts, None among them."""
-        query = f"SELECT {self._expressions[column]} AS v, {self._count} FROM {_TABLE} GROUP BY ALL"
+        outside = OUTSIDE_YEARS if column.kind is Kind.DATE else "false"
+        query = (
+            f"SELECT {self._expressions[column]} AS v, {self._count}, {outside} FROM {_TABLE}"
+            " GROUP BY ALL"
+        )
         if at_most is not None:
             query += f" LIMIT {at_most}"
-        with clear_errors("input"):
-            return dict(self._connection.execute(query).fetchall())
+        with clear_errors(self._what):
+            found = self._connection.execute(query).fetchall()
+        if any(strange for _, _, strange in found):
+            raise outside_years(column.name)
+        return {value: count for value, count, _ in found}
 
     def distinct(self, columns: Sequence[Column]) -> list[int]:
         """How many distinct values each column has."""
         counts = ", ".join(f"count(DISTINCT {self._expressions[column]})" for column in columns)
-        with clear_errors("input"):
+        with clear_errors(self._what):
             rows = self._connection.execute(f"SELECT {counts} FROM {_TABLE}").fetchall()
         return list(rows[0])
 
@@ -263,7 +269,7 @@ class DuckDBEngine:
             parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
             parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
             parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
-        with clear_errors("input"):
+        with clear_errors(self._what):
             query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
             records, *facts = self._connection.execute(query).fetchall()[0]
         names = ("filled", "distinct", "low", "high", "common")
@@ -308,7 +314,7 @@ class DuckDBEngine:
             f"SELECT {columns}, {self._count} AS n FROM {_TABLE} {where}"
             f" GROUP BY ALL ORDER BY {order}"
         )
-        with clear_errors("input"):
+        with clear_errors(self._what):
             with _watched(self._connection, "counting", progress):
                 reader = self._connection.sql(query).to_arrow_reader(self._batch_cells(schema))
             yield from whole_groups(reader, schema)
@@ -355,14 +361,14 @@ class DuckDBEngine:
         """Every column in its canonical type."""
         self._keep_all()
         columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
-        with clear_errors("input"):
+        with clear_errors(self._what):
             return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_table()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Every column in its canonical type, as a stream."""
         self._keep_all()
         columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
-        with clear_errors("input"):
+        with clear_errors(self._what):
             return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_reader(_BATCH)
 
     def close(self) -> None:

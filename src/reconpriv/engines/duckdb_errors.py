@@ -48,6 +48,7 @@ _MEANINGS = (
         "Raise --memory or lower --threads.",
     ),
 )
+_FRAME = "A column of a type that DuckDB does not know, or a query that fails, is the usual cause."
 
 
 @contextmanager
@@ -67,12 +68,13 @@ def clear_errors(what: str) -> Iterator[None]:
         raise
     except OverflowError:
         raise InputError(
-            "The table holds a date past the year 9999.", hint="Turn it into text with --sql."
+            "The table holds a date outside the years 1 to 9999.",
+            hint="Turn it into text with --sql.",
         ) from None
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise InputError(
             f"The {what} cannot be read ({type(error).__name__}).",
-            hint="Check that the file is whole and may be read.",
+            hint=_FRAME if what == "frame" else "Check that the file is whole and may be read.",
         ) from None
 
 
@@ -93,5 +95,7 @@ def _translated(message: str, what: str) -> ReconprivError:
     where = f" (line {line[1]})" if line else ""
     return InputError(
         f"The {what} cannot be read{where} ({message.split(':', 1)[0]}).",
-        hint="Check that the file is whole and of the kind its name says.",
+        hint=_FRAME
+        if what == "frame"
+        else "Check that the file is whole and of the kind its name says.",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from reconpriv.engines.duckdb_types import readable_columns
 from reconpriv.engines.names import check_names
 from reconpriv.engines.table_names import (
     no_such_table,
@@ -28,10 +28,6 @@ SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = '{_SOU
 UNION ALL SELECT schema_name, view_name FROM duckdb_views()
 WHERE database_name = '{_SOURCE}' AND NOT internal ORDER BY ALL
 """
-# Arrow or Parquet has no type for these; as bytes they can be read, though not published.
-_STRANGE = re.compile(
-    r"INTERVAL|BIT|UNION.*|VARIANT|GEOMETRY.*|TIME WITH TIME ZONE|BIGNUM|UHUGEINT"
-)
 _TROUBLES = (
     (("lock", "different configuration", "already attached"), "is open in another program",
      "Close it there; DuckDB lets nobody read a file that somebody writes."),
@@ -79,8 +75,7 @@ class DuckDBFile:
             self._table = self._find(table)
             relation = connection.sql(f"FROM {self._table}")
             check_names(relation.columns, "the table")
-            columns = zip(relation.columns, map(str, relation.types), strict=True)
-            self._expressions = {name: _expression(name, kind) for name, kind in columns}
+            self._expressions = readable_columns(relation)
             self.schema = self._select(relation.columns).limit(0).to_arrow_table().schema
 
     def _find(self, table: str | None) -> str:
@@ -120,12 +115,3 @@ class DuckDBFile:
         """Let go of the file, so that others may write it again."""
         with suppress(duckdb.Error):
             self._connection.execute(f"DETACH DATABASE IF EXISTS {_SOURCE}")
-
-
-def _expression(name: str, kind: str) -> str:
-    quoted = quote_identifier(name)
-    if kind.startswith("ENUM") or kind == "UUID":
-        return f"{quoted}::VARCHAR AS {quoted}"
-    if _STRANGE.fullmatch(kind):
-        return f"encode({quoted}::VARCHAR) AS {quoted}"
-    return quoted

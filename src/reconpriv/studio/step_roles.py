@@ -173,7 +173,7 @@ def _first_role(column: Any, sensitive: str | None) -> str:
 
 def _values(column: Any) -> Tag:
     if not column.publishable:
-        return tags.span("nested or binary", class_="muted")
+        return tags.span("cannot be published", class_="muted")
     span = (
         f"{_number(column.low)} to {_number(column.high)}"
         if column.numeric
