@@ -511,3 +511,65 @@ def test_urls_are_told_and_never_repeated(cli, tmp_path):
         assert done.code == 2 and "URL of this kind" in done.err and "hidden" not in done.err
     assert "one at a time" in refusal(["postgresql://u:hidden@h/d"], sensitive="y")
     assert os.listdir(tmp_path) == []
+
+
+LOGINS = [
+    "postgresql://bob:hidden@127.0.0.1:1/db",
+    "host=127.0.0.1 user=bob password=hidden dbname=db",
+    "jdbc:postgresql://127.0.0.1/db?user=bob&password=hidden",
+    "bob:hidden@127.0.0.1/db",
+]
+COMMANDS = {
+    "audit TABLE": ("audit", "URL", "-s", "s"),
+    "audit, a word too many": ("audit", "a.csv", "URL", "-s", "s"),
+    "audit --report": ("audit", "a.csv", "-s", "s", "--report", "URL/x.html"),
+    "audit --groups": ("audit", "a.csv", "-s", "s", "--groups", "URL/x.csv"),
+    "audit --groups, kind": ("audit", "a.csv", "-s", "s", "--groups", "URL"),
+    "audit --domain": ("audit", "a.csv", "-s", "s", "--domain", "URL"),
+    "audit -s": ("audit", "a.csv", "-s", "postgresql://bob:hidden@h/d"),
+    "audit --worst": ("audit", "a.csv", "-s", "s", "--worst=URL"),
+    "publish --key": ("publish", "a.csv", "out", "-s", "s", "--key", "URL"),
+    "publish --to": ("publish", "a.csv", "-s", "s", "--to-table", "t", "--to", "URL"),
+    "keygen": ("keygen", "URL/x"),
+    "info": ("info", "URL"),
+    "query --batch": ("query", "rel", "--batch", "URL"),
+    "query -o": ("query", "rel", "--batch", "q.csv", "-o", "URL/x"),
+    "export": ("export", "rel", "URL"),
+    "report": ("report", "rel", "URL"),
+    "report -o": ("report", "rel", "-o", "URL/x.html"),
+    "workload -o": ("workload", "a.csv", "-s", "s", "--queries", "1", "-o", "URL/x"),
+    "tune -o": ("tune", "a.csv", "-s", "s", "-o", "URL/x"),
+    "attack": ("attack", "micro", "URL"),
+    "experiment --data": ("experiment", "distribution", "--out", "study", "--data", "URL"),
+    "no command": ("URL",),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, a release and a batch of queries."""
+    folder = tmp_path_factory.mktemp("logins")
+    (folder / "a.csv").write_text("g,s\n" + "1,x\n2,y\n" * 20)
+    (folder / "q.csv").write_text("g,s\n1,x\n")
+    with rp.read(folder / "a.csv", sensitive="s") as table:
+        table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "rel", key=rp.Key(bytes(range(32))))
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_no_message_repeats_a_login(command, cli, place, monkeypatch):
+    monkeypatch.chdir(place)
+    before = set(os.listdir(place))
+    for login in LOGINS:
+        done = cli(*(word.replace("URL", login) for word in command))
+        assert done.code == 2 and "hidden@" not in done.err + done.out
+        assert "bob" not in done.err + done.out and "=hidden" not in done.err + done.out
+    assert set(os.listdir(place)) == before
+
+
+def test_no_folder_is_made_of_a_url(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in (("demo", "--out"), ("experiment", "distribution", "--out")):
+        done = cli(*command, LOGINS[0])
+        assert done.code == 2 and "not a URL" in done.err and "bob" not in done.err
+    assert os.listdir(tmp_path) == []

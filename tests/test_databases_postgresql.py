@@ -478,6 +478,9 @@ def test_a_url_given_for_a_release_a_folder_or_to_spark_is_not_repeated(server, 
         ("audit", url, "-s", "y", "--engine", "spark"),
         ("audit", url.replace("postgresql", "mysql"), "-s", "y"),
         ("audit", url, "-s", "y", "--sql", "FROM input"),
+        ("audit", "example:adult", "-s", "occupation", "--domain", url),
+        ("audit", "example:adult", url, "-s", "occupation"),
+        ("keygen", url),
     ):
         done = cli(*command)
         assert done.code == 2, command[0]

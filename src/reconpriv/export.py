@@ -19,6 +19,7 @@ from reconpriv.errors import OutputError
 from reconpriv.export_names import file_names
 from reconpriv.files import check_file, whole_file
 from reconpriv.schema import ColumnLabels, Value
+from reconpriv.shown import shown_file, shown_path
 
 _FILE_LABEL = "Randomised release (reconpriv)"
 _LARGEST_WHOLE = 2**53
@@ -66,7 +67,7 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         )
     if ending not in (*TARGETS, *_PLAIN):
         raise OutputError(
-            f"The kind of file {path.name!r} cannot be written.",
+            f"The kind of file {shown_file(path)!r} cannot be written.",
             hint=f"Known: {', '.join((*TARGETS, *_PLAIN))}.",
         )
 
@@ -90,7 +91,7 @@ def export_table(
         try:
             getattr(pyreadstat, sheet.target.function)(polars.from_arrow(frame), work, **settings)
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
-            raise OutputError(f"{path} could not be written: {error}.") from None
+            raise OutputError(f"{shown_path(path)} could not be written: {error}.") from None
     return tuple(sheet.notes)
 
 

@@ -21,6 +21,7 @@ from reconpriv.engines.postgresql_connection import Connection
 from reconpriv.engines.sqlite import connect, sqlite_errors
 from reconpriv.engines.table_names import quote_identifier
 from reconpriv.errors import OutputError
+from reconpriv.files import no_folder_for
 
 _LONGEST = 63  # bytes of a name in PostgreSQL, which cuts off what is longer
 
@@ -60,7 +61,7 @@ def open_writer(target: str, schema: str | None) -> DatabaseWriter:
         return PostgresWriter(postgresql_url(target), schema)
     file = database_file(target)
     if not file.parent.is_dir():
-        raise OutputError(f"There is no folder {file.parent} to write {file.name} into.")
+        raise no_folder_for(file)
     return DuckDBWriter(file, schema) if kind == DUCKDB else SqliteWriter(file, schema)
 
 
