@@ -420,6 +420,23 @@ def test_only_an_earlier_release_is_replaced(small, tmp_path, key, policy, name)
         release.to_table(tmp_path / "none" / name, "survey")
 
 
+@pytest.mark.parametrize("name", ["x.db", "x.duckdb"])
+def test_a_table_that_the_earlier_release_did_not_make_stays(small, tmp_path, key, name):
+    file = tmp_path / name
+    with rp.read(small, sensitive="Education") as table:
+        policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+        release = table.publish(policy, tmp_path / "out", key=key)
+    assert release.to_table(file, "r") == ("r", "r_manifest")
+    if name == "x.db":
+        make_sqlite(file, small, "r_groups")
+    else:
+        make_duckdb(file, r_groups=small)
+    with pytest.raises(OutputError, match="The table r_groups exists and is no part of the rel"):
+        release.to_table(file, "r", overwrite=True)
+    assert rp.describe(file, table="r_groups").records == 4000
+    assert rp.describe(file, table="r").records == 4000
+
+
 @pytest.mark.parametrize("name", ["new.db", "new.duckdb"])
 def test_a_load_that_fails_leaves_no_file(small, tmp_path, key, policy, monkeypatch, name):
     with rp.read(small, sensitive="Education") as table:
