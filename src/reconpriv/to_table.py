@@ -83,12 +83,21 @@ class _Work:
 
     def check_free(self, *, overwrite: bool) -> list[str]:
         """The tables of an earlier release that must go; refuse to touch any other."""
+        longest = self.writer.longest_name
+        for name in sorted(self.names.values(), key=len, reverse=True):
+            if longest is not None and len(name.encode()) > longest:
+                raise OutputError(
+                    f"The name of table {name} is too long for the database.",
+                    hint=f"It takes {longest} bytes at the most, the {_SUFFIXES[-1]} at its end"
+                    " among them; choose a shorter one.",
+                )
         there = {suffix: name for suffix, name in self.names.items() if self.writer.exists(name)}
         if not there:
             return []
         if not overwrite:
             raise OutputError(
-                f"The table {self.shown(next(iter(there)))} exists already.", hint="Use --overwrite to replace it."
+                f"The table {self.shown(next(iter(there)))} exists already.",
+                hint="Use --overwrite to replace it.",
             )
         texts = self.writer.texts(there["_manifest"]) if "_manifest" in there else []
         ours = _tables_of_manifest(texts)
