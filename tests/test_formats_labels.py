@@ -162,6 +162,15 @@ def test_applied_labels_must_tell_values_apart(tmp_path: Path) -> None:
             rp.read(path, sensitive="income", labels="apply")
 
 
+def test_labels_of_a_column_that_is_left_out_need_not_tell_values_apart(tmp_path: Path) -> None:
+    labels = {"sex": {1: "same", 2: "same"}, "income": {1: "low", 2: "middle", 3: "high"}}
+    path = write(SURVEY, tmp_path / "a.sav", variable_value_labels=labels)
+    with rp.read(path, sensitive="income", drop="sex", labels="apply") as table:
+        assert table.schema.domain == ("high", "low", "middle")
+    with pytest.raises(rp.errors.InputError, match="Two values of column 'sex'"):
+        rp.read(path, sensitive="income", labels="apply")
+
+
 def test_labels_are_applied_only_where_there_are_some(
     tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
