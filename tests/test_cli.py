@@ -258,6 +258,26 @@ def test_keygen_makes_a_new_key_each_time(cli: Callable, tmp_path: Path) -> None
     assert (tmp_path / "one").read_text() != (tmp_path / "two").read_text()
 
 
+def test_overwrite_also_replaces_the_report(cli: Callable, good: Path, tmp_path: Path) -> None:
+    command = (
+        "publish", good, tmp_path / "out", "-s", "Education", "--test-key",
+        "--report", tmp_path / "r.html",
+    )  # fmt: skip
+    assert cli(*command).code == 0
+    (tmp_path / "r.html").write_text("old")
+    assert cli(*command, "--overwrite").code == 0
+    assert (tmp_path / "r.html").read_text() != "old"
+
+
+def test_the_shell_completes_what_becomes_of_labels() -> None:
+    words = {"_RECONPRIV_COMPLETE": "complete_bash", "COMP_WORDS": "reconpriv audit --labels a"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'reconpriv'; from reconpriv.cli import main; main()"],
+        env={**os.environ, **words, "COMP_CWORD": "3"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "apply" in done.stdout
+
+
 def test_keygen_never_overwrites(cli: Callable, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("precious")
     outcome = cli("keygen", tmp_path / "key")

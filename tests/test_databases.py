@@ -420,6 +420,23 @@ def test_only_an_earlier_release_is_replaced(small, tmp_path, key, policy, name)
         release.to_table(tmp_path / "none" / name, "survey")
 
 
+@pytest.mark.parametrize("name", ["x.db", "x.duckdb"])
+def test_a_table_that_the_earlier_release_did_not_make_stays(small, tmp_path, key, name):
+    file = tmp_path / name
+    with rp.read(small, sensitive="Education") as table:
+        policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+        release = table.publish(policy, tmp_path / "out", key=key)
+    assert release.to_table(file, "r") == ("r", "r_manifest")
+    if name == "x.db":
+        make_sqlite(file, small, "r_groups")
+    else:
+        make_duckdb(file, r_groups=small)
+    with pytest.raises(OutputError, match="The table r_groups exists and is no part of the rel"):
+        release.to_table(file, "r", overwrite=True)
+    assert rp.describe(file, table="r_groups").records == 4000
+    assert rp.describe(file, table="r").records == 4000
+
+
 @pytest.mark.parametrize("name", ["new.db", "new.duckdb"])
 def test_a_load_that_fails_leaves_no_file(small, tmp_path, key, policy, monkeypatch, name):
     with rp.read(small, sensitive="Education") as table:
@@ -510,4 +527,66 @@ def test_urls_are_told_and_never_repeated(cli, tmp_path):
         done = cli("audit", url, "-s", "y")
         assert done.code == 2 and "URL of this kind" in done.err and "hidden" not in done.err
     assert "one at a time" in refusal(["postgresql://u:hidden@h/d"], sensitive="y")
+    assert os.listdir(tmp_path) == []
+
+
+LOGINS = [
+    "postgresql://bob:hidden@127.0.0.1:1/db",
+    "host=127.0.0.1 user=bob password=hidden dbname=db",
+    "jdbc:postgresql://127.0.0.1/db?user=bob&password=hidden",
+    "bob:hidden@127.0.0.1/db",
+]
+COMMANDS = {
+    "audit TABLE": ("audit", "URL", "-s", "s"),
+    "audit, a word too many": ("audit", "a.csv", "URL", "-s", "s"),
+    "audit --report": ("audit", "a.csv", "-s", "s", "--report", "URL/x.html"),
+    "audit --groups": ("audit", "a.csv", "-s", "s", "--groups", "URL/x.csv"),
+    "audit --groups, kind": ("audit", "a.csv", "-s", "s", "--groups", "URL"),
+    "audit --domain": ("audit", "a.csv", "-s", "s", "--domain", "URL"),
+    "audit -s": ("audit", "a.csv", "-s", "postgresql://bob:hidden@h/d"),
+    "audit --worst": ("audit", "a.csv", "-s", "s", "--worst=URL"),
+    "publish --key": ("publish", "a.csv", "out", "-s", "s", "--key", "URL"),
+    "publish --to": ("publish", "a.csv", "-s", "s", "--to-table", "t", "--to", "URL"),
+    "keygen": ("keygen", "URL/x"),
+    "info": ("info", "URL"),
+    "query --batch": ("query", "rel", "--batch", "URL"),
+    "query -o": ("query", "rel", "--batch", "q.csv", "-o", "URL/x"),
+    "export": ("export", "rel", "URL"),
+    "report": ("report", "rel", "URL"),
+    "report -o": ("report", "rel", "-o", "URL/x.html"),
+    "workload -o": ("workload", "a.csv", "-s", "s", "--queries", "1", "-o", "URL/x"),
+    "tune -o": ("tune", "a.csv", "-s", "s", "-o", "URL/x"),
+    "attack": ("attack", "micro", "URL"),
+    "experiment --data": ("experiment", "distribution", "--out", "study", "--data", "URL"),
+    "no command": ("URL",),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, a release and a batch of queries."""
+    folder = tmp_path_factory.mktemp("logins")
+    (folder / "a.csv").write_text("g,s\n" + "1,x\n2,y\n" * 20)
+    (folder / "q.csv").write_text("g,s\n1,x\n")
+    with rp.read(folder / "a.csv", sensitive="s") as table:
+        table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "rel", key=rp.Key(bytes(range(32))))
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_no_message_repeats_a_login(command, cli, place, monkeypatch):
+    monkeypatch.chdir(place)
+    before = set(os.listdir(place))
+    for login in LOGINS:
+        done = cli(*(word.replace("URL", login) for word in command))
+        assert done.code == 2 and "hidden@" not in done.err + done.out
+        assert "bob" not in done.err + done.out and "=hidden" not in done.err + done.out
+    assert set(os.listdir(place)) == before
+
+
+def test_no_folder_is_made_of_a_url(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in (("demo", "--out"), ("experiment", "distribution", "--out")):
+        done = cli(*command, LOGINS[0])
+        assert done.code == 2 and "not a URL" in done.err and "bob" not in done.err
     assert os.listdir(tmp_path) == []

@@ -324,6 +324,37 @@ def test_what_a_user_may_not_read(server, schema):
         server.run(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
+def test_a_row_policy_does_not_give_a_part_for_the_whole(server, schema):
+    role = f"{schema}_guest"
+    server.run(
+        f"CREATE ROLE {role} LOGIN PASSWORD 'guest-secret';"
+        f" CREATE TABLE {schema}.t AS SELECT i % 2 AS x, i % 3 AS y, i::numeric AS n"
+        f" FROM generate_series(1, 30) i; CREATE VIEW {schema}.v AS SELECT * FROM {schema}.t;"
+        f" GRANT USAGE ON SCHEMA {schema} TO {role}; ALTER VIEW {schema}.v OWNER TO {role};"
+        f" GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role};"
+        f" CREATE POLICY few ON {schema}.t USING (x = 1);"
+        f" ALTER TABLE {schema}.t ENABLE ROW LEVEL SECURITY"
+    )
+    url = server.url(login=f"{role}:guest-secret@")
+    try:
+        for name in ("t", "v"):
+            for more in ({}, {"drop": "n"}, {"drop": "n", "sql": "FROM input"}):
+                message = refusal(url, table=f"{schema}.{name}", sensitive="y", **more)
+                assert message.startswith("A row policy hides some records from this user.")
+        with rp.read(server.url(), table=f"{schema}.t", sensitive="y") as table:
+            assert table.schema.records == 30  # a superuser sees all
+    finally:
+        server.run(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_an_address_is_as_the_server_shows_it(server, schema):
+    shown = ["10.0.0.1", "10.0.0.1/24", "2001:db8::1", "2001:db8::/64"]
+    values = ", ".join(f"('{one}'::inet, {i})" for i, one in enumerate(shown))
+    server.run(f"CREATE TABLE {schema}.t (a, y) AS VALUES {values}")
+    with rp.read(server.url(), table=f"{schema}.t", sensitive="y") as table:
+        assert [table.count(a=one) for one in shown] == [1, 1, 1, 1]
+
+
 def test_a_view_that_fails_is_said_without_its_values(server, schema):
     server.run(
         f"CREATE VIEW {schema}.broken AS SELECT ('secret-' || i)::int AS x, i AS y"
@@ -413,7 +444,7 @@ def test_credentials_come_from_the_usual_places(server, place, tmp_path, monkeyp
         (("/people", "/nowhere_at_all"), "has no such database"),
         (("127.0.0.1", "no-such-host.invalid"), "cannot be reached"),
         (("127.0.0.1", "[127.0.0.1"), "URL of the database is malformed"),
-        (("/people", "/people?sslmode=hidden-word"), "did not let us in"),
+        (("/people", "/people?sslmode=hidden-word"), "An option of the database's URL"),
         (("/people", "/people?hidden=word"), "URL of the database is malformed"),
         (("/people", "/people?sslmode=require"), "No secure connection"),
     ],
@@ -476,6 +507,9 @@ def test_a_url_given_for_a_release_a_folder_or_to_spark_is_not_repeated(server, 
         ("audit", url, "-s", "y", "--engine", "spark"),
         ("audit", url.replace("postgresql", "mysql"), "-s", "y"),
         ("audit", url, "-s", "y", "--sql", "FROM input"),
+        ("audit", "example:adult", "-s", "occupation", "--domain", url),
+        ("audit", "example:adult", url, "-s", "occupation"),
+        ("keygen", url),
     ):
         done = cli(*command)
         assert done.code == 2, command[0]
@@ -566,10 +600,40 @@ def test_only_an_earlier_release_is_replaced(server, schema, small, key, policy,
     assert server.ask(f"SELECT x FROM {schema}.mine") == [(1,)]
     with pytest.raises(OutputError, match="no schema nowhere"):
         release.to_table(server.url(), "nowhere.survey")
-    with pytest.raises(OutputError, match="too long for PostgreSQL"):
+    with pytest.raises(OutputError, match=r"The name of table x+_manifest is too long"):
         release.to_table(server.url(), f"{schema}.{'x' * 60}")
     with pytest.raises(OutputError, match="Tables can only be made in a database"):
         release.to_table(tmp_path / "x.csv", "survey")
+
+
+def test_a_name_that_is_too_long_is_told_before_any_work(server, schema, cli, tmp_path):
+    done = cli(
+        "publish", tmp_path / "none.csv", "-s", "y", "--to", server.url(),
+        "--to-table", f"{schema}.{'x' * 60}",
+    )  # fmt: skip
+    assert done.code == 2 and "is too long for the database" in done.err
+
+
+def test_what_postgresql_does_not_take(server, schema, key, policy, tmp_path):
+    table = pa.table({"x": ["a\0b", "c"] * 20, "y": [1, 2] * 20})
+    with rp.read(table, sensitive="y") as opened:
+        release = opened.publish(policy, tmp_path / "out", key=key)
+    with pytest.raises(OutputError, match="text with a null character"):
+        release.to_table(server.url(), f"{schema}.t")
+    role = f"{schema}_guest"
+    server.run(
+        f"CREATE ROLE {role} LOGIN PASSWORD 'guest-secret'; GRANT USAGE ON SCHEMA {schema} TO"
+        f" {role}"
+    )
+    try:
+        url = server.url(login=f"{role}:guest-secret@")
+        with pytest.raises(OutputError, match=f"make tables in the schema {schema}"):
+            release.to_table(url, f"{schema}.t")
+        with pytest.raises(OutputError, match="make tables in the schema public"):
+            release.to_table(url, "t")
+    finally:
+        server.run(f"DROP OWNED BY {role}; DROP ROLE {role}")
+    assert tables_of(server, schema) == set()
 
 
 def test_a_load_that_fails_leaves_neither_tables_nor_folder(server, schema, cli, scratch, tmp_path):

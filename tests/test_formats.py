@@ -363,6 +363,13 @@ def test_a_date_past_all_years_is_refused(tmp_path: Path) -> None:
         read_all(path)
 
 
+@pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.xpt", "a.sas7bdat", "a.xlsx", "a.ods"])
+def test_spark_does_not_read_such_files(name: str, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    done = cli("audit", tmp_path / name, "-s", "y", "--engine", "spark")
+    assert done.code == 2
+    assert f"{Path(name).suffix} files are left to DuckDB." in done.err
+
+
 def test_without_the_extra_one_sentence_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,34 @@ def test_an_error_in_a_cell_is_refused_where_its_column_is_asked_for(tmp_path: P
     rp.read(path, sensitive="a", public=[]).close()
 
 
+def test_a_formula_without_a_stored_result_is_warned_of(
+    tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    rows = [["a", "b", "y"], *([f"=1+{i}", i % 2, i % 3] for i in range(60))]
+    path = book(tmp_path / "a.xlsx", s=rows)
+    with pytest.warns(rp.ReconprivWarning, match="'a' has no value in any record. If it holds for"):
+        rp.read(path, sensitive="y").close()
+    done = cli("audit", path, "-s", "y")
+    assert done.err.count("'a' has no value") == 1
+    rp.read(path, sensitive="y", drop="a").close()  # nothing to warn of
+
+
+def test_truth_is_no_number(tmp_path: Path) -> None:
+    rows = [["a", "b", "c"], [True, 1, True], [1, 2.5, False], [0, None, None], [False, 3, True]]
+    found = read_all(book(tmp_path / "a.xlsx", s=rows))
+    assert found["a"].to_pylist() == ["true", "1", "0", "false"]
+    assert found["b"].to_pylist() == [1.0, 2.5, None, 3.0]
+    assert found["c"].to_pylist() == [True, False, None, True]
+    moved = read_all(book(tmp_path / "b.xlsx", s=[[], *([None, *row] for row in rows)]))
+    assert moved.equals(found)
+
+
+def test_a_table_that_begins_too_far_down(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", s=[[] for _ in range(60)] + PEOPLE)
+    with pytest.raises(rp.errors.InputError, match="first 50 rows of sheet 's'"):
+        rp.read(path, sensitive="income")
+
+
 def test_names_must_be_there_and_differ(tmp_path: Path) -> None:
     for rows, words in (
         ([["a", "a"], [1, 2]], "two columns called 'a'"),

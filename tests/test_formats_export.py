@@ -16,7 +16,7 @@ import pytest
 
 import reconpriv as rp
 from formats_fixtures import write_survey
-from reconpriv.engines.duckdb import read_all
+from reconpriv.engines.duckdb import DuckDBEngine, read_all
 from reconpriv.export import export_table
 from reconpriv.export_names import file_names
 from reconpriv.schema import ColumnLabels
@@ -119,6 +119,29 @@ def test_what_a_format_cannot_hold_is_refused(
     with pytest.raises(rp.errors.OutputError, match=words):
         export(column, tmp_path / f"a{ending}")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta"])
+def test_labels_of_codes_that_are_too_large_are_left_out(ending: str, tmp_path: Path) -> None:
+    said = ColumnLabels("", ((1, "one"), (9_999_999_999, "refused"), (-(2**40), "low")))
+    path = tmp_path / f"a{ending}"
+    notes = export_table(pa.table({"x": [1, 2]}), {"x": said}, path)
+    assert notes == ("Labels of column 'x' for codes beyond 32 bits are left out.",)
+    engine = DuckDBEngine(path)
+    assert engine.labels["x"].values == ((1, "one"),)
+    engine.close()
+
+
+def test_what_the_writer_does_not_take_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OverflowError("4711 is in the table")
+
+    monkeypatch.setattr(pyreadstat, "write_sav", fail)
+    with pytest.raises(rp.errors.OutputError, match="cannot hold some value") as caught:
+        export([1], tmp_path / "a.sav")
+    assert "4711" not in str(caught.value) and list(tmp_path.iterdir()) == []
 
 
 def test_limits_of_one_program(tmp_path: Path) -> None:

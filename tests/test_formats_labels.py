@@ -162,6 +162,15 @@ def test_applied_labels_must_tell_values_apart(tmp_path: Path) -> None:
             rp.read(path, sensitive="income", labels="apply")
 
 
+def test_labels_of_a_column_that_is_left_out_need_not_tell_values_apart(tmp_path: Path) -> None:
+    labels = {"sex": {1: "same", 2: "same"}, "income": {1: "low", 2: "middle", 3: "high"}}
+    path = write(SURVEY, tmp_path / "a.sav", variable_value_labels=labels)
+    with rp.read(path, sensitive="income", drop="sex", labels="apply") as table:
+        assert table.schema.domain == ("high", "low", "middle")
+    with pytest.raises(rp.errors.InputError, match="Two values of column 'sex'"):
+        rp.read(path, sensitive="income", labels="apply")
+
+
 def test_labels_are_applied_only_where_there_are_some(
     tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
@@ -185,6 +194,14 @@ def test_labels_are_applied_only_where_there_are_some(
         ("SELECT * REPLACE (income // 2 AS income) FROM input", {"sex": "sex"}),
         ("SELECT * RENAME (sex AS s) FROM input", {"s": "sex", "income": "income"}),
         ("SELECT * EXCLUDE (sex) FROM input", {"income": "income"}),
+        ("SELECT * EXCLUDE (income), 4 - income AS income FROM input", {"sex": "sex"}),
+        ("SELECT * EXCLUDE (INCOME), 4 - income AS Income FROM input", {"sex": "sex"}),
+        ("SELECT sex AS income, * EXCLUDE (income, sex) FROM input", {"income": "sex"}),
+        ("SELECT i.* EXCLUDE (i.income), 4 - i.income AS income FROM input i", {"sex": "sex"}),
+        ("SELECT * EXCLUDE (income) RENAME (sex AS income) FROM input", {"income": "sex"}),
+        ("SELECT *, 4 - income AS income FROM input", {}),
+        ("SELECT * EXCLUDE (income), COLUMNS('income') + 1 FROM input", {}),
+        ("SELECT * EXCLUDE (income), unnest({'income': 4 - income}) FROM input", {}),
         ("WITH input AS (SELECT 1 AS sex) SELECT * FROM input", {}),
         ("SELECT sex FROM (SELECT income AS sex FROM input)", {}),
         ("SELECT a.sex FROM input a JOIN input b ON a.sex = b.income", {}),

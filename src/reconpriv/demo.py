@@ -22,6 +22,7 @@ from reconpriv.randomness import Key
 from reconpriv.reading import read
 from reconpriv.release import Release
 from reconpriv.render import audit_view, release_view
+from reconpriv.shown import shown_path
 from reconpriv.table import Table
 
 PUBLIC = ("age", "sex", "race")
@@ -59,7 +60,9 @@ def run_demo(out: Path | None) -> Demo:
     """Audit and publish the bundled Adult table and answer a few count queries."""
     policy = Policy(retention=0.5, epsilon=0.5, delta=0.3)
     if out is not None and out.exists():
-        raise OutputError(f"{out} exists already.", hint="Choose another name for the release.")
+        raise OutputError(
+            f"{shown_path(out)} exists already.", hint="Choose another name for the release."
+        )
     with (
         read("example:adult", sensitive=SENSITIVE, public=PUBLIC, missing="value") as table,
         tempfile.TemporaryDirectory(prefix="reconpriv-demo-") as scratch,

@@ -28,7 +28,7 @@ _USES = {
     "experiments": "the paper's study, with figures",
     "spark": "tables on Spark",
     "formats": "SPSS, Stata, SAS and Excel files",
-    "databases": "PostgreSQL and SQLite",
+    "databases": "tables in PostgreSQL",
     "learn": "classifiers and tests of independence from a release",
 }
 _PACKAGES = {

@@ -8,15 +8,18 @@ from __future__ import annotations
 import sys
 import warnings
 
+from reconpriv.shown import without_logins
+
 
 class ReconprivError(Exception):
     """Base of every error that reconpriv raises on purpose."""
 
     def __init__(self, what: str, *, hint: str = "") -> None:
         """Join the sentence and its hint; both are kept apart for programs."""
-        self.what = what
-        self.hint = hint
-        super().__init__(f"{what} {hint}".strip())
+        # Whatever was given in the wrong place, no message repeats a login.
+        self.what = without_logins(what)
+        self.hint = without_logins(hint)
+        super().__init__(f"{self.what} {self.hint}".strip())
 
 
 class InputError(ReconprivError, ValueError):

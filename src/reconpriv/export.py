@@ -19,6 +19,7 @@ from reconpriv.errors import OutputError
 from reconpriv.export_names import file_names
 from reconpriv.files import check_file, whole_file
 from reconpriv.schema import ColumnLabels, Value
+from reconpriv.shown import shown_file, shown_path
 
 _FILE_LABEL = "Randomised release (reconpriv)"
 _LARGEST_WHOLE = 2**53
@@ -66,7 +67,7 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         )
     if ending not in (*TARGETS, *_PLAIN):
         raise OutputError(
-            f"The kind of file {path.name!r} cannot be written.",
+            f"The kind of file {shown_file(path)!r} cannot be written.",
             hint=f"Known: {', '.join((*TARGETS, *_PLAIN))}.",
         )
 
@@ -90,7 +91,13 @@ def export_table(
         try:
             getattr(pyreadstat, sheet.target.function)(polars.from_arrow(frame), work, **settings)
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
-            raise OutputError(f"{path} could not be written: {error}.") from None
+            raise OutputError(f"{shown_path(path)} could not be written: {error}.") from None
+        except (ValueError, OverflowError) as error:
+            raise OutputError(
+                f"{shown_path(path)} could not be written: the {sheet.target.program} format cannot"
+                f" hold some value or label ({type(error).__name__}).",
+                hint="Write .parquet or .csv.",
+            ) from None
     return tuple(sheet.notes)
 
 
@@ -192,6 +199,10 @@ class _Sheet:
                 f" have none{'' if not self.target.value_label_bytes else ' for such values'}."
             )
             return {}
+        if not text and not all(_LONG[0] <= value <= _LONG[1] for value in values):
+            # No record has such a code, else the column would be of another type.
+            values = {v: label for v, label in values.items() if _LONG[0] <= v <= _LONG[1]}
+            self.notes.append(f"Labels of column {name!r} for codes beyond 32 bits are left out.")
         return {v: self._cut(t, self.target.value_label_bytes, name) for v, t in values.items()}
 
     def _cut(self, label: str, limit: int, name: str) -> str:

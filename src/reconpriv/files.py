@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError
 from reconpriv.folder import current_umask
+from reconpriv.shown import may_hold_password, shown_path
 
 
 def check_file(
@@ -17,11 +18,20 @@ def check_file(
 ) -> None:
     """Refuse a name that cannot be written, before any work is done."""
     if path.is_dir():
-        raise OutputError(f"{path} is a folder.", hint="Give the name of a file.")
+        raise OutputError(f"{shown_path(path)} is a folder.", hint="Give the name of a file.")
     if os.path.lexists(path) and not overwrite:
-        raise OutputError(f"{path} exists already.", hint=hint)
+        raise OutputError(f"{shown_path(path)} exists already.", hint=hint)
     if not path.parent.is_dir():
-        raise OutputError(f"There is no folder {path.parent} to write {path.name} into.")
+        raise no_folder_for(path)
+
+
+def no_folder_for(path: Path) -> OutputError:
+    """The folder is not there that a file is to be written into."""
+    if may_hold_password(path):
+        return OutputError(
+            "There is no such folder to write into.", hint="Give a file of this machine, not a URL."
+        )
+    return OutputError(f"There is no folder {path.parent} to write {path.name} into.")
 
 
 @contextmanager
@@ -35,7 +45,7 @@ def whole_file(path: Path, *, overwrite: bool = False, private: bool = False) ->
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
+        raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
     work = Path(name)
     try:
         yield work
@@ -45,6 +55,8 @@ def whole_file(path: Path, *, overwrite: bool = False, private: bool = False) ->
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        raise OutputError(f"{path} could not be written: {error.strerror or error}.") from None
+        raise OutputError(
+            f"{shown_path(path)} could not be written: {error.strerror or error}."
+        ) from None
     finally:
         work.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.manifest import MANIFEST
+from reconpriv.shown import shown_path
 
 
 def is_release(folder: Path) -> bool:
@@ -43,7 +44,7 @@ def new_folder(
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
-        raise OutputError(f"{target} cannot be written: {error.strerror}.") from None
+        raise OutputError(f"{shown_path(target)} cannot be written: {error.strerror}.") from None
     try:
         yield work
         work.chmod(0o755 & ~current_umask())
@@ -53,7 +54,7 @@ def new_folder(
     except OSError as error:
         reason = str(error.strerror or error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
         raise OutputError(
-            f"{target} could not be written: {reason.strip().rstrip('.')}.",
+            f"{shown_path(target)} could not be written: {reason.strip().rstrip('.')}.",
             hint="Nothing was left behind.",
         ) from None
     finally:
@@ -69,15 +70,19 @@ def check_target(
     target: Path, *, overwrite: bool, replaceable: Callable[[Path], bool] = is_release
 ) -> None:
     """Refuse to write over anything that we did not make, or without being told to."""
+    if is_uri(os.fspath(target)):
+        raise OutputError("A folder of this machine is needed, not a URL.")
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise OutputError(f"{target} exists already.", hint="Use --overwrite to replace it.")
+        raise OutputError(
+            f"{shown_path(target)} exists already.", hint="Use --overwrite to replace it."
+        )
     empty = target.is_dir() and not any(target.iterdir())
     if target.is_symlink() or not (empty or replaceable(target)):
         what = _NOT_OURS[replaceable is is_release]
         raise OutputError(
-            f"{target} exists and is {what}; it will not be replaced.",
+            f"{shown_path(target)} exists and is {what}; it will not be replaced.",
             hint="Choose another name, or remove it yourself.",
         )
 

@@ -11,16 +11,18 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from reconpriv.errors import OutputError
+from reconpriv.shown import shown_file, shown_path
 
 
 def check_groups_file(path: Path) -> None:
     """Refuse a name that cannot be written, before any work is done."""
     if path.suffix.lower() not in (".parquet", ".csv"):
         raise OutputError(
-            f"Groups cannot be written to {path.name!r}.", hint="Use a name in .parquet or .csv."
+            f"Groups cannot be written to {shown_file(path)!r}.",
+            hint="Use a name in .parquet or .csv.",
         )
     if path.exists():
-        raise OutputError(f"{path} exists already.", hint="Choose another name.")
+        raise OutputError(f"{shown_path(path)} exists already.", hint="Choose another name.")
 
 
 def write_groups(tables: Iterable[pa.Table], path: Path) -> None:
@@ -34,7 +36,7 @@ def write_groups(tables: Iterable[pa.Table], path: Path) -> None:
         ) as handle:
             work = Path(handle.name)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
+        raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
     try:
         writer = None
         for table in tables:
@@ -48,6 +50,8 @@ def write_groups(tables: Iterable[pa.Table], path: Path) -> None:
             writer.close()
         work.rename(path)
     except OSError as error:
-        raise OutputError(f"{path} could not be written: {error.strerror or error}.") from None
+        raise OutputError(
+            f"{shown_path(path)} could not be written: {error.strerror or error}."
+        ) from None
     finally:
         work.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.labels import describe_field, read_labels
 from reconpriv.policy import SAMPLE_SIZES, Policy
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
+from reconpriv.shown import shown_path
 
 MANIFEST = "datapackage.json"
 FORMAT_VERSION = 1
@@ -160,18 +161,18 @@ def read_manifest(folder: Path) -> Description:
             hint="Give the folder that `reconpriv publish` made.",
         )
     if not folder.exists():
-        raise MissingFileError(f"There is no release folder {folder}.")
+        raise MissingFileError(f"There is no release folder {shown_path(folder)}.")
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         block = manifest["reconpriv"]
     except (OSError, ValueError, KeyError, TypeError):
         raise ReleaseError(
-            f"{folder} is not a release: it has no {MANIFEST} with a reconpriv block.",
+            f"{shown_path(folder)} is not a release: it has no {MANIFEST} with a reconpriv block.",
             hint="Give the folder that `reconpriv publish` made.",
         ) from None
     version = block.get("format_version") if isinstance(block, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ReleaseError(f"The manifest of {folder} has no format version.")
+        raise ReleaseError(f"The manifest of {shown_path(folder)} has no format version.")
     if version > FORMAT_VERSION:
         raise ReleaseError(
             f"The release has format version {version}; this reconpriv ({__version__}) reads up to"
@@ -182,7 +183,7 @@ def read_manifest(folder: Path) -> Description:
         return _describe(folder, manifest, block)
     except (KeyError, TypeError, ValueError, IndexError):
         raise ReleaseError(
-            f"The manifest of {folder} is damaged.", hint="Fetch the release again."
+            f"The manifest of {shown_path(folder)} is damaged.", hint="Fetch the release again."
         ) from None
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from reconpriv.errors import KeyFileError
 from reconpriv.schema import Column, Kind, Value, value_text
+from reconpriv.shown import shown_path
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -89,15 +90,15 @@ class Key:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Key:
         """Read a key file; it must be whole and readable by its owner alone."""
-        file = Path(path)
+        file, shown = Path(path), shown_path(path)
         try:
             mode = file.stat().st_mode
             if not stat.S_ISREG(mode):
-                raise KeyFileError(f"The key file {file} is not a regular file.")
+                raise KeyFileError(f"The key file {shown} is not a regular file.")
             if os.name == "posix" and mode & 0o077:
                 raise KeyFileError(
-                    f"The key file {file} is readable by others (mode {stat.S_IMODE(mode):04o}).",
-                    hint=f"Make it yours alone: chmod 600 {file}.",
+                    f"The key file {shown} is readable by others (mode {stat.S_IMODE(mode):04o}).",
+                    hint=f"Make it yours alone: chmod 600 {shown}.",
                 )
             content = file.read_bytes()
         except FileNotFoundError:
@@ -107,14 +108,14 @@ class Key:
                     hint="Make one: reconpriv keygen FILE.",
                 ) from None
             raise KeyFileError(
-                f"There is no key file at {file}.", hint=f"Make one: reconpriv keygen {file}."
+                f"There is no key file at {shown}.", hint=f"Make one: reconpriv keygen {shown}."
             ) from None
         except OSError as error:
-            raise KeyFileError(f"The key file {file} cannot be read: {error.strerror}.") from None
+            raise KeyFileError(f"The key file {shown} cannot be read: {error.strerror}.") from None
         text = content.strip()
         if len(text) != 2 * KEY_BYTES:
             raise KeyFileError(
-                f"The key file {file} is {'short' if len(text) < 2 * KEY_BYTES else 'too long'}:"
+                f"The key file {shown} is {'short' if len(text) < 2 * KEY_BYTES else 'too long'}:"
                 f" 64 hexadecimal digits (256 bits) are needed.",
                 hint="Make one: reconpriv keygen FILE.",
             )
@@ -122,22 +123,22 @@ class Key:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the key with mode 0600, never over an existing file."""
-        file = Path(path)
+        file, shown = Path(path), shown_path(path)
         try:
             handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise KeyFileError(
-                f"There is a file at {file} already; a key is never overwritten.",
+                f"There is a file at {shown} already; a key is never overwritten.",
                 hint="Choose another name.",
             ) from None
         except OSError as error:
-            raise KeyFileError(f"The key cannot be written to {file}: {error.strerror}.") from None
+            raise KeyFileError(f"The key cannot be written to {shown}: {error.strerror}.") from None
         try:
             with os.fdopen(handle, "w") as stream:
                 stream.write(self.secret.hex() + "\n")
         except OSError as error:
             file.unlink(missing_ok=True)
-            raise KeyFileError(f"The key cannot be written to {file}: {error.strerror}.") from None
+            raise KeyFileError(f"The key cannot be written to {shown}: {error.strerror}.") from None
 
 
 def as_key(key: Key | bytes | str | os.PathLike[str] | None) -> Key:

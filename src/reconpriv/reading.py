@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from reconpriv.engines.base import Engine
 from reconpriv.engines.database_url import is_database
-from reconpriv.errors import InputError
+from reconpriv.errors import InputError, ReconprivWarning
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
     Schema,
@@ -70,10 +71,29 @@ def read(
     opened = _open_engine(source, engine, master=master, **settings)
     try:
         schema = _settle_schema(opened, sensitive, public, drop, domain, missing)
+        notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
     except BaseException:
         opened.close()
         raise
-    return Table(opened, schema, drop_missing=missing == "drop")
+    for note in notes:
+        warnings.warn(note, ReconprivWarning, stacklevel=2)
+    return Table(opened, schema, drop_missing=missing == "drop", notes=notes)
+
+
+def _is_spreadsheet(source: Any) -> bool:
+    from reconpriv.engines.excel import EXCEL  # noqa: PLC0415 - no engine until used
+
+    return isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in EXCEL
+
+
+def _empty_columns(engine: Engine, schema: Schema) -> tuple[str, ...]:
+    """A note for each public column without a value: its formulas may never have been computed."""
+    return tuple(
+        f"Public column {column.name!r} has no value in any record. If it holds formulas, open the"
+        " file in a spreadsheet program and save it again, which stores their results."
+        for column in schema.public
+        if set(engine.value_counts(column, 2)) == {None}
+    )
 
 
 def _open_engine(source: Any, engine: str | None, *, master: str | None, **settings: Any) -> Engine:

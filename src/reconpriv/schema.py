@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
+from reconpriv.shown import shown_path
 
 Value = Any
 
@@ -249,10 +250,10 @@ def read_domain(path: Path) -> list[Value]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise MissingFileError(f"There is no domain file at {path}.") from None
+        raise MissingFileError(f"There is no domain file at {shown_path(path)}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"The domain file {path} cannot be read ({type(error).__name__}).",
+            f"The domain file {shown_path(path)} cannot be read ({type(error).__name__}).",
             hint="It holds one value a line, in UTF-8.",
         ) from None
     if path.suffix.lower() == ".json":
@@ -260,14 +261,16 @@ def read_domain(path: Path) -> list[Value]:
             values = json.loads(text)
         except json.JSONDecodeError as error:
             raise InputError(
-                f"The domain file {path} is not valid JSON (line {error.lineno})."
+                f"The domain file {shown_path(path)} is not valid JSON (line {error.lineno})."
             ) from None
         if not isinstance(values, list):
-            raise InputError(f"The domain file {path} must hold a JSON array.")
+            raise InputError(f"The domain file {shown_path(path)} must hold a JSON array.")
     else:
         values = [line for line in text.splitlines() if line.strip()]
     if not values:
-        raise InputError(f"The domain file {path} is empty.", hint="Write one value a line.")
+        raise InputError(
+            f"The domain file {shown_path(path)} is empty.", hint="Write one value a line."
+        )
     return values
 
 

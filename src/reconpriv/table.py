@@ -58,12 +58,15 @@ from reconpriv.tuning.tuner import Tuner
 class Table:
     """A table behind an engine, with its schema settled and its input checked."""
 
-    def __init__(self, engine: Engine, schema: Schema, *, drop_missing: bool) -> None:
-        """Use :func:`read`, which settles the schema."""
+    def __init__(
+        self, engine: Engine, schema: Schema, *, drop_missing: bool, notes: tuple[str, ...] = ()
+    ) -> None:
+        """Use :func:`read`, which settles the schema; ``notes`` are warnings about the source."""
         self.engine = engine
         self.schema = schema
         self.labels = labels_of(schema, engine.labels)
-        self.warnings: tuple[str, ...] = ()
+        self.warnings = notes
+        self._warned = False
         self._drop_missing = drop_missing
 
     def audit(
@@ -82,10 +85,12 @@ class Table:
 
     def _warn_of_identifiers(self, groups: int) -> None:
         """Warn of identifiers: a nearly unique column makes about as many groups as records."""
-        if self.warnings or not looks_like_identifier(groups, self.schema.records):
+        if self._warned or not looks_like_identifier(groups, self.schema.records):
             return
-        self.warnings = _identifier_notes(self.engine, self.schema, self.schema.public)
-        for note in self.warnings:
+        notes = _identifier_notes(self.engine, self.schema, self.schema.public)
+        self.warnings += notes
+        self._warned = bool(notes)
+        for note in notes:
             warn_caller(note)
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:

@@ -83,18 +83,29 @@ class _Work:
 
     def check_free(self, *, overwrite: bool) -> list[str]:
         """The tables of an earlier release that must go; refuse to touch any other."""
+        longest = self.writer.longest_name
+        for name in sorted(self.names.values(), key=len, reverse=True):
+            if longest is not None and len(name.encode()) > longest:
+                raise OutputError(
+                    f"The name of table {name} is too long for the database.",
+                    hint=f"It takes {longest} bytes at the most, the {_SUFFIXES[-1]} at its end"
+                    " among them; choose a shorter one.",
+                )
         there = {suffix: name for suffix, name in self.names.items() if self.writer.exists(name)}
         if not there:
             return []
-        first = self.shown(next(iter(there)))
         if not overwrite:
             raise OutputError(
-                f"The table {first} exists already.", hint="Use --overwrite to replace it."
+                f"The table {self.shown(next(iter(there)))} exists already.",
+                hint="Use --overwrite to replace it.",
             )
         texts = self.writer.texts(there["_manifest"]) if "_manifest" in there else []
-        if not _is_manifest(texts):
+        ours = _tables_of_manifest(texts)
+        foreign = next((suffix for suffix in there if suffix not in ours), None)
+        if foreign is not None:
+            what = "is no release" if not ours else "is no part of the release there"
             raise OutputError(
-                f"The table {first} exists and is no release; it will not be replaced.",
+                f"The table {self.shown(foreign)} exists and {what}; it will not be replaced.",
                 hint="Choose another name, or remove it yourself.",
             )
         return list(there.values())
@@ -120,12 +131,16 @@ def _transaction(target: DatabaseTarget) -> Iterator[_Work]:
         yield _Work(writer, schema, {suffix: name + suffix for suffix in _SUFFIXES})
 
 
-def _is_manifest(texts: list[str]) -> bool:
+def _tables_of_manifest(texts: list[str]) -> tuple[str, ...]:
+    """Which tables, by their suffixes, the manifest of a release says are its own."""
     try:
         manifest = json.loads(texts[0]) if len(texts) == 1 else None
-    except ValueError:
-        return False
-    return isinstance(manifest, dict) and isinstance(manifest.get("reconpriv"), dict)
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("reconpriv"), dict):
+            return ()
+        names = {resource["name"] for resource in manifest["resources"]}
+    except (ValueError, KeyError, TypeError):
+        return ()
+    return _SUFFIXES if "groups" in names else ("", "_manifest")
 
 
 def _data_columns(description: Description) -> list[Column]:

@@ -15,6 +15,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.errors import PolicyError
+from reconpriv.shown import shown_path
 
 if TYPE_CHECKING:
     from reconpriv.release import Release
@@ -148,7 +149,9 @@ def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
         yield sys.stdout
         return
     if out.exists() and not overwrite:
-        raise OutputError(f"{out} exists already.", hint="Use --overwrite to replace it.")
+        raise OutputError(
+            f"{shown_path(out)} exists already.", hint="Use --overwrite to replace it."
+        )
     handle, name = _temporary(out)
     work = Path(name)
     try:
@@ -157,7 +160,7 @@ def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
         work.chmod(0o666 & ~current_umask())
         work.replace(out)
     except OSError as error:
-        raise OutputError(f"{out} could not be written: {error.strerror}.") from None
+        raise OutputError(f"{shown_path(out)} could not be written: {error.strerror}.") from None
     finally:
         work.unlink(missing_ok=True)
 
@@ -168,7 +171,7 @@ def _temporary(out: Path) -> tuple[int, str]:
     try:
         return tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
     except OSError as error:
-        raise OutputError(f"{out} could not be written: {error.strerror}.") from None
+        raise OutputError(f"{shown_path(out)} could not be written: {error.strerror}.") from None
 
 
 def info(release: ReleaseFolder, json: opt.Json = False) -> None:
@@ -205,7 +208,7 @@ def export(
         if json:
             show_json({"release": str(release), "file": str(file), "notes": list(notes)})
         else:
-            typer.echo(f"{'Groups' if groups else 'Records'} written to {file}.")
+            typer.echo(f"{'Groups' if groups else 'Records'} written to {shown_path(file)}.")
 
 
 def report(
@@ -228,7 +231,7 @@ def report(
         if json:
             show_json({"release": str(release), "file": str(out)})
         else:
-            typer.echo(f"Report written to {out}.")
+            typer.echo(f"Report written to {shown_path(out)}.")
 
 
 def workload(

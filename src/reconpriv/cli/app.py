@@ -19,7 +19,9 @@ from reconpriv.cli.output import (
     show_json,
     ticking,
 )
+from reconpriv.cli.usage import Commands
 from reconpriv.errors import PolicyError
+from reconpriv.shown import shown_path
 
 _ROOT_NOTES = """[bold]Start here[/bold]
 
@@ -44,6 +46,7 @@ NO_COLOR=1  plain text
 
 app = typer.Typer(
     name="reconpriv",
+    cls=Commands,
     help="Publish a table with one sensitive column: groups resist reconstruction, counts stay"
     " accurate.",
     no_args_is_help=True,
@@ -286,7 +289,7 @@ def publish(
         if report_file is not None:
             from reconpriv.reports.internal import check_internal
 
-            check_internal(report_file, out=None if is_uri(out) else Path(out))
+            check_internal(report_file, overwrite=overwrite, out=None if is_uri(out) else Path(out))
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
         opened = opt.open_table(
             table,
@@ -371,7 +374,8 @@ def keygen(
             show_json({"key_file": str(file), "bits": 256})
         else:
             typer.echo(
-                f"Key written to {file} (256 bits, mode 0600). Keep it secret, keep it safe:"
+                f"Key written to {shown_path(file)} (256 bits, mode 0600)."
+                " Keep it secret, keep it safe:"
             )
             typer.echo("who has it can undo the randomisation; without it you cannot publish the")
             typer.echo("same table again without giving a second sample away.")

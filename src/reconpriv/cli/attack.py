@@ -11,6 +11,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.shown import shown_path
 
 ATTACK = "Attack"
 
@@ -139,7 +140,7 @@ def attack(
             result = attack_release(name, Path(source), show=max(worst, 1))
         elif sensitive is None:
             raise InputError(
-                f"{source} is not a release; a table needs its sensitive column.",
+                f"{shown_path(source)} is not a release; a table needs its sensitive column.",
                 hint="Name it with -s, or give a folder that `reconpriv publish` made.",
             )
         else:

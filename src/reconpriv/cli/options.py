@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconpriv.shown import shown_file
+
 if TYPE_CHECKING:
     from reconpriv.policy import Policy
     from reconpriv.table import Table
@@ -95,6 +97,7 @@ Labels = Annotated[
     typer.Option(
         "--labels",
         metavar="describe|apply",
+        autocompletion=one_of("describe", "apply"),
         help="Value labels of SPSS and Stata: describe codes in the release, or replace them.",
         rich_help_panel=TABLE,
     ),
@@ -207,7 +210,7 @@ def source_name(source: str, table: str | None = None) -> str:
     """What a report calls the table: its name in a database, or the last part of its path."""
     if table is not None:
         return table
-    return "standard input" if source == "-" else Path(source).name
+    return "standard input" if source == "-" else shown_file(source)
 
 
 def warn_of_password(database: str) -> None:

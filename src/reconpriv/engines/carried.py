@@ -24,15 +24,18 @@ def carried_columns(
     nodes = [statement["node"] for statement in parsed.get("statements", [])]
     if len(nodes) != 1 or not _reads_only_the_table(nodes[0]):
         return {}
-    known = {name.lower(): name for name in names}
-    found: dict[str, str] = {}
+    table = nodes[0]["from_table"]
+    shown = (table["alias"] or VIEW).lower()
+    made: list[tuple[str, str | None]] = []
     for item in nodes[0]["select_list"]:
-        if item["class"] == "STAR":
-            found |= _of_star(item, names)
-        elif item["class"] == "COLUMN_REF" and item["column_names"][-1].lower() in known:
-            source = known[item["column_names"][-1].lower()]
-            found[item["alias"] or source] = source
-    return found
+        outputs = _outputs(item, names, shown)
+        if outputs is None:
+            return {}
+        made += outputs
+    called = [name.lower() for name, _ in made]
+    if len(set(called)) < len(called):
+        return {}  # DuckDB renames one of the two
+    return {name: source for name, source in made if source is not None}
 
 
 def _reads_only_the_table(node: dict[str, Any]) -> bool:
@@ -46,9 +49,41 @@ def _reads_only_the_table(node: dict[str, Any]) -> bool:
     )
 
 
-def _of_star(item: dict[str, Any], names: Sequence[str]) -> dict[str, str]:
-    if item["columns"] or item["expr"] is not None:
-        return {}
+def _outputs(
+    item: dict[str, Any], names: Sequence[str], table: str
+) -> list[tuple[str, str | None]] | None:
+    """What an item of a SELECT gives: names, each with the column it is; None if it is not told."""
+    if item["class"] == "STAR":
+        return None if item["columns"] or item["expr"] is not None else _of_star(item, names)
+    if item["class"] == "COLUMN_REF":
+        *before, last = (part.lower() for part in item["column_names"])
+        # Anything else before the dot may be a column, and what comes after it a part of that.
+        source = next((name for name in names if name.lower() == last), None)
+        source = source if not before or before == [table] else None
+        return [(item["alias"] or source or item["column_names"][-1], source)]
+    if not item["alias"] or _may_be_several(item):
+        return None
+    return [(item["alias"], None)]
+
+
+def _may_be_several(part: Any) -> bool:
+    """Whether COLUMNS(…) or unnest(…) is in an expression: it makes columns of names of its own."""
+    if isinstance(part, list):
+        return any(map(_may_be_several, part))
+    if not isinstance(part, dict):
+        return False
+    if part.get("class") == "STAR" or part.get("function_name") == "unnest":
+        return True
+    return any(map(_may_be_several, part.values()))
+
+
+def _of_star(item: dict[str, Any], names: Sequence[str]) -> list[tuple[str, str | None]]:
     renamed = {one["key"]["column"].lower(): one["value"] for one in item["rename_list"]}
     changed = {one["key"].lower() for one in item["replace_list"]}
-    return {renamed.get(name.lower(), name): name for name in names if name.lower() not in changed}
+    gone = {name.lower() for name in item["exclude_list"]}
+    gone |= {one["column"].lower() for one in item["qualified_exclude_list"]}
+    return [
+        (renamed.get(name.lower(), name), None if name.lower() in changed else name)
+        for name in names
+        if name.lower() not in gone
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
+from reconpriv.shown import shown_file
 
 POSTGRESQL = "postgresql"
 SQLITE = "sqlite"
@@ -21,11 +22,6 @@ _ENDINGS = {
     ".sqlite": SQLITE, ".sqlite3": SQLITE, ".db": None, ".duckdb": DUCKDB, ".ddb": DUCKDB,
 }  # fmt: skip
 _MAGIC = ((0, b"SQLite format 3\0", SQLITE), (8, b"DUCK", DUCKDB))
-
-
-def is_url(source: Any) -> bool:
-    """Whether this is a URL of any kind; it may hold a password, so it must not be shown."""
-    return isinstance(source, str | os.PathLike) and _URL.match(os.fspath(source)) is not None
 
 
 def is_database_url(source: Any) -> bool:
@@ -65,11 +61,11 @@ def database_kind(source: str | os.PathLike[str], *, must_exist: bool = True) ->
     if kind is None and must_exist:
         if not path.is_file():
             raise MissingFileError(
-                f"There is no file {path.name!r}.",
+                f"There is no file {shown_file(path)!r}.",
                 hint="Check the name and the folder it is looked for in.",
             )
         raise InputError(
-            f"{path.name} is neither a SQLite nor a DuckDB database.",
+            f"{shown_file(path)} is neither a SQLite nor a DuckDB database.",
             hint="It may be empty, damaged or encrypted.",
         )
     return kind or named or SQLITE
@@ -80,7 +76,7 @@ def _kind_of_file(path: Path) -> str | None:
         with path.open("rb") as stream:
             head = stream.read(32)
     except OSError as error:
-        raise InputError(f"{path.name} cannot be read: {error.strerror}.") from None
+        raise InputError(f"{shown_file(path)} cannot be read: {error.strerror}.") from None
     return next((kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -21,12 +22,14 @@ from reconpriv.engines.postgresql_connection import Connection
 from reconpriv.engines.sqlite import connect, sqlite_errors
 from reconpriv.engines.table_names import quote_identifier
 from reconpriv.errors import OutputError
-
-_LONGEST = 63  # bytes of a name in PostgreSQL, which cuts off what is longer
+from reconpriv.files import no_folder_for
 
 
 class DatabaseWriter(Protocol):
     """A transaction that makes tables; without a commit, it never was."""
+
+    longest_name: int | None
+    """The most bytes that a name may have."""
 
     def exists(self, table: str) -> bool:
         """Whether something is called so already."""
@@ -60,22 +63,44 @@ def open_writer(target: str, schema: str | None) -> DatabaseWriter:
         return PostgresWriter(postgresql_url(target), schema)
     file = database_file(target)
     if not file.parent.is_dir():
-        raise OutputError(f"There is no folder {file.parent} to write {file.name} into.")
+        raise no_folder_for(file)
     return DuckDBWriter(file, schema) if kind == DUCKDB else SqliteWriter(file, schema)
 
 
 class PostgresWriter:
     """Tables of PostgreSQL, filled by COPY."""
 
+    longest_name: int | None = 63  # it cuts off what is longer
+
     def __init__(self, url: str, schema: str | None) -> None:
         """Without a schema, tables are made where the search path says."""
         self._schema = schema
         self._connection = Connection(url, OutputError)
-        if schema is not None:
-            known = "SELECT count(*) FROM pg_namespace WHERE nspname = $1"
-            if not self._connection.ask(known, (schema,))[0][0]:
-                self._connection.close()
-                raise OutputError(f"The database has no schema {schema}.", hint="Make it first.")
+        try:
+            self._check_schema()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _check_schema(self) -> None:
+        """Refuse a schema that takes no tables: what the driver says of it later has no code."""
+        if self._schema is None:
+            ask = "SELECT current_schema()::text, has_schema_privilege(current_schema(), 'CREATE')"
+            found = self._connection.ask(ask)
+        else:
+            ask = (
+                "SELECT nspname::text, has_schema_privilege(oid, 'CREATE') FROM pg_namespace"
+                " WHERE nspname = $1"
+            )
+            found = self._connection.ask(ask, (self._schema,))
+        if not found or found[0][0] is None:
+            shown = "that tables are made in" if self._schema is None else self._schema
+            raise OutputError(f"The database has no schema {shown}.", hint="Make it first.")
+        if not found[0][1]:
+            raise OutputError(
+                f"The database does not let this user make tables in the schema {found[0][0]}.",
+                hint="Ask for the right to, or name another schema: schema.table.",
+            )
 
     def _name(self, table: str) -> str:
         parts = [self._schema, table] if self._schema is not None else [table]
@@ -97,11 +122,11 @@ class PostgresWriter:
 
     def create(self, table: str, batches: pa.RecordBatchReader) -> None:
         """Make a table and fill it."""
-        for name in (table, *batches.schema.names):
-            if len(name.encode()) > _LONGEST:
+        for name in batches.schema.names:
+            if len(name.encode()) > (self.longest_name or math.inf):
                 raise OutputError(
-                    f"The name {name} is too long for PostgreSQL.",
-                    hint=f"It takes {_LONGEST} bytes at the most; rename it with --sql.",
+                    f"The name of column {name} is too long for PostgreSQL.",
+                    hint=f"It takes {self.longest_name} bytes at the most; rename it with --sql.",
                 )
         self._connection.ingest(table, self._schema, batches)
 
@@ -116,6 +141,8 @@ class PostgresWriter:
 
 class _FileWriter:
     """What files have in common: one that was made for this goes again where it fails."""
+
+    longest_name: int | None = None
 
     def __init__(self, file: Path) -> None:
         self._file = file

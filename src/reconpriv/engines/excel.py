@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +57,19 @@ class Sheet:
             rows = [list(row.values()) for row in top.to_arrow().to_pylist()]
             blank = next((i for i, row in enumerate(rows) if any(row)), None)
             if blank is None:
-                raise InputError(f"The sheet {self._name!r} of {path.name} is empty.")
+                raise _no_names(self._name, path.name, top.total_height)
             heads = [head or "" for head in rows[blank]]
-            cells, errors = reader.load_sheet(
+            below = partial(
+                reader.load_sheet,
                 self._name,
                 header_row=None,
                 skip_rows=blank + 1,
                 schema_sample_rows=None,
                 skip_whitespace_tail_rows=True,
-            ).to_arrow_with_errors()
-        columns = list(zip(heads, map(_typed, cells.columns), strict=True))
+            )
+            cells, errors = below().to_arrow_with_errors()
+            cells = _truths_apart(cells, below)
+        columns = list(zip(heads, map(_typed, cells), strict=True))
         # Cells that were formatted but never filled are no column.
         kept = [
             (name, column) for name, column in columns if name or column.null_count < len(column)
@@ -105,6 +109,28 @@ def _choose(sheets: list[str], sheet: str | None, shown: str) -> str:
     if sheet is not None and sheet not in sheets:
         raise InputError(f"{shown} has no sheet {sheet!r}.", hint=f"It has: {listed}.")
     return sheets[0] if sheet is None else sheet
+
+
+def _no_names(sheet: str, shown: str, height: int) -> InputError:
+    if height > _TOP:
+        return InputError(
+            f"The first {_TOP} rows of sheet {sheet!r} of {shown} are blank.",
+            hint="The names of the columns are looked for there: remove blank rows above them.",
+        )
+    return InputError(f"The sheet {sheet!r} of {shown} is empty.")
+
+
+def _truths_apart(cells: pa.RecordBatch, load: Callable[..., Any]) -> list[pa.Array]:
+    """The columns; one that holds TRUE or FALSE beside numbers as text, for TRUE would become 1."""
+    columns = list(cells.columns)
+    numbers = [i for i, column in enumerate(columns) if pa.types.is_floating(column.type)]
+    if not numbers:
+        return columns
+    texts = load(dtypes="string").to_arrow().columns
+    for i in numbers:
+        if pc.any(pc.is_in(texts[i], pa.array(["true", "false"]))).as_py():
+            columns[i] = texts[i]
+    return columns
 
 
 def _typed(cells: pa.Array) -> pa.Array:

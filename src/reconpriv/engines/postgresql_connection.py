@@ -25,6 +25,11 @@ _REFUSED = (
         "Write postgresql://user@host:5432/database, and escape odd signs (%40 for @).",
     ),
     (
+        (' value: "',),
+        "An option of the database's URL has a value that PostgreSQL does not know.",
+        "Check what follows the question mark, and PGSSLMODE.",
+    ),
+    (
         ("password authentication", "no password supplied", "SASL", "SCRAM"),
         "The PostgreSQL server did not accept the user and password.",
         "Passwords are looked for in the URL, PGPASSWORD and ~/.pgpass.",
@@ -63,7 +68,7 @@ _REFUSED = (
 )  # fmt: skip
 _STATES = {
     "42501": ("The database does not permit it.", "Ask for the right to read the table's columns"
-              " and to use its schema, or to create tables."),
+              " and to use its schema."),
     "3F000": ("The database has no such schema.", "Check the part before the dot."),
     "42P07": ("The table exists already.", "Use --overwrite to replace it."),
     "25006": ("The database can only be read.", "Write to another one with --to."),
@@ -74,6 +79,18 @@ _STATES = {
     "40001": ("The server ended the query because of others.", "Try again."),
     "22021": ("The table holds text that is not UTF-8.", "Mend it, or leave the column out."),
 }  # fmt: skip
+_STATES_OF_WRITING = {
+    "42501": ("The database does not permit it.",
+              "Ask for the right to replace the tables, or choose another name."),
+    "22021": ("The release holds text with a null character, which PostgreSQL cannot store.",
+              "Mend it with --sql, or leave the column out."),
+    "22P05": ("The release holds text that the encoding of the database has no signs for.",
+              "Load it into a database of encoding UTF8."),
+}  # fmt: skip
+_ROW_POLICY = (
+    "A row policy hides some records from this user.",
+    "Read the table as a user with BYPASSRLS, or copy what may be seen into a table of its own.",
+)
 
 
 class Connection:
@@ -219,8 +236,12 @@ class Connection:
 
     def _translated(self, error: Exception) -> ReconprivError:
         state = getattr(error, "sqlstate", None) or self._state_of_stream(error)
-        if state in _STATES:
-            sentence, hint = _STATES[state]
+        writes = self._what is OutputError
+        said = (_STATES | _STATES_OF_WRITING if writes else _STATES).get(state or "")
+        if state == "42501" and "row-level security" in str(error):
+            said = _ROW_POLICY
+        if said is not None:
+            sentence, hint = said
             return self._what(sentence, hint=hint)
         if self._is_lost() if state is None else state.startswith(("08", "57P")):
             return self._what(
@@ -236,7 +257,7 @@ class Connection:
         return self._what(
             f"The PostgreSQL server could not do it{code}.",
             hint="A view may fail on some rows; its log says more."
-            if self._what is not OutputError
+            if not writes
             else "Its log says more.",
         )
 
@@ -262,5 +283,5 @@ def _refused(message: str, what: type[ReconprivError]) -> ReconprivError:
             return what(sentence, hint=hint)
     return what(
         "The PostgreSQL server did not let us in.",
-        hint="Check host, port, database, user and password.",
+        hint="Check host, port, database, user, password and the options of the URL.",
     )

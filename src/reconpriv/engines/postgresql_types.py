@@ -28,14 +28,14 @@ _KNOWN = {
     "bool": (pa.bool_(), "{0}"),
     **dict.fromkeys(("int2", "int4", "int8"), (pa.int64(), "{0}::int8")),
     "oid": (pa.int64(), "{0}::int8"),
+    # As the server shows it: a cast to text would add /32 to the address of a single machine.
+    "inet": (pa.string(), _TEXT.format("abbrev({0})")),
     **dict.fromkeys(("float4", "float8"), (pa.float64(), "{0}::float8")),
     "date": (pa.date32(), _DATE),
     "time": (pa.time64("us"), "{0}"),
     "timestamp": (pa.timestamp("us"), _MOMENT),
     "timestamptz": (pa.timestamp("us", "UTC"), _MOMENT),
-    **dict.fromkeys(
-        ("uuid", "inet", "cidr", "macaddr", "macaddr8", "char", "name"), (pa.string(), _TEXT)
-    ),
+    **dict.fromkeys(("uuid", "cidr", "macaddr", "macaddr8", "char", "name"), (pa.string(), _TEXT)),
 }
 _NUMBER = "nullif({0}, 'NaN')"
 

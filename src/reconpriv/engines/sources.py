@@ -22,7 +22,6 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
-from reconpriv.engines.database_url import is_url
 from reconpriv.engines.databases import open_database
 from reconpriv.engines.excel import EXCEL, open_excel
 from reconpriv.engines.frames import open_frame
@@ -31,6 +30,7 @@ from reconpriv.engines.names import check_names
 from reconpriv.engines.statistical import PROGRAMS, open_statistical
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.schema import Column, Kind
+from reconpriv.shown import may_hold_password, shown_file
 
 VIEW = "input"
 
@@ -171,12 +171,12 @@ def _open_files(
 
 def _resolve(path: str) -> tuple[list[str], str]:
     """The files behind a path, folder or glob, sorted, and the name to show for them."""
-    if is_url(path) and not Path(path).exists():
+    if may_hold_password(path) and not Path(path).exists():
         raise InputError(
             "A table cannot be read from a URL of this kind.",
             hint="Known are postgresql://…, sqlite:///… and duckdb:///…, one at a time.",
         )
-    shown = Path(path).name or path
+    shown = shown_file(path)
     if Path(path).is_dir():
         files = sorted(str(file) for file in Path(path).rglob("*.parquet"))
         if not files:

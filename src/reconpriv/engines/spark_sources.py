@@ -9,11 +9,13 @@ import re
 from typing import Any
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.excel import EXCEL
 from reconpriv.engines.names import check_names
 from reconpriv.engines.spark_jobs import map_in_arrow, quote
 from reconpriv.engines.spark_output import struct
 from reconpriv.engines.spark_session import Session
 from reconpriv.engines.spark_tasks import SpelledNumbers
+from reconpriv.engines.statistical import PROGRAMS
 from reconpriv.errors import InputError
 
 _EXAMPLE = "example:"
@@ -26,7 +28,16 @@ def check_path(path: str) -> None:
     """Refuse what Spark cannot read, before a session is started for it."""
     if path == "-":
         raise InputError("Spark cannot read standard input.", hint="Use --engine duckdb.")
-    if _ending(path) in (".jsonl", ".ndjson", ".json", ".arrow", ".feather", ".ipc"):
+    if _ending(path) in (
+        *PROGRAMS,
+        *EXCEL,
+        ".jsonl",
+        ".ndjson",
+        ".json",
+        ".arrow",
+        ".feather",
+        ".ipc",
+    ):
         raise InputError(
             f"{_KNOWN} {_ending(path)} files are left to DuckDB.",
             hint="Use --engine duckdb, or read() a Spark data frame of your own.",

@@ -98,15 +98,13 @@ class StatisticalFile:
     @property
     def schema(self) -> pa.Schema:
         """Every column with the type it will have unless its values forbid it."""
-        return pa.schema(
-            [
-                (name, self._settled(Settling(name, how)).type)
-                for name, how in self._readings.items()
-            ]
-        )
+        return pa.schema([(name, self._declared(name)) for name in self._readings])
 
-    def _settled(self, column: Settling) -> pa.Array:
-        return self._finish(column, pa.array([], column.raw_type))
+    def _declared(self, name: str) -> pa.DataType:
+        if self._apply and self._values[name]:
+            return pa.string()  # whether its labels tell values apart matters once it is read
+        column = Settling(name, self._readings[name])
+        return self._finish(column, pa.array([], column.raw_type)).type
 
     @property
     def labels(self) -> Mapping[str, ColumnLabels]:

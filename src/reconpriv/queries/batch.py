@@ -11,6 +11,7 @@ from reconpriv.errors import InputError, MissingFileError, ReconprivError
 from reconpriv.queries.answer import Selected
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.sql import unknown_column
+from reconpriv.shown import shown_file
 
 if TYPE_CHECKING:
     from reconpriv.release import Release
@@ -32,13 +33,13 @@ def read_batch(path: Path, release: Release) -> tuple[list[list[str]], list[Sele
             reader = csv.reader(stream)
             numbered = [(reader.line_num, row) for row in reader if row]
     except FileNotFoundError:
-        raise MissingFileError(f"There is no batch file {path.name!r}.") from None
+        raise MissingFileError(f"There is no batch file {shown_file(path)!r}.") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
-            f"The batch file {path.name!r} cannot be read ({type(error).__name__})."
+            f"The batch file {shown_file(path)!r} cannot be read ({type(error).__name__})."
         ) from None
     if not numbered:
-        raise InputError(f"The batch file {path.name!r} is empty.")
+        raise InputError(f"The batch file {shown_file(path)!r} is empty.")
     (_, header), *rows = numbered
     _check_header(header, path, release)
     selected = []
@@ -47,7 +48,7 @@ def read_batch(path: Path, release: Release) -> tuple[list[list[str]], list[Sele
             selected.append(_select(header, row, release))
         except ReconprivError as error:
             raise InputError(
-                f"Line {line} of {path.name!r}: {error.what}", hint=error.hint
+                f"Line {line} of {shown_file(path)!r}: {error.what}", hint=error.hint
             ) from None
     return [header, *(row for _, row in rows)], selected
 
@@ -59,9 +60,11 @@ def _check_header(header: list[str], path: Path, release: Release) -> None:
     for i, name in enumerate(header):
         if name not in names:
             error = unknown_column(name, names)
-            raise InputError(f"Line 1 of {path.name!r}: {error.what}", hint=error.hint)
+            raise InputError(f"Line 1 of {shown_file(path)!r}: {error.what}", hint=error.hint)
         if name in header[:i]:
-            raise InputError(f"The batch file {path.name!r} has two columns called {name!r}.")
+            raise InputError(
+                f"The batch file {shown_file(path)!r} has two columns called {name!r}."
+            )
 
 
 def _select(header: list[str], row: list[str], release: Release) -> Selected:

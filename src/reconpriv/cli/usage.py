@@ -1,0 +1,37 @@
+"""The group of all commands: errors of usage do not repeat a password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from typer.core import TyperGroup
+
+from reconpriv.shown import without_logins
+
+
+class Commands(TyperGroup):
+    """Typer quotes the words that it does not understand, a URL among them."""
+
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
+        """Parse the words before the command."""
+        self._words = list(args)
+        with self._quoted_safely():
+            return super().make_context(info_name, args, *more, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the words of the command and run it."""
+        with self._quoted_safely():
+            return super().invoke(ctx)
+
+    @contextmanager
+    def _quoted_safely(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            # Typer has no public name for its errors of usage; they all have a message.
+            message = getattr(error, "message", None)
+            if isinstance(message, str):
+                error.message = without_logins(message, self._words)  # type: ignore[attr-defined]
+            raise

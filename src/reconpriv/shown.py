@@ -1,0 +1,43 @@
+"""What a message may show of a path or a word: nothing that may hold a password.
+
+A URL of a database is easily given where a file is asked for, and then it would be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+HIDDEN = "(hidden: it may hold a password)"
+
+_PASSWORD = r"(?:password|passwd|passphrase|pwd)\s*="
+# A path object folds the two slashes of a URL into one, so one is enough to tell.
+_SUSPECT = re.compile(rf"[a-z][a-z0-9+.-]+:/|jdbc:|.*{_PASSWORD}|.*:.*@", re.I | re.S)
+# In the middle of a sentence: as far as the next blank or quote.
+_LOGIN = re.compile(rf"[\w+.:/-]*:/+[^\s'\"]*:[^\s'\"]*@[^\s'\"]*|{_PASSWORD}\s*[^\s'\"]+", re.I)
+
+
+def may_hold_password(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a URL, a connection string, or has a login in it."""
+    return _SUSPECT.match(os.fspath(path)) is not None
+
+
+def shown_path(path: str | os.PathLike[str]) -> str:
+    """A path as it was given, unless it may hold a password."""
+    return HIDDEN if may_hold_password(path) else os.fspath(path)
+
+
+def shown_file(path: str | os.PathLike[str]) -> str:
+    """The last part of a path, unless any part of it may hold a password."""
+    return HIDDEN if may_hold_password(path) else Path(path).name or os.fspath(path)
+
+
+def without_logins(text: str, words: Iterable[str] = ()) -> str:
+    """A text without the suspect ones of some words, and without logins that stand out."""
+    for word in words:
+        for part in (word, word.partition("=")[2]):  # --option=value is one word
+            if part and may_hold_password(part):
+                text = text.replace(part, HIDDEN)
+    return _LOGIN.sub(HIDDEN, text)
