@@ -270,9 +270,10 @@ def test_overwrite_also_replaces_the_report(cli: Callable, good: Path, tmp_path:
 
 
 def test_the_shell_completes_what_becomes_of_labels() -> None:
+    code = "import sys; sys.argv[0] = 'reconpriv'; from reconpriv.cli import main; main()"
     words = {"_RECONPRIV_COMPLETE": "complete_bash", "COMP_WORDS": "reconpriv audit --labels a"}
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.argv[0] = 'reconpriv'; from reconpriv.cli import main; main()"],
+        [sys.executable, "-c", code],
         env={**os.environ, **words, "COMP_CWORD": "3"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "apply" in done.stdout

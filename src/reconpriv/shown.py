@@ -15,8 +15,9 @@ HIDDEN = "(hidden: it may hold a password)"
 _PASSWORD = r"(?:password|passwd|passphrase|pwd)\s*="
 # A path object folds the two slashes of a URL into one, so one is enough to tell.
 _SUSPECT = re.compile(rf"[a-z][a-z0-9+.-]+:/|jdbc:|.*{_PASSWORD}|.*:.*@", re.I | re.S)
-# In the middle of a sentence: as far as the next blank or quote.
-_LOGIN = re.compile(rf"[\w+.:/-]*:/+[^\s'\"]*:[^\s'\"]*@[^\s'\"]*|{_PASSWORD}\s*[^\s'\"]+", re.I)
+# In the middle of a sentence a word goes as far as the next blank or quote.
+_WORD = re.compile(r"[^\s'\"]+")
+_GIVEN = re.compile(rf"{_PASSWORD}\s*[^\s'\"]+", re.I)
 
 
 def may_hold_password(path: str | os.PathLike[str]) -> bool:
@@ -40,4 +41,9 @@ def without_logins(text: str, words: Iterable[str] = ()) -> str:
         for part in (word, word.partition("=")[2]):  # --option=value is one word
             if part and may_hold_password(part):
                 text = text.replace(part, HIDDEN)
-    return _LOGIN.sub(HIDDEN, text)
+    return _GIVEN.sub(HIDDEN, _WORD.sub(_without_login, text))
+
+
+def _without_login(word: re.Match[str]) -> str:
+    _, url, rest = word[0].partition(":/")
+    return HIDDEN if url and "@" in rest.partition(":")[2] else word[0]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reconpriv.errors import InputError
+from reconpriv.shown import shown_path
 
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+))\s*(\.|$)')
 _SHOWN = 20
@@ -36,7 +37,7 @@ def parse_table_name(text: str) -> TableName:
             break
     if at != len(text) or not 1 <= len(parts) <= 2 or text.endswith(".") or not all(parts[-1]):
         raise InputError(
-            f"{text!r} is no name of a table.",
+            f"{shown_path(text)!r} is no name of a table.",
             hint='Write table or schema.table, and odd names in double quotes: "My Schema".People.',
         )
     schema, folded = parts[0] if len(parts) == 2 else (None, None)
@@ -67,7 +68,7 @@ def no_such_table(name: str, tables: Sequence[str]) -> InputError:
     near_last = difflib.get_close_matches(asked.rsplit(".", 1)[-1], last, n=1, cutoff=0.6)
     found = plain[near[0]] if near else last[near_last[0]] if near_last else None
     hint = f"Did you mean {found}?" if found else _list(tables)
-    return InputError(f"The database has no table {name}.", hint=hint)
+    return InputError(f"The database has no table {shown_path(name)}.", hint=hint)
 
 
 def _list(tables: Sequence[str]) -> str:
