@@ -62,7 +62,8 @@ def published(table, policy, secret, domain=DOMAIN):
     cells, trials = {}, {}
     for piece in Kernel(schema_of(domain), policy, secret)(batch_of(table)):
         part = CellBatch(piece.public, np.arange(piece.sizes.size), piece.sizes, piece.sizes)
-        names = [part.public_values(i) for i in range(piece.sizes.size)]
+        named = [part.public_values(i, schema_of(domain)) for i in range(piece.sizes.size)]
+        names = [tuple(values.values()) for values in named]
         for name, n in zip(names, piece.trials.tolist(), strict=True):
             trials[name] = n
             cells[name] = {}
