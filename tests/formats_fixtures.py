@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyreadstat
+
+from reconpriv.engines.duckdb import DuckDBEngine
 
 WRITERS = {
     ".sav": pyreadstat.write_sav,
@@ -40,3 +43,12 @@ def write_survey(path: Path, **more: Any) -> Path:
     if path.suffix != ".xpt":
         more = {"variable_value_labels": VALUES, **more}
     return write(SURVEY, path, column_labels=TITLES, **more)
+
+
+def read_all(path: Path, **settings: Any) -> pa.Table:
+    """A whole file, in its settled types."""
+    engine = DuckDBEngine(path, **settings)
+    try:
+        return engine.to_arrow()
+    finally:
+        engine.close()

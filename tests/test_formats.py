@@ -15,21 +15,13 @@ import pyreadstat
 import pytest
 
 import reconpriv as rp
-from formats_fixtures import SURVEY, write, write_survey
+from formats_fixtures import SURVEY, read_all, write, write_survey
 from reconpriv.engines import statistical
 from reconpriv.engines.duckdb import DuckDBEngine
 from reconpriv.schema import Column, Kind
 
 ENDINGS = [".sav", ".zsav", ".dta", ".xpt"]
 IRIS = Path(__file__).parent / "data" / "iris.sas7bdat"
-
-
-def read_all(path: Path, **settings: Any) -> pa.Table:
-    engine = DuckDBEngine(path, **settings)
-    try:
-        return engine.to_arrow()
-    finally:
-        engine.close()
 
 
 def kinds(path: Path) -> dict[str, str]:

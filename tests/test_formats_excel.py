@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.engines.duckdb import DuckDBEngine
+from formats_fixtures import read_all
 
 
 def book(path: Path, **sheets: list[list[Any]]) -> Path:
@@ -30,14 +30,6 @@ def book(path: Path, **sheets: list[list[Any]]) -> Path:
                 cell.data_type = "e"
     made.save(path)
     return path
-
-
-def read_all(path: Path, **settings: Any) -> pa.Table:
-    engine = DuckDBEngine(path, **settings)
-    try:
-        return engine.to_arrow()
-    finally:
-        engine.close()
 
 
 PEOPLE = [["sex", "region", "income"]] + [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.manifest import MANIFEST
-from reconpriv.shown import shown_path
+from reconpriv.shown import URL, shown_path
 
 
 def is_release(folder: Path) -> bool:
@@ -27,7 +26,7 @@ def is_release(folder: Path) -> bool:
 
 def is_uri(out: str | os.PathLike[str]) -> bool:
     """Whether an output is named by a URI rather than by a path of this machine."""
-    return isinstance(out, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", out) is not None
+    return isinstance(out, str) and URL.match(out) is not None
 
 
 _NOT_OURS = {True: "not a release", False: "not an earlier run of the study"}

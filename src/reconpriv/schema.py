@@ -76,6 +76,11 @@ class Schema:
         return (*self.public, self.sensitive)
 
 
+def quote_identifier(name: str) -> str:
+    """An SQL identifier that may hold anything."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def looks_like_identifier(distinct: int, records: int) -> bool:
     """Whether so many distinct values in so many records are nearly one a record."""
     return records >= _IDENTIFIER_RECORDS and distinct >= _IDENTIFIER_SHARE * records
@@ -199,7 +204,7 @@ def _is_64_bit(number: int) -> bool:
 def check_sensitive_kind(sensitive: Column) -> None:
     """Refuse a sensitive column of floating-point numbers or times of day."""
     if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
-        quoted = '"' + sensitive.name.replace('"', '""') + '"'
+        quoted = quote_identifier(sensitive.name)
         raise InputError(
             f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
             " have no natural finite domain.",

@@ -12,9 +12,11 @@ from pathlib import Path
 
 HIDDEN = "(hidden: it may hold a password)"
 
-_PASSWORD = r"(?:password|passwd|passphrase|pwd)\s*="
 # A path object folds the two slashes of a URL into one, so one is enough to tell.
-_SUSPECT = re.compile(rf"[a-z][a-z0-9+.-]+:/|jdbc:|.*{_PASSWORD}|.*:.*@", re.I | re.S)
+URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<rest>.*)", re.I | re.S)
+
+_PASSWORD = r"(?:password|passwd|passphrase|pwd)\s*="
+_SUSPECT = re.compile(rf"{URL.pattern}|jdbc:|.*{_PASSWORD}|.*:.*@", re.I | re.S)
 # In the middle of a sentence a word goes as far as the next blank or quote.
 _WORD = re.compile(r"[^\s'\"]+")
 _GIVEN = re.compile(rf"{_PASSWORD}\s*[^\s'\"]+", re.I)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
-from reconpriv.shown import shown_file
+from reconpriv.shown import URL, shown_file
 
 POSTGRESQL = "postgresql"
 SQLITE = "sqlite"
@@ -16,8 +16,6 @@ DUCKDB = "duckdb"
 
 _SHOWN = {POSTGRESQL: "a PostgreSQL database", SQLITE: "a SQLite file", DUCKDB: "a DuckDB file"}
 _SCHEMES = {"postgresql": POSTGRESQL, "postgres": POSTGRESQL, "sqlite": SQLITE, "duckdb": DUCKDB}
-# A path object folds the two slashes of a URL into one, so one is enough to tell.
-_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/+(?P<rest>.*)", re.DOTALL)
 _ENDINGS = {
     ".sqlite": SQLITE, ".sqlite3": SQLITE, ".db": None, ".duckdb": DUCKDB, ".ddb": DUCKDB,
 }  # fmt: skip
@@ -26,7 +24,7 @@ _MAGIC = ((0, b"SQLite format 3\0", SQLITE), (8, b"DUCK", DUCKDB))
 
 def is_database_url(source: Any) -> bool:
     """Whether this is the URL of a database."""
-    found = _URL.match(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
+    found = URL.match(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
     return found is not None and found["scheme"].lower() in _SCHEMES
 
 
@@ -52,7 +50,7 @@ def has_password(source: Any) -> bool:
 
 def database_kind(source: str | os.PathLike[str], *, must_exist: bool = True) -> str:
     """Which kind of database this is; what a file says of itself counts more than its name."""
-    found = _URL.match(os.fspath(source))
+    found = URL.match(os.fspath(source))
     if found is not None:
         return _SCHEMES[found["scheme"].lower()]
     path = Path(source)
@@ -83,7 +81,7 @@ def _kind_of_file(path: Path) -> str | None:
 def database_file(source: str | os.PathLike[str]) -> Path:
     """The file that a path or a URL such as sqlite:///people.sqlite names."""
     text = os.fspath(source)
-    found = _URL.match(text)
+    found = URL.match(text)
     if found is None:
         return Path(text)
     path = re.fullmatch(r"[A-Za-z]+:(?:///|/(?!/))(.+)", text, re.DOTALL)

@@ -20,9 +20,9 @@ from reconpriv.engines.database_url import (
 from reconpriv.engines.duckdb_file import duckdb_file_errors
 from reconpriv.engines.postgresql_connection import Connection
 from reconpriv.engines.sqlite import connect, sqlite_errors
-from reconpriv.engines.table_names import quote_identifier
 from reconpriv.errors import OutputError
 from reconpriv.files import no_folder_for
+from reconpriv.schema import quote_identifier
 
 
 class DatabaseWriter(Protocol):

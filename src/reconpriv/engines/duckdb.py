@@ -29,12 +29,13 @@ from reconpriv.engines.base import (
 from reconpriv.engines.carried import carried_columns
 from reconpriv.engines.duckdb_errors import clear_errors
 from reconpriv.engines.duckdb_kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
-from reconpriv.engines.lazy import Interruptible, LazyTable, spool
+from reconpriv.engines.lazy import Countable, Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
-from reconpriv.engines.sources import VIEW, literal, open_source, quote
+from reconpriv.engines.sources import VIEW, literal, open_source
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
+from reconpriv.schema import quote_identifier as quote
 
 _TABLE = "reconpriv_table"
 _COMMON = 4  # values of a column that a summary shows
@@ -163,7 +164,7 @@ class DuckDBEngine:
 
     def _keep(self, lazy: LazyTable, names: Sequence[str]) -> None:
         schema = pa.schema([lazy.schema.field(name) for name in names])
-        if lazy.counts:
+        if isinstance(lazy, Countable):
             self._count_column = free_name("count", names)
             batches = lazy.cells(names, self._count_column)
             schema = schema.append(pa.field(self._count_column, pa.int64()))

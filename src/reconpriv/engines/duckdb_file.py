@@ -15,11 +15,10 @@ from reconpriv.engines.table_names import (
     no_such_table,
     no_table_named,
     parse_table_name,
-    quote_identifier,
     shown_name,
 )
 from reconpriv.errors import InputError, ReconprivError
-from reconpriv.schema import ColumnLabels
+from reconpriv.schema import ColumnLabels, quote_identifier
 
 _SOURCE = "reconpriv_source"
 _BATCH = 1 << 17
@@ -58,7 +57,6 @@ def duckdb_file_errors(file: Path, what: type[ReconprivError] = InputError) -> I
 class DuckDBFile:
     """See :class:`reconpriv.engines.lazy.LazyTable`."""
 
-    counts = True
     labels: Mapping[str, ColumnLabels] = {}
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reconpriv.engines.table_names import quote_identifier
+from reconpriv.schema import quote_identifier
 
 # Arrow or Parquet has no type for these; as bytes they can be read, though not published.
 _STRANGE = re.compile(r"INTERVAL|BIT|UNION.*|VARIANT|GEOMETRY.*|TIME WITH TIME ZONE|BIGNUM")

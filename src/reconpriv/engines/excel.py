@@ -43,7 +43,6 @@ def open_excel(files: Sequence[str], sheet: str | None) -> Sheet:
 class Sheet:
     """A sheet as a table; see :class:`reconpriv.engines.lazy.LazyTable`."""
 
-    counts = False
     labels: Mapping[str, ColumnLabels] = {}
 
     def __init__(self, path: Path, sheet: str | None) -> None:
@@ -91,10 +90,6 @@ class Sheet:
                     hint="Mend or empty the cell, or leave the column out.",
                 )
         yield from self._table.select(list(names)).to_batches(max_chunksize=_BATCH)
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """Refused: a sheet does not count."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Nothing is open."""

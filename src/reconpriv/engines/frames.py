@@ -13,9 +13,8 @@ import pyarrow.dataset
 from reconpriv.engines.duckdb_types import readable_columns
 from reconpriv.engines.lazy import LazyTable
 from reconpriv.engines.names import check_names
-from reconpriv.engines.table_names import quote_identifier
 from reconpriv.errors import InputError, ReconprivError
-from reconpriv.schema import ColumnLabels
+from reconpriv.schema import ColumnLabels, quote_identifier
 
 _BATCH = 1 << 17
 _KNOWN_EXTENSIONS = ("arrow.uuid", "arrow.json")  # to DuckDB
@@ -120,8 +119,6 @@ class _Frame:
 class LazyPolars(_Frame):
     """A Polars query that has not run; Polars counts its cells in its streaming engine."""
 
-    counts = True
-
     def __init__(self, frame: Any) -> None:
         """Only the names and types of the columns are asked for."""
         import polars  # noqa: PLC0415 - not a dependency, but somebody has it who has such a frame
@@ -161,8 +158,6 @@ def _polars_errors() -> Iterator[None]:
 class LazyRelation(_Frame):
     """A DuckDB relation of the user's own connection, which counts its cells."""
 
-    counts = True
-
     def __init__(self, relation: Any) -> None:
         """Only the names and types of the columns are asked for."""
         # DuckDB would quietly rename columns of one name on their way into Arrow.
@@ -188,8 +183,6 @@ class LazyRelation(_Frame):
 class LazyStream(_Frame):
     """An Arrow stream, which can be read once."""
 
-    counts = False
-
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         """The schema comes before the first batch."""
         self._reader = reader
@@ -206,10 +199,6 @@ class LazyStream(_Frame):
                 "The RecordBatchReader gives no records.",
                 hint="It can be read once: make a new one where it has been read already.",
             )
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """Refused: a stream does not count."""
-        raise NotImplementedError
 
 
 _OPENERS: dict[str, Callable[[Any], Any]] = {

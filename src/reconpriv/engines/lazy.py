@@ -28,11 +28,6 @@ class LazyTable(Protocol):
         ...
 
     @property
-    def counts(self) -> bool:
-        """Whether it can count its own cells."""
-        ...
-
-    @property
     def labels(self) -> Mapping[str, ColumnLabels]:
         """What it says about its columns and their values."""
         ...
@@ -41,12 +36,17 @@ class LazyTable(Protocol):
         """The records, these columns of them."""
         ...
 
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """The distinct records of these columns, and in the column ``count`` how often each is."""
-        ...
-
     def close(self) -> None:
         """Give back connections."""
+        ...
+
+
+@runtime_checkable
+class Countable(Protocol):
+    """A table that can count its own cells, so that its records need not be fetched."""
+
+    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
+        """The distinct records of these columns, and in the column ``count`` how often each is."""
         ...
 
 

@@ -15,10 +15,9 @@ from reconpriv.engines.table_names import (
     no_such_table,
     no_table_named,
     parse_table_name,
-    quote_identifier,
 )
 from reconpriv.errors import InputError
-from reconpriv.schema import ColumnLabels
+from reconpriv.schema import ColumnLabels, quote_identifier
 
 # One snapshot for all that is asked, and nothing can be changed by it, whatever a view calls.
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -60,7 +59,6 @@ class _Relation:
 class PostgresTable:
     """See :class:`reconpriv.engines.lazy.LazyTable`."""
 
-    counts = True
     labels: Mapping[str, ColumnLabels] = {}
 
     def __init__(self, url: str, table: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from reconpriv.engines.postgresql_connection import Connection
-from reconpriv.engines.table_names import quote_identifier
+from reconpriv.schema import quote_identifier
 
 _DIGITS = 38  # of the widest decimal that Arrow and DuckDB share
 # Infinite dates and those before the year 1 become one past 9999, which is refused later on; else

@@ -30,6 +30,7 @@ from reconpriv.engines.names import check_names
 from reconpriv.engines.statistical import PROGRAMS, open_statistical
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.schema import Column, Kind
+from reconpriv.schema import quote_identifier as quote
 from reconpriv.shown import may_hold_password, shown_file
 
 VIEW = "input"
@@ -44,11 +45,6 @@ _ENDINGS = (
     " Arrow (.arrow, .feather), SPSS (.sav, .zsav, .por), Stata (.dta), SAS (.sas7bdat, .xpt),"
     " Excel (.xlsx, .xls, .ods)"
 )
-
-
-def quote(identifier: str) -> str:
-    """An SQL identifier that may hold anything."""
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

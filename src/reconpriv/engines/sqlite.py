@@ -17,11 +17,10 @@ from reconpriv.engines.table_names import (
     no_such_table,
     no_table_named,
     parse_table_name,
-    quote_identifier,
     shown_name,
 )
 from reconpriv.errors import InputError, ReconprivError
-from reconpriv.schema import ColumnLabels, Value
+from reconpriv.schema import ColumnLabels, Value, quote_identifier
 
 _BATCH = 1 << 16
 _PATIENCE = 5.0  # seconds to wait for a program that writes the file
@@ -90,7 +89,6 @@ def connect(file: Path, mode: str) -> sqlite3.Connection:
 class SqliteTable:
     """See :class:`reconpriv.engines.lazy.LazyTable`."""
 
-    counts = True
     labels: Mapping[str, ColumnLabels] = {}
 
     def __init__(self, file: Path, table: str | None) -> None:

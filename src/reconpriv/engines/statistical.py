@@ -68,8 +68,6 @@ def open_statistical(
 class StatisticalFile:
     """A file of SPSS, Stata or SAS; see :class:`reconpriv.engines.lazy.LazyTable`."""
 
-    counts = False
-
     def __init__(self, path: Path, scratch: Callable[[], Path], labels: str = "describe") -> None:
         """Read what the file says of its columns."""
         self._path, self._scratch = path, scratch
@@ -133,10 +131,6 @@ class StatisticalFile:
                 yield pa.RecordBatch.from_arrays(arrays, names=list(names))
         finally:
             raw.unlink(missing_ok=True)
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """Refused: a file does not count."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Nothing is open between two chunks."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reconpriv.errors import InputError
+from reconpriv.schema import quote_identifier
 from reconpriv.shown import shown_path
 
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+))\s*(\.|$)')
@@ -42,11 +43,6 @@ def parse_table_name(text: str) -> TableName:
         )
     schema, folded = parts[0] if len(parts) == 2 else (None, None)
     return TableName(schema, parts[-1][0], folded, parts[-1][1])
-
-
-def quote_identifier(name: str) -> str:
-    """An SQL identifier that may hold anything."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def shown_name(name: str) -> str:

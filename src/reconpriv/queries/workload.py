@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.queries.cube import Cube
 from reconpriv.randomness import Key, Randomness, unit_interval
-from reconpriv.schema import Value, json_value
+from reconpriv.schema import Value, json_value, quote_identifier
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -188,7 +188,7 @@ def write_workload(stream: TextIO, workload: Workload) -> None:
 def _as_sql(query: dict[str, Value]) -> str:
     conditions = []
     for name, value in query.items():
-        column = '"' + name.replace('"', '""') + '"'
+        column = quote_identifier(name)
         if value is None:
             conditions.append(f"{column} IS NULL")
         elif isinstance(value, int | float):

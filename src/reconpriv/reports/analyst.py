@@ -28,7 +28,7 @@ from reconpriv.reports.page import (
     table,
     vega_scripts,
 )
-from reconpriv.schema import Value, json_value
+from reconpriv.schema import Value, json_value, quote_identifier
 from reconpriv.wording import release_words
 
 # Words that SQL would not take for a column; to quote one too many does no harm.
@@ -260,7 +260,7 @@ def _arguments(pairs: dict[str, Any]) -> str:
 
 def _name(column: str) -> str:
     plain = column.isascii() and column.isidentifier() and column.lower() not in _RESERVED.split()
-    return column if plain else '"' + column.replace('"', '""') + '"'
+    return column if plain else quote_identifier(column)
 
 
 def _equals(value: Value) -> str:
