@@ -64,13 +64,21 @@ def _serve(
         server_header=False,
         timeout_graceful_shutdown=2,
     )
+    server = uvicorn.Server(config)
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    # Until the server has handlers of its own: raising in the middle of its start leaves a mess.
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
     if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     say(f"Studio: {guard.address}")
     say("The address works once, in one browser. Ctrl-C ends the studio.")
     if browser:
         threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 @contextlib.contextmanager
