@@ -72,10 +72,11 @@ def test_the_estimate_by_hand():
     assert got.count == (observed - 0.1 * size) / 0.5
 
 
-def test_the_interval_is_the_estimate_plus_and_minus_the_normal_quantile():
-    got = people_release("octave").count("age < 25", job="nurse", confidence=0.9)
-    assert got.high - got.count == pytest.approx(1.6448536269514722 * got.standard_error)
-    assert got.count - got.low == pytest.approx(1.6448536269514722 * got.standard_error)
+def test_with_many_trials_the_interval_is_near_the_normal_one():
+    got = people_release("none").count("age < 60", job="nurse", confidence=0.9)
+    half = 1.6448536269514722 * got.standard_error
+    assert got.high - got.count == pytest.approx(half, rel=0.05)
+    assert got.count - got.low == pytest.approx(half, rel=0.05)
 
 
 @pytest.mark.parametrize("sample_size", EXACT_SIZES)
@@ -616,19 +617,15 @@ def test_a_public_count_equals_the_raw_tables_for_1000_random_predicates(
 
 
 @pytest.mark.filterwarnings("ignore::reconpriv.ReconprivWarning")
-def test_a_constrained_interval_that_is_a_point_is_not_certainty(tmp_path):
-    """Cut to what is possible, an interval wholly below 0 would be 0 to 0 without a word."""
-    from reconpriv.queries.estimate import POINT
-
+def test_no_interval_is_negative_a_point_or_beyond_the_records(tmp_path):
+    """An estimate far below 0 is bad luck of the draw, not certainty that nobody has the value."""
     roles = {"sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value"}
     with rp.read("example:adult", **roles) as table:
         release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
-    tables = (
-        release.crosstab(["race", "occupation"], estimator=estimator)
-        for estimator in ("constrained", "mle")
-    )
-    pairs = [(cut, whole) for (_, cut), (_, whole) in zip(*tables, strict=True)]
-    points = [cut for cut, whole in pairs if whole.high < 0]
-    assert points
-    assert all(cut.low == cut.high == 0 and POINT in cut.remarks for cut in points)
-    assert all(POINT not in cut.remarks for cut, _ in pairs if cut.low < cut.high)
+    for estimator in ("mle", "constrained"):
+        table = release.crosstab(["age", "sex", "occupation"], estimator=estimator)
+        answers = [answer for _, answer in table]
+        assert any(a.count < -2 * a.standard_error for a in answers) == (estimator == "mle")
+        assert all(0 <= a.low < a.high <= a.records for a in answers)
+        if estimator == "constrained":
+            assert all(a.low <= a.count <= a.high for a in answers)

@@ -29,6 +29,7 @@ from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
@@ -221,16 +222,14 @@ class Answerer:
         if not split:
             answers = self._estimates_of_set(sums, public, selected, settings)
             return list(zip(labels, answers, strict=True))
-        counts = est.mle_counts(sums, 1, self.design)
-        variances = est.count_variances(sums, 1, 1, self.design)
-        shown = counts
+        counts, *spread = self._figures(sums, 1, 1, settings)
         if settings.estimator == "constrained":
-            shown = est.constrained_counts(sums.observed, sums.records, self.design)
+            counts = est.constrained_counts(sums.observed, sums.records, self.design)
         rows: list[tuple[dict[str, Value], Estimate]] = []
         for i, key in enumerate(labels):
             for value in chosen:
                 label = {**key, sensitive: domain[value]}
-                figures = shown[i, value], counts[i, value], variances[i, value]
+                figures = counts[i, value], *(part[i, value] for part in spread)
                 answer = self._estimate(selected.text, sums, i, settings, *figures)
                 rows.append(({name: label[name] for name in by}, answer))
         return rows
@@ -282,17 +281,32 @@ class Answerer:
             ]
         size = len(selected.values)
         rounded = est.runs(selected.values, self.design.domain_size)
-        counts = est.mle_counts(sums, size, self.design)
-        variances = est.count_variances(sums, size, rounded, self.design)
-        shown = counts
+        counts, *spread = self._figures(sums, size, rounded, settings)
         if settings.estimator == "constrained":
             _, split = self._sums(selected, public, None)
             whole = est.constrained_counts(split.observed, split.records, self.design)
-            shown = whole[:, list(selected.values)].sum(axis=1)
+            counts = whole[:, list(selected.values)].sum(axis=1)
         return [
             self._estimate(selected.text, sums, row, settings, *figures)
-            for row, figures in enumerate(zip(shown, counts, variances, strict=True))
+            for row, figures in enumerate(zip(counts, *spread, strict=True))
         ]
+
+    def _figures(
+        self, sums: Sums, size: int, rounded: int, settings: Settings
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Unbiased counts, their variances, and both ends of their intervals."""
+        return (
+            est.mle_counts(sums, size, self.design),
+            est.count_variances(sums, size, rounded, self.design),
+            *est.limits(
+                sums,
+                size,
+                rounded,
+                self.design,
+                confidence=settings.confidence,
+                intervals=settings.intervals,
+            ),
+        )
 
     def _estimate(
         self,
@@ -300,20 +314,21 @@ class Answerer:
         sums: Sums,
         row: int,
         settings: Settings,
-        shown: float,
-        unbiased: float,
+        count: float,
         variance: float,
+        low: float,
+        high: float,
     ) -> Estimate:
         return est.estimated(
             text,
             sums,
             row,
-            count=float(shown),
-            unbiased=float(unbiased),
+            count=float(count),
             variance=float(variance),
+            low=float(low),
+            high=float(high),
             estimator=settings.estimator,
             confidence=settings.confidence,
-            intervals=settings.intervals,
             design=self.design,
         )
 
@@ -353,18 +368,21 @@ class Answerer:
         ]
         sums = reduce(Sums.__add__, parts)
         position = {key: i for i, key in enumerate(keys)}
-        counts = est.mle_counts(sums, 1, self.design)
-        variances = est.count_variances(sums, 1, 1, self.design)
+        rows = np.array([position[key] for key in wanted])
+        values = np.array([(query.values or (0,))[0] for query in queries])
+        own = sums.at(rows, values)
+        figures = self._figures(own, 1, 1, settings)
         answers = []
-        for query, key in zip(queries, wanted, strict=True):
-            row = position[key]
+        for i, query in enumerate(queries):
             if query.values is None:
                 answers.append(
-                    est.exact_estimate(query.text, sums, row, settings.confidence, 1, self.design)
+                    est.exact_estimate(
+                        query.text, sums, rows[i], settings.confidence, 1, self.design
+                    )
                 )
-                continue
-            count, variance = counts[row, query.values[0]], variances[row, query.values[0]]
-            answers.append(self._estimate(query.text, sums, row, settings, count, count, variance))
+            else:
+                spread = (part[i] for part in figures)
+                answers.append(self._estimate(query.text, own, i, settings, *spread))
         return answers
 
 
