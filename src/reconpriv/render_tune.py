@@ -103,8 +103,8 @@ def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
 def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
     chosen = report.recommended or report.nearest
     table = FittingTable(
-        title="\nThe current policy, and efficient settings"
-        f" ({len(shown)} of {len(report.efficient):,} shown)",
+        title=f"\nEfficient settings ({len(shown)} of {len(report.efficient):,} shown),"
+        " below the current one",
         caption="error: expected mean relative error of the workload. most exposed group: the"
         " adversary's expected error there. ρ2: the largest posterior of a prior of"
         f" {report.rho1:g}. violating: groups exposed if only perturbed. →: the setting above.",
