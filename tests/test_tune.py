@@ -586,12 +586,14 @@ def test_the_command_prints_the_publish_command_that_it_recommends(
     monkeypatch.chdir(tmp_path)
     domain = tmp_path / "all of them.txt"
     table = pa.table({'a "b", c': ["x", "y"] * 400, "it's": ["u", "v", "w", "u"] * 200,
+                      "the age": list(range(80)) * 10, "pay": list(range(40)) * 20,
                       "left out": ["no"] * 800})  # fmt: skip
     pyarrow.csv.write_csv(table, "my table.csv")
     domain.write_text("u\nv\nw\nz\n")
     sql = "SELECT *\nFROM input WHERE \"it's\" <> '$HOME'"
-    given = ("my table.csv", "-s", "it's", "--public", '"a ""b"", c"', "--domain", domain,
-             "--missing", "drop", "--sql", sql)  # fmt: skip
+    given = ("my table.csv", "-s", "it's", "--public", '"a ""b"", c",the age,pay',
+             "--domain", domain, "--missing", "drop", "--sql", sql, "--bin", "the age=0,18,65",
+             "--bin", "pay=20")  # fmt: skip
     target = ("--min-group-error", 0.05, "--queries", 20)
     done = cli("tune", *given, *target, "--json")
     assert done.code == 0, done.err
@@ -606,8 +608,9 @@ def test_the_command_prints_the_publish_command_that_it_recommends(
     best = found["recommended"]
     policy = rp.Policy(best["retention"], best["epsilon"], best["delta"],
                        sample_size=best["sample_size"])  # fmt: skip
-    with rp.read("my table.csv", sensitive="it's", public=['a "b", c'], domain=domain,
-                 missing="drop", sql=sql) as opened:  # fmt: skip
+    with rp.read("my table.csv", sensitive="it's", public=['a "b", c', "the age", "pay"],
+                 domain=domain, missing="drop", sql=sql,
+                 bin={"the age": [0, 18, 65], "pay": 20}) as opened:  # fmt: skip
         opened.publish(policy, "mine", key=rp.Key.from_file("my.key"))
     assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
 
