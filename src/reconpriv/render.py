@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv._version import __version__
+from reconpriv.render_rows import FittingTable
 from reconpriv.wording import policy_line, release_words
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def verdict(report: AuditReport) -> Text:
 
 def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
     """Names and what they are, without a heading."""
-    table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = FittingTable(show_header=False)
     table.add_column(style="dim")
     table.add_column()
     for row in rows:
@@ -107,16 +108,12 @@ def sizes(report: AuditReport) -> RichTable:
 
 def worst_groups(report: AuditReport) -> RichTable:
     """The groups farthest from private, with their true figures: internal."""
-    table = RichTable(
+    table = FittingTable(
         title="\nWorst groups (internal: not for release)",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
         caption="size above s_g, or bound below δ: not private. exact tails: the true probability"
         " that the estimate of the most exposed value is more than ε too high / too low.",
-        caption_justify="left",
     )
-    table.add_column("group", overflow="fold")
+    table.add_column("group")
     for heading in ("size", "largest f", "s_g", "private", "bound", "exact tail above", "below"):
         table.add_column(heading, justify="right")
     for verdict in report.worst:
@@ -264,10 +261,10 @@ def attack_tables(result: AttackResult) -> list[RichTable]:
 
 
 def _rows_table(title: str, rows: tuple[dict[str, Any], ...]) -> RichTable:
-    table = RichTable(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = FittingTable(title=title)
     for name, value in rows[0].items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if number else "left")
     for row in rows:
         table.add_row(*(Text(_figure(value)) for value in row.values()))
     return table

@@ -158,7 +158,7 @@ def _summary(found: Findings) -> Section:
             ("expected error", percent(setting.error), "of an analyst's count, mean relative")
         )
         cards.append(
-            ("best told group", percent(setting.group_error), "expected error of an adversary")
+            ("most exposed group", percent(setting.group_error), "expected error of an adversary")
         )
     notes = "".join(paragraph(f"Warning: {note}") for note in audit.warnings)
     return Section("summary", "Summary", paragraph(text, kind) + figures(cards) + notes)

@@ -73,7 +73,7 @@ class Tuner:
             trials=plan.trials,
             unattainable_groups=plan.unattainable,
             error=self.variances.error(plan.sums, p, m),
-            group_error=plan.best_told,
+            group_error=plan.most_exposed,
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
         )
@@ -117,7 +117,7 @@ class Tuner:
             trials,
             unattainable,
             self.variances.by_octave(limits),
-            self.shapes.best_told(policy, limits),
+            self.shapes.most_exposed(policy, limits),
         )
 
     def _coins(self, policy: Policy) -> _Plan:
@@ -151,7 +151,7 @@ class _Plan:
     trials: int
     unattainable: int
     sums: Floats
-    best_told: float
+    most_exposed: float
 
 
 def _joined(cube: Cube) -> CellBatch:
