@@ -15,8 +15,11 @@ import pytest
 import reconpriv as rp
 from reconpriv.studio.desk import CancelledError, Desk, Opened, explain, in_page_words, safe_name
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
-from reconpriv.studio.step_policy import plain_verdict, try_settings
+from reconpriv.studio.step_policy import try_settings
 from reconpriv.studio.step_roles import chosen_roles
+from reconpriv.studio.targets import Asked
+from reconpriv.studio.verdict import plain_verdict
+from reconpriv.tuning.report import Target
 
 AWKWARD = pa.table(
     {
@@ -146,7 +149,8 @@ def test_a_table_without_a_workload_still_has_a_verdict(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     opened = desk.look(str(tmp_path / "even.parquet"))
     settled = desk.settle(opened, Roles("x", ("a",)))
-    picture = try_settings(desk, settled, None, 0.1)
+    asked = Asked(rp.Policy(0.5, 0.5, 0.3), Target(max_error=0.1), weaker=False)
+    picture = try_settings(desk, settled, None, asked)
     assert picture.tuner is None
     assert "no picture" in picture.reason
     report = desk.audit(settled, rp.Policy(0.5, 0.5, 0.3), worst=3)

@@ -13,10 +13,13 @@ import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import reconpriv as rp
+from reconpriv.errors import InputError
+from reconpriv.studio.keys import KeyRing, TableKey, identity_of_path, identity_of_upload
 from reconpriv.studio.plan import Plan, Roles, read_table
 
 Progress = Callable[[str, float], None]
@@ -31,6 +34,7 @@ class Opened:
     """A table that was looked at: where it is read from, and what the user calls it.
 
     ``number`` tells one opening from the next, so that no form field of one is taken for the other.
+    ``identity`` is the same whenever the same table is opened: its key hangs on it.
     """
 
     source: str
@@ -38,6 +42,7 @@ class Opened:
     uploaded: bool
     summary: rp.TableSummary
     number: int = 0
+    identity: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class Published:
     key: rp.Key
     generated: bool
     settled: Settled
+    made: datetime = field(default_factory=lambda: datetime.now().astimezone())
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,10 @@ class Reports:
 
 @dataclass
 class Desk:
-    """What is open at the moment; ``draft`` holds inputs as they were last seen."""
+    """What is open at the moment; ``draft`` holds inputs as they were last seen.
+
+    ``revision`` grows with every change, so that a page can tell that another one made it.
+    """
 
     home: Path
     step: int = 1
@@ -79,6 +88,8 @@ class Desk:
     settled: Settled | None = None
     published: Published | None = None
     draft: dict[str, Any] = field(default_factory=dict)
+    keys: KeyRing = field(default_factory=KeyRing)
+    revision: int = 0
     progress: tuple[str, float] = ("", 0.0)
     cancel: threading.Event = field(default_factory=threading.Event)
     # One thread: a table is never used by two at a time.
@@ -107,7 +118,9 @@ class Desk:
     def look(self, source: str, *, shown: str | None = None, uploaded: bool = False) -> Opened:
         """Look at a table and put it on the desk."""
         number = 0 if self.opened is None else self.opened.number + 1
-        opened = Opened(source, shown or source, uploaded, rp.describe(source), number)
+        summary = rp.describe(source)
+        identity = identity_of_upload(Path(source)) if uploaded else identity_of_path(source)
+        opened = Opened(source, shown or source, uploaded, summary, number, identity)
         self.opened = opened
         return opened
 
@@ -116,6 +129,10 @@ class Desk:
         target = self.folder("upload") / safe_name(name)
         shutil.move(file, target)
         return self.look(str(target), shown=target.name, uploaded=True)
+
+    def key_of(self, opened: Opened) -> TableKey | None:
+        """The key that a table was published with in this studio."""
+        return self.keys.of(opened.identity, opened.shown, uploaded=opened.uploaded)
 
     def audit(self, settled: Settled, policy: rp.Policy, *, worst: int) -> rp.AuditReport:
         """Audit, unless the table has been replaced meanwhile."""
@@ -134,6 +151,10 @@ class Desk:
 
     def publish(self, settled: Settled, plan: Plan, key: rp.Key, *, generated: bool) -> Published:
         """Write a release into the desk's folder; :attr:`cancel` stops it."""
+        if settled is not self.settled:
+            raise InputError(
+                "The table or its roles were changed in another tab.", hint="Reload this page."
+            )
 
         def progress(stage: str, done: float) -> None:
             self.progress = (stage, done)
@@ -148,6 +169,8 @@ class Desk:
             raise CancelledError from None
         before = self.published
         self.published = Published(plan, release, key, generated, settled)
+        opened = settled.opened
+        self.keys.remember(opened.identity, opened.shown, plan, key, generated)
         if before is not None:
             shutil.rmtree(before.release.path.parent, ignore_errors=True)
             if before.settled is not settled:

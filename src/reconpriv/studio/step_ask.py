@@ -18,6 +18,9 @@ ANY = ""
 _MISSING = "(missing)"
 _MOST_ROWS = 40
 _KEPT = 12
+# From here on a decimal is noise.
+_LARGE = 100
+ESTIMATORS = {"mle": "unbiased", "constrained": "possible", "exact": "none needed"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,19 @@ def panel() -> Tag:
                     class_="field",
                 ),
                 ui.output_ui("ask_choices"),
+                tags.label(
+                    tags.input(id="possible", type="checkbox"),
+                    tags.span(
+                        "Only possible values",
+                        tags.span(
+                            "No estimate below 0 or above the number of records, and the values of"
+                            " a group add up. Unbiased estimates, the default, can be impossible,"
+                            " but are right on average.",
+                            class_="muted",
+                        ),
+                    ),
+                    class_="check",
+                ),
                 button("ask", "Ask", primary=True),
                 {"data-enter": "ask"},
             ),
@@ -85,7 +101,8 @@ def serve(input: Inputs, live: Live) -> None:
         # The choices appear a moment after the step does; a quick key must not be lost.
         value = input.ask_value() if "ask_value" in input else ANY
         by = input.ask_by() if "ask_by" in input else ANY
-        job.start(lambda: ask(published, where or None, value, by))
+        estimator = "constrained" if input.possible() else "mle"
+        job.start(lambda: ask(published, where or None, value, by, estimator))
 
     @render.ui
     def ask_note() -> Tag | None:
@@ -124,16 +141,18 @@ def _serve_form(live: Live) -> None:
         return tags.p("For example: ", tags.code(example_condition(published)), class_="help")
 
 
-def ask(published: Published, where: str | None, value: str, by: str) -> list[Answer]:
+def ask(
+    published: Published, where: str | None, value: str, by: str, estimator: str = "mle"
+) -> list[Answer]:
     """Ask the release and the table the same."""
     table, release = published.settled.table, published.release
     equal: dict[str, Any] = {}
     if value != ANY:
         equal[table.schema.sensitive.name] = table.schema.domain[int(value)]
     if by == ANY:
-        estimate = release.count(where, **equal)
+        estimate = release.count(where, estimator=estimator, **equal)
         return [Answer(estimate.query, estimate, table.count(where, **equal))]
-    rows = list(release.crosstab([by], where, **equal))[:_MOST_ROWS]
+    rows = list(release.crosstab([by], where, estimator=estimator, **equal))[:_MOST_ROWS]
     return [
         Answer(
             f"{estimate.query} · {by} = {_shown(label[by])}",
@@ -146,17 +165,18 @@ def ask(published: Published, where: str | None, value: str, by: str) -> list[An
 
 def answers_card(found: tuple[Answer, ...]) -> Tag:
     """The latest answers first."""
-    head = ("Question", "Estimate", "95 % interval", "Truth", "Inside?")
+    head = ("Question", "Estimate", "95 % interval", "Estimator", "Truth", "Inside?")
     rows: list[tuple[TagChild, ...]] = []
     for answer in found:
         estimate = answer.estimate
         inside = estimate.low <= answer.truth <= estimate.high
-        interval = "exact" if estimate.exact else f"{estimate.low:,.0f} to {estimate.high:,.0f}"
+        interval = f"{number(estimate.low)} to {number(estimate.high)}"
         rows.append(
             (
                 answer.label,
-                f"{estimate.count:,.0f}",
-                interval,
+                number(estimate.count),
+                "exact" if estimate.exact else interval,
+                ESTIMATORS.get(estimate.estimator, estimate.estimator),
                 f"{answer.truth:,}",
                 tags.span(
                     "yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}"
@@ -166,10 +186,17 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
     remarks = sorted({remark for answer in found for remark in answer.estimate.remarks})
     return card(
         "Answers",
-        grid(head, rows, label="Answers", numbers=4),
+        grid(head, rows, label="Answers", numbers=5),
         *(tags.p(f"Note: {remark}.", class_="help") for remark in remarks),
         intro="About one interval in twenty misses the truth by design.",
     )
+
+
+def number(value: float) -> str:
+    """A count; a small one with a decimal, since half a record is much of it."""
+    if abs(value) >= _LARGE or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:,.1f}"
 
 
 def example_condition(published: Published) -> str:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
-from reconpriv.studio.charts import RiskUtility, group_sizes, legend
-from reconpriv.studio.desk import CancelledError, Desk, Settled, explain, in_page_words
+from reconpriv.studio import targets
+from reconpriv.studio.charts import RiskUtility, legend
+from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import (
-    alert_place,
-    button,
-    card,
-    choice,
-    dial,
-    figures,
-    footer,
-    grid,
-    notice,
+from reconpriv.studio.parts import alert_place, card, choice, dial, footer, notice
+from reconpriv.studio.targets import (
+    WISHES,
+    Asked,
+    fault_of,
+    same_policy,
+    standing,
+    suggestion,
+    target_of,
 )
-from reconpriv.tuning.report import Setting, Target, TuneReport
+from reconpriv.studio.targets import advice as advice_words
+from reconpriv.studio.verdict import Judged, details_cards, plain_verdict, shown, verdict_card
+from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
 START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": "chernoff", "sample_size": "octave",
@@ -84,16 +87,9 @@ def panel(draft: dict[str, Any]) -> Tag:
                 class_="layers",
             ),
             legend(),
-            tags.div(
-                tags.label("Largest error analysts can live with", {"for": "max_error"}),
-                tags.input(id="max_error", type="number", min=0.01, max=2, step=0.01,
-                           value=at["max_error"]),
-                button("recommend", "Use the suggested setting"),
-                class_="field joined",
-            ),
-            ui.output_ui("advice"),
-            intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: the group"
-            " that an adversary can tell best is told worse.",
+            targets.panel(at),
+            intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: an"
+            " adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),
         class_="answers",
@@ -103,9 +99,10 @@ def panel(draft: dict[str, Any]) -> Tag:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is known about a table's settings."""
+    """What is known about a table's settings; the suggestion answers what was ``asked``."""
 
     settled: Settled
+    asked: Asked
     tuner: Any = None
     report: TuneReport | None = None
     chart: RiskUtility | None = None
@@ -114,99 +111,119 @@ class Picture:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the page knows about the current policy, as it comes in."""
+    """What the page knows, as it comes in; each result knows what it is about."""
 
-    setting: reactive.Value[Setting | None]
+    setting: reactive.Value[Judged[Setting] | None]
     picture: reactive.Value[Picture | None]
-    audit: reactive.Value[rp.AuditReport | None]
+    audit: reactive.Value[Judged[rp.AuditReport] | None]
 
 
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
     answers = Answers(reactive.value(None), reactive.value(None), reactive.value(None))
     _serve_dials(input, live)
-    _serve_work(input, live, answers)
-    _serve_views(input, live, answers)
-    note = live.note("policy")
 
-    @reactive.effect
-    @reactive.event(input.recommend)
-    async def _() -> None:
-        picture = answers.picture()
-        report = picture.report if picture is not None else None
-        best = None if report is None else report.recommended or report.nearest
-        if best is not None:
-            chosen: dict[str, object] = {"p": best.retention, "e": best.epsilon, "d": best.delta}
-            await live.session.send_custom_message("studio-dials", chosen)
-            ui.update_select("sample_size", selected=best.sample_size)
+    @reactive.calc
+    def asked() -> Asked | None:
+        """What a suggestion would have to answer now."""
+        policy = live.policy()
+        wishes = {name: input[name]() for name in WISHES}
+        return None if policy is None else Asked(policy, target_of(wishes), input.weaker())
+
+    _serve_work(input, live, answers, asked)
+    _serve_views(live, answers)
+    _serve_targets(input, live, answers, asked)
 
     @reactive.effect
     @reactive.event(input.next_3)
     async def _() -> None:
+        note = live.note("policy")
         if live.policy() is None:
             note.set(note() or "Choose a policy that can be used first.")
         else:
             await live.go(4)
 
 
-def _serve_work(input: Inputs, live: Live, answers: Answers) -> None:
-    """Figures at once; the sweep once a table; the audit when the dials have come to rest."""
+def _serve_work(
+    input: Inputs, live: Live, answers: Answers, asked: Callable[[], Asked | None]
+) -> None:
+    """Figures at once; the sweep and the audit when the dials have come to rest."""
     note = live.note("policy")
 
     def failed(error: BaseException) -> None:
         if not isinstance(error, CancelledError):
             note.set(explain(error))
 
-    def answered(found: Setting) -> None:
-        note.set("")
+    def answered(found: Judged[Setting]) -> None:
+        if found.holds_for(live.settled(), live.policy()):
+            note.set("")
         answers.setting.set(found)
 
-    quick: Job[Setting] = Job(live.desk.quick_pool, answered, failed)
-    slow: Job[rp.AuditReport] = Job(live.desk.pool, answers.audit.set, failed)
+    quick: Job[Judged[Setting]] = Job(live.desk.quick_pool, answered, failed)
+    slow: Job[Judged[rp.AuditReport]] = Job(live.desk.pool, answers.audit.set, failed)
     sweeping: Job[Picture] = Job(live.desk.pool, answers.picture.set, failed)
 
     @reactive.effect
+    @reactive.event(
+        input.still, live.settled, live.step, input.weaker, *(input[name] for name in WISHES)
+    )
     def _() -> None:
-        settled, wanted = live.settled(), input.max_error()
-        if settled is None or live.step() != STEP:
+        settled, wanted, known = live.settled(), asked(), answers.picture()
+        if settled is None or wanted is None or live.step() != STEP or fault_of(wanted.target):
             return
-        with reactive.isolate():
-            known = answers.picture()
-        tuner = known.tuner if known is not None and known.settled is settled else None
+        mine = known is not None and known.settled is settled
+        if mine and known is not None and known.asked == wanted:
+            return
+        tuner = known.tuner if mine and known is not None else None
         sweeping.start(lambda: try_settings(live.desk, settled, tuner, wanted))
 
     @reactive.effect
     def _() -> None:
-        policy, picture = live.policy(), answers.picture()
-        if policy is None or picture is None or picture.settled is not live.settled():
+        settled, policy, picture = live.settled(), live.policy(), answers.picture()
+        if settled is None or policy is None or picture is None or picture.settled is not settled:
+            return
+        with reactive.isolate():
+            known = answers.setting()
+        if known is not None and known.holds_for(settled, policy):
             return
         if (tuner := picture.tuner) is not None:
-            quick.start(lambda: tuner.setting(policy))
+            quick.start(lambda: Judged(settled, policy, tuner.setting(policy)))
 
     @reactive.effect
     @reactive.event(input.still, live.settled, live.step)
     def _() -> None:
-        settled, policy = live.settled(), live.policy()
-        if settled is not None and policy is not None and live.step() == STEP:
-            slow.start(lambda: live.desk.audit(settled, policy, worst=_WORST))
+        settled, policy, known = live.settled(), live.policy(), answers.audit()
+        if settled is None or policy is None or live.step() != STEP:
+            return
+        if known is None or not known.holds_for(settled, policy):
+            audit = live.desk.audit
+            slow.start(lambda: Judged(settled, policy, audit(settled, policy, worst=_WORST)))
 
 
-def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
+def _serve_views(live: Live, answers: Answers) -> None:
     @render.ui
     def policy_note() -> Tag | None:
         return notice(live.note("policy")())
 
     @render.ui
     def verdict() -> Tag | None:
-        if live.note("policy")():
+        settled, policy = live.settled(), live.policy()
+        if live.note("policy")() or settled is None or policy is None:
             return None
-        settled, found, picture = live.settled(), answers.setting(), answers.picture()
-        audit = answers.audit()
-        if picture is not None and picture.reason and audit is not None:
-            return plain_verdict(audit, picture.reason)
-        if settled is None or found is None or picture is None or picture.settled is not settled:
-            return tags.p("Counting and trying settings…", class_="working")
-        return verdict_card(settled, found, one_trial=input.unattainable() == "one-trial")
+        judged, picture, audit = answers.setting(), answers.picture(), answers.audit()
+        waiting = tags.p("Counting and trying settings…", class_="working")
+        if picture is None or picture.settled is not settled:
+            return waiting
+        if picture.reason:
+            if audit is None or audit.settled is not settled:
+                return waiting
+            card = plain_verdict(audit.found, picture.reason)
+            return shown(card, current=audit.holds_for(settled, policy))
+        if judged is None or judged.settled is not settled:
+            return waiting
+        one_trial = judged.policy.unattainable == "one-trial"
+        card = verdict_card(settled, judged.found, one_trial=one_trial)
+        return shown(card, current=judged.holds_for(settled, policy))
 
     @render.ui
     def picture() -> Tag:
@@ -216,26 +233,98 @@ def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
         if known.chart is None or known.report is None:
             words = known.reason or "No setting of the sweep can be published on this table."
             return tags.p(words, class_="empty-state")
-        return known.chart.picture(known.report.recommended or known.report.nearest)
+        return known.chart.picture(suggestion(known.report))
 
     @render.ui
     def marker() -> Tag | None:
-        known, found = answers.picture(), answers.setting()
-        if known is None or known.chart is None or found is None or not found.error > 0:
+        known, judged, settled = answers.picture(), answers.setting(), live.settled()
+        if known is None or known.chart is None or known.settled is not settled:
             return None
-        return known.chart.marker(found)
-
-    @render.ui
-    def advice() -> Tag | None:
-        known = answers.picture()
-        if known is None or known.report is None:
+        if judged is None or judged.settled is not settled or not judged.found.error > 0:
             return None
-        return tags.p(known.report.verdict, class_="help")
+        mark = known.chart.marker(judged.found)
+        return mark if judged.holds_for(settled, live.policy()) else mark.add_class("stale")
 
     @render.ui
     def details() -> Tag | None:
-        report = answers.audit()
-        return None if report is None else details_cards(report)
+        audit, settled, policy = answers.audit(), live.settled(), live.policy()
+        if audit is None or audit.settled is not settled or policy is None:
+            return None
+        return shown(details_cards(audit.found), current=audit.holds_for(settled, policy))
+
+
+def _serve_targets(
+    input: Inputs, live: Live, answers: Answers, asked: Callable[[], Asked | None]
+) -> None:
+    """Where the current policy stands, and what would be better."""
+
+    def judged() -> Judged[Setting] | None:
+        found, settled = answers.setting(), live.settled()
+        return found if found is not None and found.settled is settled else None
+
+    @reactive.effect
+    def _() -> None:
+        live.keep({name: input[name]() for name in (*WISHES, "weaker")})
+
+    for name in WISHES:
+        _serve_standing(name, live, judged, asked)
+
+    @reactive.calc
+    def offer() -> tuple[TuneReport, Setting] | None:
+        """The suggestion with the figures of the policy it is compared with, if both are known."""
+        known, mine, wanted = answers.picture(), judged(), asked()
+        if known is None or known.report is None or mine is None or wanted is None:
+            return None
+        fresh = known.settled is live.settled() and known.asked == wanted
+        ready = fresh and mine.holds_for(live.settled(), wanted.policy)
+        return (known.report, mine.found) if ready else None
+
+    @render.ui
+    def advice() -> Tag | None:
+        known, wanted = answers.picture(), asked()
+        if wanted is None or (known is not None and known.reason):
+            return None
+        if fault := fault_of(wanted.target):
+            return notice(fault)
+        found = offer()
+        if found is None:
+            return tags.p("Looking for a suggestion…", class_="working")
+        return tags.div(advice_words(*found, weaker=wanted.weaker))
+
+    @reactive.effect
+    async def _() -> None:
+        found = offer()
+        best = None if found is None else suggestion(found[0])
+        usable = best is not None and found is not None and not same_policy(best, found[1])
+        ui.update_action_button("recommend", disabled=not usable)
+
+    @reactive.effect
+    @reactive.event(input.recommend)
+    async def _() -> None:
+        found = offer()
+        best = None if found is None else suggestion(found[0])
+        if best is None:
+            return
+        chosen: dict[str, object] = {"p": best.retention, "e": best.epsilon, "d": best.delta}
+        await live.session.send_custom_message("studio-dials", chosen)
+        ui.update_select("sample_size", selected=best.sample_size)
+        ui.update_select("bound", selected=best.bound)
+
+
+def _serve_standing(
+    name: str,
+    live: Live,
+    judged: Callable[[], Judged[Setting] | None],
+    asked: Callable[[], Asked | None],
+) -> None:
+    @live.session.output(id=f"stands_{name}")
+    @render.ui
+    def _() -> Tag | None:
+        found, wanted = judged(), asked()
+        if found is None or wanted is None:
+            return None
+        line = standing(name, wanted.target, found.found)
+        return line if found.holds_for(live.settled(), wanted.policy) else line.add_class("stale")
 
 
 def _serve_dials(input: Inputs, live: Live) -> None:
@@ -245,7 +334,7 @@ def _serve_dials(input: Inputs, live: Live) -> None:
     def _() -> None:
         names = ("bound", "sample_size", "unattainable")
         values = {name: input[name]() for name in ("p", "e", "d", *names)}
-        live.desk.draft |= values
+        live.keep(values)
         try:
             policy = rp.Policy(
                 values["p"], values["e"], values["d"], **{name: values[name] for name in names}
@@ -259,126 +348,24 @@ def _serve_dials(input: Inputs, live: Live) -> None:
         live.policy.set(policy)
 
 
-def try_settings(desk: Desk, settled: Settled, tuner: Any, max_error: float | None) -> Picture:
+def try_settings(desk: Desk, settled: Settled, tuner: Any, asked: Asked) -> Picture:
     """Try many settings; a table too small or too even for the workload has no such picture."""
     if settled is not desk.settled:
         raise CancelledError
     try:
         tuner = tuner or settled.table.tuner()
-        report = sweep(tuner, target=Target(max_error=max_error or None))
+        report = sweep(tuner, target=asked.target, bound=_bound_for_sampling(asked.policy))
     except rp.ReconprivError as error:
-        return Picture(settled, reason=f"There is no picture for this table: {explain(error)}")
-    return Picture(settled, tuner, report, RiskUtility.of(report.settings))
+        words = f"There is no picture for this table: {explain(error)}"
+        return Picture(settled, asked, reason=words)
+    return Picture(settled, asked, tuner, report, RiskUtility.of(report.settings))
 
 
-def verdict_card(settled: Settled, found: Setting, *, one_trial: bool) -> Tag:
-    """One verdict across risk and utility, then its figures."""
-    records = settled.table.schema.records
-    kind, words = _verdict(found, one_trial)
-    risky = "bad" if found.violating_groups else "good"
-    return tags.section(
-        tags.h3("Verdict", class_="sr"),
-        notice(words, kind),
-        figures(
-            [
-                (f"{found.violating_groups:,}", "groups at risk if only perturbed", risky),
-                (f"{found.violating_records / records:.1%}", "of the records are in them", risky),
-                (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
-                (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
-                (f"{found.group_error:.1%}", "adversary’s error in the best told group", ""),
-                (f"{found.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
-            ]
-        ),
-        class_="card",
-    )
-
-
-def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
-    """What the audit alone can say."""
-    risky = "bad" if report.violating_groups else "good"
-    words = (
-        f"{report.violating_groups:,} groups would be open to reconstruction if only perturbed;"
-        " publishing samples them."
-        if report.violating_groups
-        else "Every group is private: perturbing alone keeps this policy."
-    )
-    return tags.section(
-        notice(words, "good"),
-        figures(
-            [
-                (f"{report.violating_groups:,}", "groups at risk if only perturbed", risky),
-                (
-                    f"{report.violating_records / report.records:.1%}",
-                    "of the records are in them",
-                    risky,
-                ),
-            ]
-        ),
-        tags.p(reason, class_="help"),
-        class_="card",
-    )
-
-
-def _verdict(found: Setting, one_trial: bool) -> tuple[str, str]:
-    cost = f"Expect analysts’ counts to be off by {found.error:.0%} on average."
-    if found.unattainable_groups and not one_trial:
-        return "error", (
-            f"This policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
-            " trial is private. Lower p, ε or δ, or let such groups keep one trial."
-        )
-    if found.unattainable_groups:
-        return "warning", (
-            f"Nothing is promised for {found.unattainable_groups:,} groups, which keep one trial;"
-            " the other groups keep the policy."
-        )
-    if found.sample_size == "none" and found.violating_groups:
-        return "warning", (
-            f"Without sampling {found.violating_groups:,} groups stay open to reconstruction."
-        )
-    if found.sample_size == "paper":
-        return "warning", (
-            "The paper’s sample size leaks the largest frequency of large groups; use octave or"
-            " public for a release."
-        )
-    if found.sampled_groups:
-        return "good", (
-            f"This policy can be kept: {found.sampled_groups:,} groups are published from a sample"
-            f" of their records. {cost}"
-        )
-    return "good", f"Every group is private: perturbing alone keeps this policy. {cost}"
-
-
-def details_cards(report: rp.AuditReport) -> Tag:
-    """The groups behind the figures."""
-    rows = [
-        (
-            ", ".join("–" if v is None else str(v) for v in verdict.public.values()),
-            f"{verdict.size:,}",
-            f"{verdict.largest_frequency:.2f}",
-            f"{verdict.largest_private_size:,.1f}",
-            "private" if verdict.private else "at risk",
-            f"{_tail(verdict.upper_tail)} / {_tail(verdict.lower_tail)}",
-        )
-        for verdict in report.worst
-    ]
-    head = ("Group", "Records", "Largest f", "Private up to", "Verdict", "Exact tails")
-    return tags.div(
-        *(notice(in_page_words(text), "warning") for text in report.warnings),
-        card(
-            "Groups by size",
-            group_sizes(report.size_distribution),
-            intro=f"{report.records:,} records in {report.groups:,} groups. Records in small groups"
-            " are hidden by chance; large groups are what sampling is for.",
-        ),
-        card(
-            "Most exposed groups",
-            grid(head, rows, label="Most exposed groups", numbers=5),
-            intro="Internal, not for release. Exact tails: how often an estimate is more than ε too"
-            " high / too low.",
-        ),
-        class_="stack",
-    )
-
-
-def _tail(probability: float) -> str:
-    return "<0.1%" if probability < 0.001 else f"{probability:.1%}"
+def _bound_for_sampling(policy: rp.Policy) -> str:
+    """The bound of the policy where settings with a sample can have it."""
+    chosen = policy.as_dict()
+    try:
+        replace(policy, sample_size="octave").check_sampling()
+    except rp.ReconprivError:
+        return str(START["bound"])
+    return str(chosen["bound"])
