@@ -31,9 +31,8 @@ from reconpriv.reports.page import (
     table,
     vega_scripts,
 )
-from reconpriv.theory.perturbation import local_privacy_level, posterior_limit
+from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.tuner import PRIOR
 
 if TYPE_CHECKING:
     from reconpriv.release import Release

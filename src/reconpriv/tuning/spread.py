@@ -95,9 +95,7 @@ class QueryVariances:
         cell = spans(batch.starts[order], per_group)
         codes = np.stack([column[order].astype(np.int64) for column in cube.codes])
         owner = np.repeat(np.arange(order.size), per_group)
-        questions, group_rows, cell_rows = _match(
-            cube, workload, codes, batch.value[cell], owner, batch.sizes[order]
-        )
+        questions, group_rows, cell_rows = _match(cube, workload, codes, batch.value[cell], owner)
         present = np.unique(octave)
         return cls(
             questions,
@@ -190,7 +188,7 @@ Pairs = list[tuple[Ints, Ints]]
 
 
 def _match(
-    cube: Cube, workload: Workload, codes: Ints, value: Ints, owner: Ints, sizes: Ints
+    cube: Cube, workload: Workload, codes: Ints, value: Ints, owner: Ints
 ) -> tuple[Questions, Pairs, Pairs]:
     """Attribute set by attribute set: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
@@ -213,13 +211,12 @@ def _match(
         halves, half_of_key = np.unique(keys // m, return_inverse=True)
         inside, where = _look_up(halves, packed)
         group_pairs.append((where + parts, inside))
-        records = np.bincount(where, weights=sizes[inside], minlength=halves.size)
         inside, where = _look_up(keys, packed[owner] * m + value)
         cell_pairs.append((where + len(weight), inside))
         weight += [len(asked[int(key)]) / len(workload) for key in keys]
         answers += [float(workload.answers[asked[int(key)][0]]) for key in keys]
         part += (half_of_key + parts).tolist()
-        selected += records[half_of_key].tolist()
+        selected += [float(workload.selected[asked[int(key)][0]]) for key in keys]
         parts += halves.size
     questions = Questions(
         np.array(weight), np.array(part), parts, np.array(answers), np.array(selected)
@@ -238,7 +235,11 @@ def _coded(cube: Cube, workload: Workload) -> list[tuple[tuple[int, ...], int]]:
     """Every query as its attributes and one number for its values."""
     schema = cube.schema
     names = {column.name: i for i, column in enumerate(schema.public)}
-    known = [_positions(values.to_pylist()) for values in cube.values]
+    used = {name for query in workload.queries for name in query}
+    known = [
+        _positions(values.to_pylist()) if column.name in used else {}
+        for column, values in zip(schema.public, cube.values, strict=True)
+    ]
     domain = _positions(list(schema.domain))
     result = []
     for query in workload.queries:

@@ -16,15 +16,12 @@ from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema
 from reconpriv.theory.design import group_error
-from reconpriv.theory.perturbation import local_privacy_level, posterior_limit
+from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.shapes import Shapes, sizes_of
 from reconpriv.tuning.spread import QueryVariances
 
 Floats = NDArray[np.float64]
-
-# The belief before, where no other is asked about; the paper's example in section 6.2.
-PRIOR = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,10 +46,15 @@ class Tuner:
     ) -> Tuner:
         """Read the cells once; without a workload it is the standard one (section 6.1)."""
         cube = collect(batches, schema)
-        batch = _joined(cube)
         pool = make_workload(cube, queries=queries, seed=seed) if workload is None else workload
-        shapes = Shapes.of(batch, schema.domain_size)
-        return cls(schema, batch, pool, shapes, QueryVariances.of(cube, batch, pool))
+        return cls.on(cube, pool)
+
+    @classmethod
+    def on(cls, cube: Cube, workload: Workload) -> Tuner:
+        """Cells in memory, judged by a workload."""
+        batch = joined(cube)
+        shapes = Shapes.of(batch, cube.schema.domain_size)
+        return cls(cube.schema, batch, workload, shapes, QueryVariances.of(cube, batch, workload))
 
     def setting(self, policy: Policy, *, rho1: float = PRIOR) -> Setting:
         """What a policy would do to this table, without publishing it."""
@@ -154,7 +156,7 @@ class _Plan:
     best_told: float
 
 
-def _joined(cube: Cube) -> CellBatch:
+def joined(cube: Cube) -> CellBatch:
     """The cells of a cube as one batch of whole groups."""
     public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
     starts = np.searchsorted(cube.group, np.arange(cube.groups))
