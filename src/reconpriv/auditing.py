@@ -99,6 +99,14 @@ class AuditReport:
         return self.private and not any(column.refused for column in self.columns)
 
     @property
+    def standing(self) -> str:
+        """``bad`` where it does not pass, ``fair`` where somebody stands out, ``good`` else."""
+        if not self.passes:
+            return "bad"
+        exposed = self.single_records.below_k or any(c.identifier for c in self.columns)
+        return "fair" if exposed else "good"
+
+    @property
     def figures(self) -> Figures:
         """The figures that are compared with those of the table without a column."""
         single = self.single_records
@@ -133,19 +141,23 @@ class AuditReport:
         return " ".join(part for part in parts if part)
 
     @property
-    def sentence(self) -> str:
-        """The verdict: the worst of the three parts first, and whatever else is not well."""
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict by part: the worst first, then the others as far as they say more."""
         single = self.single_records
-        alone = single.unique or single.below_k
         parts = [self.groups_sentence, single.sentence]
-        if alone and (self.private or single.unique > self.violating_records):
+        if single.below_k and (self.private or single.unique > self.violating_records):
             parts.reverse()
         found = identifier_sentence(self.columns, self.records)
         if any(column.refused for column in self.columns):
             parts.insert(0, f"Not ready to publish: {found}")
         elif found:
             parts.append(found[:1].upper() + found[1:])
-        return " ".join(parts)
+        return tuple(parts)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, never more comforting than the worst of its parts, which comes first."""
+        return " ".join(self.sentences)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -190,7 +202,7 @@ class AuditReport:
 
     def __str__(self) -> str:
         """The report as text."""
-        from reconpriv.render import audit_text  # noqa: PLC0415 - rich only where it is shown
+        from reconpriv.render_audit import audit_text  # noqa: PLC0415 - rich only where it is shown
 
         return audit_text(self)
 

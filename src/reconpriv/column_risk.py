@@ -95,8 +95,8 @@ def identifier_sentence(columns: Sequence[ColumnRisk], records: int) -> str:
     if refused:
         them = "it" if len(refused) == 1 else "them"
         sentences.append(
-            f"{identifiers_named(refused, records)}. Drop {them}, bin {them}, or keep {them} on purpose with"
-            f" --keep-identifier {','.join(column.name for column in refused)}."
+            f"{identifiers_named(refused, records)}. Drop {them}, bin {them}, or keep {them} on"
+            f" purpose with `--keep-identifier {','.join(column.name for column in refused)}`."
         )
     if kept:
         them = "it tells" if len(kept) == 1 else "they tell"
@@ -138,9 +138,10 @@ def change_words(now: Figures, then: Figures) -> str:
         f" {_instead(then.violating_records, now.violating_records)} in groups at risk"
     )
     if isinstance(then, WithoutColumn) and then.error is not None and then.error_now is not None:
+        then_error, now_error = f"{then.error:.1%}", f"{then.error_now:.1%}"
+        compared = "as now" if then_error == now_error else f"instead of {now_error}"
         text += (
-            f"; questions that do not use it would be off by {then.error:.1%} on average instead of"
-            f" {then.error_now:.1%}"
+            f"; questions that do not use it would be off by {then_error} on average, {compared}"
         )
     return text
 

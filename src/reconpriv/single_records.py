@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import PolicyError
+from reconpriv.phrases import share_words
 from reconpriv.policy import Policy
 from reconpriv.theory.perturbation import PRIOR, keep_probability, posterior_limit
-from reconpriv.phrases import share_words
 
 
 @dataclass(frozen=True)

@@ -333,6 +333,8 @@ class Table:
         release: Release | None = None,
         source: str = "",
         overwrite: bool = False,
+        k: int = K,
+        keep_identifier: Iterable[str] = (),
     ) -> None:
         """Write the publisher's report, one HTML file about the raw table: not for release.
 
@@ -341,7 +343,14 @@ class Table:
         from reconpriv.reports.internal import write_internal  # noqa: PLC0415 - needs an extra
 
         write_internal(
-            self, policy, Path(path), release=release, source=source, overwrite=overwrite
+            self,
+            policy,
+            Path(path),
+            release=release,
+            source=source,
+            overwrite=overwrite,
+            k=k,
+            keep_identifier=keep_identifier,
         )
 
     def close(self) -> None:

@@ -257,7 +257,7 @@ class DuckDBEngine:
     def distinct(
         self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
     ) -> list[int]:
-        """How many distinct values each column has, or roughly; where ``present`` is not missing."""
+        """How many distinct values each column has, where ``present`` is not missing."""
         count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
         counts = ", ".join(count.format(self._expressions[column]) for column in columns)
         where = "" if present is None else f" WHERE {quote(present.name)} IS NOT NULL"

@@ -150,7 +150,7 @@ class SparkEngine:
     def distinct(
         self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
     ) -> list[int]:
-        """How many distinct values each column has, or roughly; where ``present`` is not missing."""
+        """How many distinct values each column has, where ``present`` is not missing."""
         count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
         counts = [
             f"{count.format(self._expressions[column])} AS c{i}" for i, column in enumerate(columns)

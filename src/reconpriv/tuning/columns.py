@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from reconpriv.auditing import judge
 from reconpriv.column_risk import Figures, WithoutColumn
 from reconpriv.errors import InputError
@@ -12,10 +15,13 @@ from reconpriv.policy import Policy
 from reconpriv.queries.cube import Cube
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
+from reconpriv.tuning.spread import Questions
 from reconpriv.tuning.tuner import Tuner, joined
 
-# Fewer than tune asks: an audit should not take much longer for them.
-QUERIES = 500
+Floats = NDArray[np.float64]
+
+# As many as tune asks, so that both show the same error.
+QUERIES = 5_000
 # Larger tables are not made coarser unless asked for: it takes memory and time.
 CELLS_IN_MEMORY = 1 << 20
 
@@ -41,18 +47,17 @@ def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES
     """Drop one public column after the other from the cells and judge what is left."""
     policy = _for_sampling(policy)
     workload = _workload(cube, queries)
+    now = None if workload is None else _Errors.of(cube, workload, policy)
     without = {}
     for i, column in enumerate(cube.schema.public):
         rest = without_column(cube, i)
-        found = figures_of(rest, policy, k=k)
+        error = error_now = None
         asked = None if workload is None else _not_using(workload, column.name)
-        if asked is None:
-            without[column.name] = WithoutColumn(**vars(found))
-        else:
-            error, now = (_error(c, asked, policy) for c in (rest, cube))
-            without[column.name] = WithoutColumn(**vars(found), error=error, error_now=now)
-    error = None if workload is None else _error(cube, workload, policy)
-    return ColumnEffects(error, without)
+        if now is not None and asked is not None:
+            error, error_now = _Errors.of(rest, asked, policy).mean(), now.mean(without=i)
+        found = figures_of(rest, policy, k=k)
+        without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
+    return ColumnEffects(None if now is None else now.mean(), without)
 
 
 def distinct_in(cube: Cube) -> dict[str, int]:
@@ -111,11 +116,27 @@ def _not_using(workload: Workload, column: str) -> Workload | None:
     )
 
 
-def _error(cube: Cube, workload: Workload, policy: Policy) -> float:
-    """The expected error of the workload, as tune has it.
+@dataclass(frozen=True)
+class _Errors:
+    """The expected relative error of every question, and the columns that it uses."""
 
-    Only sampled groups add to what the answers themselves say, so the others are left out.
-    """
-    sampled = cube.records > sample_limits(joined(cube), policy, cube.schema.domain_size)
-    sampled[0] = True  # one group at least
-    return Tuner.on(some_groups(cube, sampled), workload).setting(policy).error
+    errors: Floats
+    questions: Questions
+
+    @classmethod
+    def of(cls, cube: Cube, workload: Workload, policy: Policy) -> _Errors:
+        """As tune has them.
+
+        Only sampled groups add to what the answers themselves say, so the others are left out.
+        """
+        sampled = cube.records > sample_limits(joined(cube), policy, cube.schema.domain_size)
+        sampled[0] = True  # one group at least
+        tuner = Tuner.on(some_groups(cube, sampled), workload)
+        return cls(tuner.question_errors(policy), tuner.variances.questions)
+
+    def mean(self, *, without: int | None = None) -> float:
+        """The mean over the workload, or over its questions that do not use a column."""
+        weight = self.questions.weight
+        if without is not None:
+            weight = weight * [without not in used for used in self.questions.attributes]
+        return float(np.dot(weight, self.errors) / weight.sum())

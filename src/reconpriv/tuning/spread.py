@@ -31,7 +31,8 @@ _KEPT = 4096
 class Questions:
     """The distinct queries of a workload: how often each occurs, and what it selects.
 
-    ``part`` names the public half of a query; ``answers`` and ``selected`` are true counts.
+    ``part`` names the public half of a query; ``answers`` and ``selected`` are true counts;
+    ``attributes`` are the places of its public columns.
     """
 
     weight: Floats
@@ -39,6 +40,7 @@ class Questions:
     parts: int
     answers: Floats
     selected: Floats
+    attributes: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,16 @@ class QueryVariances:
         )
 
     def error(self, sums: Floats, retention: float, domain_size: int) -> float:
-        """The mean of E|est - ans|/ans over the workload, estimates taken as normal."""
+        """The mean of E|est - ans|/ans over the workload."""
+        return float(np.dot(self.questions.weight, self.errors(sums, retention, domain_size)))
+
+    def errors(self, sums: Floats, retention: float, domain_size: int) -> Floats:
+        """E|est - ans|/ans of every question, estimates taken as normal."""
         holder, anybody = mixing(retention, domain_size)
         asked = self.questions
         variance = holder * (asked.answers + sums[0]) + anybody * (asked.selected + sums[1])
         deviation = np.sqrt(np.maximum(variance + sums[2], 0.0))
-        return float(MEAN_ABSOLUTE * np.dot(asked.weight, deviation / asked.answers))
+        return np.asarray(MEAN_ABSOLUTE * deviation / asked.answers)
 
     def nothing(self) -> Floats:
         """The sums where no group is sampled."""
@@ -202,6 +208,7 @@ def _match(
     selected: list[float] = []
     group_pairs: Pairs = []
     cell_pairs: Pairs = []
+    used: list[tuple[int, ...]] = []
     parts = 0
     for attributes, asked in by_set.items():
         packed = np.zeros(codes.shape[1], dtype=np.int64)
@@ -217,9 +224,10 @@ def _match(
         answers += [float(workload.answers[asked[int(key)][0]]) for key in keys]
         part += (half_of_key + parts).tolist()
         selected += [float(workload.selected[asked[int(key)][0]]) for key in keys]
+        used += [attributes] * keys.size
         parts += halves.size
     questions = Questions(
-        np.array(weight), np.array(part), parts, np.array(answers), np.array(selected)
+        np.array(weight), np.array(part), parts, np.array(answers), np.array(selected), tuple(used)
     )
     return questions, group_pairs, cell_pairs
 

@@ -61,8 +61,7 @@ class Tuner:
         policy.check_sampling()
         violating = self.shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
-        size = policy.sample_size
-        plan = {"none": self._whole, "paper": self._coins}.get(size, self._rounded)(policy)
+        size, plan = policy.sample_size, self._plan(policy)
         return Setting(
             retention=p,
             epsilon=policy.epsilon,
@@ -79,6 +78,16 @@ class Tuner:
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
         )
+
+    def question_errors(self, policy: Policy) -> Floats:
+        """The expected relative error of every distinct question of the workload."""
+        policy.check_sampling()
+        sums = self._plan(policy).sums
+        return self.variances.errors(sums, policy.retention, self.schema.domain_size)
+
+    def _plan(self, policy: Policy) -> _Plan:
+        plans = {"none": self._whole, "paper": self._coins}
+        return plans.get(policy.sample_size, self._rounded)(policy)
 
     @property
     def records(self) -> int:
