@@ -14,6 +14,7 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
 from reconpriv.shown import shown_path
 
@@ -234,18 +235,9 @@ def report(
             typer.echo(f"Report written to {shown_path(out)}.")
 
 
+@taking_table()
 def workload(
-    table: opt.Source,
-    sensitive: opt.Sensitive,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
+    table: TableOptions,
     queries: Annotated[int, typer.Option("--queries", help="How many queries.")] = 5_000,
     min_selectivity: Annotated[
         float, typer.Option("--min-selectivity", help="The least share of records in an answer.")
@@ -266,19 +258,7 @@ def workload(
     with reported():
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
-        opened = opt.open_table(
-            table,
-            sensitive,
-            public,
-            drop,
-            domain,
-            missing,
-            sql,
-            threads,
-            memory,
-            table=table_name,
-            labels=labels,
-        )
+        opened = table.open()
         with contextlib.closing(opened):
             pool = opened.workload(
                 queries=queries,

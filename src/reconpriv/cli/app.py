@@ -19,6 +19,7 @@ from reconpriv.cli.output import (
     show_json,
     ticking,
 )
+from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
 from reconpriv.errors import PolicyError
 from reconpriv.shown import shown_path
@@ -32,7 +33,7 @@ reconpriv COMMAND --help
 [bold]Exit status[/bold]
 
 0  done
-1  audit: some group is not private; doctor: something needed is missing
+1  audit: not ready to publish as it is; doctor: something needed is missing
 2  bad input; nothing was written
 70  a bug
 130, 143  interrupted; nothing was left behind
@@ -82,20 +83,9 @@ def _example(text: str) -> str:
         "reconpriv audit example:adult -s occupation --public age,sex,race --missing value"
     ),
 )
+@taking_table(spark=True)
 def audit(
-    table: opt.Source,
-    sensitive: opt.Sensitive,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
-    engine: opt.EngineName = None,
-    master: opt.Master = None,
+    table: TableOptions,
     retention: opt.Retention = 0.5,
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
@@ -114,15 +104,31 @@ def audit(
     exact_tails: Annotated[
         bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
     ] = False,
+    k: Annotated[
+        int, typer.Option("--k", min=2, help="Count records in groups with fewer than this.")
+    ] = 5,
+    columns: Annotated[
+        bool | None,
+        typer.Option(
+            "--columns/--no-columns",
+            help="What the audit would be without each public column; by default up to a million"
+            " cells.",
+            show_default=False,
+        ),
+    ] = None,
+    keep_identifier: opt.KeepIdentifier = None,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
-    """Would plain randomisation let somebody's group be reconstructed?
+    """Could groups be reconstructed, do single records stand out, are columns nearly unique?
 
-    Exits 0 where every group is private, 1 where some are not, 2 on bad input.
+    Exits 0 where every group is private and no public column is nearly unique (or it is named in
+    --keep-identifier), 1 where that is not so, 2 on bad input. Records that are unique on the
+    public columns do not change the exit status: read what the verdict says about them.
     """
     with reported():
         policy = opt.make_policy(retention, epsilon, delta, bound)
+        kept = opt.split_names(keep_identifier or "")
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails goes with --groups FILE.")
         if groups is not None:
@@ -133,38 +139,31 @@ def audit(
             from reconpriv.reports.internal import check_internal
 
             check_internal(report_file)
-        opened = opt.open_table(
-            table,
-            sensitive,
-            public,
-            drop,
-            domain,
-            missing,
-            sql,
-            threads,
-            memory,
-            engine,
-            master,
-            table_name,
-            labels,
-        )
+        opened = table.open()
         with contextlib.closing(opened):
             with ticking(opened.schema.records) as ticker:
-                report = opened.audit(policy, worst=worst, progress=ticker)
+                report = opened.audit(
+                    policy,
+                    worst=worst,
+                    k=k,
+                    columns=columns,
+                    keep_identifier=kept,
+                    progress=ticker,
+                )
             if groups is not None:
                 from reconpriv.group_file import write_groups
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
-                opened.report(policy, report_file, source=opt.source_name(table, table_name))
+                opened.report(policy, report_file, source=table.name, k=k, keep_identifier=kept)
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
         else:
-            from reconpriv.render import audit_view
+            from reconpriv.render_audit import audit_view
 
             show(audit_view(report))
-    if not report.private:
+    if not report.passes:
         raise typer.Exit(EXIT_NOT_PRIVATE)
 
 
@@ -175,9 +174,9 @@ def audit(
         " --public age,sex,race --missing value --key my.key"
     ),
 )
+@taking_table(spark=True)
 def publish(
-    table: opt.Source,
-    sensitive: opt.Sensitive,
+    table: TableOptions,
     out: Annotated[
         str | None,
         typer.Argument(
@@ -186,17 +185,6 @@ def publish(
             show_default=False,
         ),
     ] = None,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
-    engine: opt.EngineName = None,
-    master: opt.Master = None,
     retention: opt.Retention = 0.5,
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
@@ -259,6 +247,7 @@ def publish(
             help="With --to-table: postgresql://…, a SQLite or DuckDB file; else that of TABLE.",
         ),
     ] = None,
+    keep_identifier: opt.KeepIdentifier = None,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
@@ -275,12 +264,13 @@ def publish(
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
         check_format(file_format)
-        loading = begin_loading(table, to, to_table, out, overwrite=overwrite)
+        kept = opt.split_names(keep_identifier or "")
+        loading = begin_loading(table.source, to, to_table, out, overwrite=overwrite)
         if out is None:
             out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
             check_target(Path(out), overwrite=overwrite)
-        elif is_database_url(out) or (engine != "spark" and master is None):
+        elif is_database_url(out) or (table.engine != "spark" and table.master is None):
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
                 hint="Give a folder of this machine, or use --engine spark; into a database a"
@@ -291,21 +281,7 @@ def publish(
 
             check_internal(report_file, overwrite=overwrite, out=None if is_uri(out) else Path(out))
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
-        opened = opt.open_table(
-            table,
-            sensitive,
-            public,
-            drop,
-            domain,
-            missing,
-            sql,
-            threads,
-            memory,
-            engine,
-            master,
-            table_name,
-            labels,
-        )
+        opened = table.open()
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             release = opened.publish(
                 policy,
@@ -313,6 +289,7 @@ def publish(
                 key=secret,
                 file_format=file_format,
                 overwrite=overwrite,
+                keep_identifier=kept,
                 progress=ticker,
                 also=loading,
             )
@@ -321,8 +298,9 @@ def publish(
                     policy,
                     report_file,
                     release=release,
-                    source=opt.source_name(table, table_name),
+                    source=table.name,
                     overwrite=overwrite,
+                    keep_identifier=kept,
                 )
         if loading is not None:
             release = loading.loaded(release)
