@@ -11,6 +11,7 @@ from rich.text import Text
 
 from reconpriv._version import __version__
 from reconpriv.phrases import group_words
+from reconpriv.render_rows import FittingTable
 from reconpriv.wording import policy_line, release_words
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def release_text(release: Release) -> str:
 
 def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
     """Names and what they are, without a heading."""
-    table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = FittingTable(show_header=False)
     table.add_column(style="dim")
     table.add_column()
     for row in rows:
@@ -179,10 +180,10 @@ def attack_tables(result: AttackResult) -> list[RichTable]:
 
 
 def _rows_table(title: str, rows: tuple[dict[str, Any], ...]) -> RichTable:
-    table = RichTable(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = FittingTable(title=title)
     for name, value in rows[0].items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if number else "left")
     for row in rows:
         table.add_row(*(Text(_figure(value)) for value in row.values()))
     return table

@@ -126,10 +126,13 @@ def attack_html(result: AttackResult) -> str:
     return _box(parts)
 
 
-def headed_tables(headline: str, colour: str, tables: Iterable[RichTable]) -> str:
-    """A bold line and tables below it."""
+def headed_tables(
+    headline: str, colour: str, tables: Iterable[RichTable], *, before: str = "", after: str = ""
+) -> str:
+    """A bold line and tables below it, with what comes before and after the line."""
     shade = {"green": _GOOD, "red": _BAD}.get(colour, colour)
-    return _box([_headline(headline, shade), *map(html_table, tables)])
+    first, second = (f"<p>{escape(text)}</p>" if text else "" for text in (before, after))
+    return _box([first, _headline(headline, shade), second, *map(html_table, tables)])
 
 
 def html_table(table: RichTable) -> str:

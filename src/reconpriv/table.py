@@ -258,12 +258,12 @@ class Table:
             seed=seed,
         )
 
-    def count(self, where: str | None = None, **equal: Value) -> int:
+    def count(self, where: str | None = None, *, whole_bins: bool = False, **equal: Value) -> int:
         """The true number of records that satisfy a condition: for the publisher alone.
 
-        The condition is written as for :meth:`reconpriv.release.Release.count`.
+        The condition is written as for :meth:`reconpriv.release.Release.count`, and means the same.
         """
-        selected = self._truth.select(where, equal)
+        selected = self._truth.select(where, equal, whole_bins=whole_bins)
         return round(self._truth.count(selected, Settings()).count)
 
     @cached_property
@@ -301,6 +301,8 @@ class Table:
         rho1: float | None = None,
         rho2: float | None = None,
         min_group_error: float | None = None,
+        current: Policy | None = None,
+        weaker_records: bool = False,
         queries: int = 5_000,
         seed: int = 0,
         progress: Progress = no_progress,
@@ -309,9 +311,11 @@ class Table:
 
         ``max_error`` is the largest acceptable mean relative error of the workload, ``rho2`` the
         largest belief after seeing a value that was held with at most ``rho1`` before (0.1), and
-        ``min_group_error`` the least error that an adversary must make in every group.
+        ``min_group_error`` the least error that an adversary must make in every group. ``current``
+        is the policy in use, by default that of ``publish``: without ``rho2`` no setting is
+        recommended that protects single records less, unless ``weaker_records`` is true.
         """
-        target = Target(max_error, rho1, rho2, min_group_error)
+        target = Target(max_error, rho1, rho2, min_group_error, weaker_records)
         check_tune_target(target)
         tuner = self.tuner(queries=queries, seed=seed, progress=progress)
         report = sweep(
@@ -322,6 +326,7 @@ class Table:
             sample_sizes=sample_sizes,
             bound=bound,
             target=target,
+            current=current,
         )
         return replace(report, warnings=self.warnings)
 

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from reconpriv.cli.options import TABLE, Memory, one_of, split_names, warn_of_password
+from reconpriv.cli.options import (
+    TABLE,
+    Memory,
+    one_of,
+    split_assignments,
+    split_names,
+    warn_of_password,
+)
+from reconpriv.commands import Part
 from reconpriv.shown import shown_file
 
 if TYPE_CHECKING:
@@ -73,7 +81,28 @@ Sql = Annotated[
     typer.Option(
         "--sql",
         metavar="QUERY",
-        help="A SELECT over the table `input`, to bin, rename or filter on the way in.",
+        help="A SELECT over the table `input`, to rename or filter on the way in. What it does to"
+        " a column is not known to the release: bin with --bin instead.",
+        rich_help_panel=TABLE,
+    ),
+]
+BinOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bin",
+        metavar="COLUMN=BINS",
+        help="Publish bins of a number: a width (age=10), borders (age=0,18,65) or quantiles"
+        " (age=quantiles:5; their borders tell of the data). Repeatable.",
+        rich_help_panel=TABLE,
+    ),
+]
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN=FILE\\[:LEVEL]",
+        help="Publish groups of values: a CSV file with a header, its columns value and group;"
+        " further columns are coarser levels. Repeatable.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -128,6 +157,8 @@ class TableOptions:
     drop: Drop = None
     domain: Domain = None
     missing: Missing = "refuse"
+    bin: BinOption = None
+    group: GroupOption = None
     sql: Sql = None
     table: TableName = None
     labels: Labels = "describe"
@@ -147,6 +178,23 @@ class TableOptions:
     def only_source(self) -> bool:
         """Whether nothing but the source was given."""
         return self == TableOptions(self.source, None)
+
+    def parts(self) -> list[Part]:
+        """The options as they were given, each with its value; what is as by default is not."""
+        found: list[Part] = []
+        hints = get_type_hints(TableOptions, include_extras=True)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "source" or value is None or value == field.default:
+                continue
+            # Within Annotated, typer takes the first name for the default.
+            option = str(hints[field.name].__metadata__[0].default)
+            if value is True:
+                found.append((option, None))
+                continue
+            each = value if isinstance(value, list | tuple) else [value]
+            found += [(option, str(one)) for one in each]
+        return found
 
     def open(self) -> Table:
         """Read the table."""
@@ -173,6 +221,8 @@ class TableOptions:
             engine=self.engine,
             master=self.master,
             labels=self.labels,
+            bin=split_assignments("--bin", self.bin or ()),
+            group=split_assignments("--group", self.group or ()),
         )
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import dataclass, field
 
 import reconpriv as rp
+from reconpriv.commands import OUT, Part, listed, policy_parts, publish_command
 
 KEY_FILE = "reconpriv.key"
-OUT = "release"
-_TEXT_WIDTH = 88
 
 
 @dataclass(frozen=True)
@@ -102,32 +100,16 @@ def python_script(plan: Plan) -> str:
 
 def shell_command(plan: Plan) -> str:
     """The command that makes the same release."""
-    roles, policy = plan.roles, plan.policy.as_dict()
-    parts = [
-        f"reconpriv publish {shlex.quote(plan.source)} {OUT}/",
-        f"-s {shlex.quote(roles.sensitive)}",
-        f"--public {shlex.quote(','.join(map(_listed, roles.public)))}",
-        *([f"--missing {roles.missing}"] if roles.missing != "refuse" else []),
-        *([f"--sql {shlex.quote(roles.sql)}"] if roles.sql else []),
-        f"-p {policy['retention']!r} -e {policy['epsilon']!r} -d {policy['delta']!r}",
-        f"--bound {policy['bound']} --sample-size {policy['sample_size']}",
-        *(["--unattainable one-trial"] if policy["unattainable"] == "one-trial" else []),
-        "--test-key" if plan.test_key else f"--key {KEY_FILE}",
-    ]
-    lines = [parts[0]]
-    for part in parts[1:]:
-        if len(lines[-1]) + len(part) + 1 <= _TEXT_WIDTH:
-            lines[-1] += f" {part}"
-        else:
-            lines.append(f"  {part}")
-    return " \\\n".join(lines) + "\n"
+    roles = plan.roles
+    parts: list[Part] = [("-s", roles.sensitive), ("--public", listed(roles.public))]
+    if roles.missing != "refuse":
+        parts.append(("--missing", roles.missing))
+    if roles.sql:
+        parts.append(("--sql", roles.sql))
+    parts += policy_parts(plan.policy)
+    parts.append(("--test-key", None) if plan.test_key else ("--key", KEY_FILE))
+    return publish_command(plan.source, parts)
 
 
 def _quote(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
-
-
-def _listed(name: str) -> str:
-    """A name in a list between commas, quoted where it must be."""
-    plain = name == name.strip() and not set(name) & {",", '"'}
-    return name if plain else _quote(name)

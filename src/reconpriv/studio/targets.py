@@ -11,9 +11,9 @@ from shiny import ui
 import reconpriv as rp
 from reconpriv.studio.desk import explain
 from reconpriv.studio.parts import button, notice
+from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.sweep import check_target
-from reconpriv.tuning.tuner import PRIOR
 
 # By input: a label, what it means, and the largest value that makes sense.
 WISHES = {

@@ -74,7 +74,7 @@ class Tuner:
             trials=plan.trials,
             unattainable_groups=plan.unattainable,
             error=self.variances.error(plan.sums, p, m),
-            group_error=plan.best_told,
+            group_error=plan.most_exposed,
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
         )
@@ -128,7 +128,7 @@ class Tuner:
             trials,
             unattainable,
             self.variances.by_octave(limits),
-            self.shapes.best_told(policy, limits),
+            self.shapes.most_exposed(policy, limits),
         )
 
     def _coins(self, policy: Policy) -> _Plan:
@@ -162,7 +162,7 @@ class _Plan:
     trials: int
     unattainable: int
     sums: Floats
-    best_told: float
+    most_exposed: float
 
 
 def joined(cube: Cube) -> CellBatch:
