@@ -104,7 +104,7 @@ def test_a_verdict_in_the_making_is_never_shown_as_current(page: Page) -> None:
         assert seen[-1][1] != before
         opacity = "getComputedStyle(document.querySelector('#verdict .judged')).opacity"
         assert page.evaluate(opacity) == "1"
-        expect(page.locator("#details .judged:not(.stale)")).to_be_visible()
+        expect(page.locator("#details .judged:not(.stale)")).to_be_visible(timeout=60_000)
 
 
 def test_a_second_tab_says_what_another_one_changed(page: Page) -> None:

@@ -138,7 +138,12 @@ class Desk:
         """Audit, unless the table has been replaced meanwhile."""
         if settled is not self.settled:
             raise CancelledError
-        return settled.table.audit(policy, worst=worst)
+        return settled.table.audit(policy, worst=worst, columns=False)
+
+    def audit_columns(self, settled: Settled, policy: rp.Policy) -> rp.AuditReport:
+        """What the audit would be without each column; it opens the table for itself."""
+        with read_table(settled.opened.source, settled.roles) as table:
+            return table.audit(policy, worst=0, columns=True)
 
     def settle(self, opened: Opened, roles: Roles) -> Settled:
         """Give the columns their roles; the first audit counts the cells and keeps them."""
@@ -163,7 +168,13 @@ class Desk:
 
         try:
             out = self.folder("made") / "release"
-            release = settled.table.publish(plan.policy, out, key=key, progress=progress)
+            release = settled.table.publish(
+                plan.policy,
+                out,
+                key=key,
+                keep_identifier=plan.keep_identifier,
+                progress=progress,
+            )
         except KeyboardInterrupt:
             # The engine was interrupted; on the event loop this would end the whole studio.
             raise CancelledError from None
@@ -184,7 +195,13 @@ class Desk:
 
         def internal(file: Path) -> None:
             with read_table(settled.opened.source, settled.roles) as table:
-                table.report(policy, file, release=release, source=settled.opened.shown)
+                table.report(
+                    policy,
+                    file,
+                    release=release,
+                    source=settled.opened.shown,
+                    keep_identifier=published.plan.keep_identifier,
+                )
 
         def made(file: Path, write: Callable[[Path], object]) -> Path | str:
             try:
@@ -241,6 +258,11 @@ HINTS = (
     (r"with --missing drop", "by “leave them out”"),
     (r"with --missing value", "by “a value of its own”"),
     (r"; leave it out with --drop .*$", "; give it the role “leave out”."),
+    (r"Leave (\w+) out \(--drop [^)]*\), bin \w+, or keep \w+ on purpose"
+     r" \(--keep-identifier .*\)\.$",
+     r"Leave \1 out or bin \1, in the roles step, or tick the box to publish \1 as it is."),
+    (r"Drop (\w+), bin \w+, or keep \w+ on purpose with `--keep-identifier [^`]*`\.",
+     r"Leave \1 out or bin \1, or confirm \1 when you publish."),
     (r"Leave it out \(--drop [^)]*\) or turn it into text with --sql\.", "Leave it out."),
     (r"Bin it: --bin .*$", "Give it bins in its row."),
     (r"Bin it on the way in with --sql\.", "Choose another column."),

@@ -10,6 +10,7 @@ from shiny.session import Session
 
 import reconpriv as rp
 from reconpriv.studio.desk import Desk, Opened, Published, Settled
+from reconpriv.studio.judged import Judged
 
 STEPS = ("Table", "Roles", "Policy", "Publish", "Download", "Ask")
 
@@ -25,6 +26,7 @@ class Live:
     settled: reactive.Value[Settled | None]
     published: reactive.Value[Published | None]
     policy: reactive.Value[rp.Policy | None]
+    audit: reactive.Value[Judged[rp.AuditReport] | None]
     seen: int
     notes: dict[str, reactive.Value[str]] = field(default_factory=dict)
 
@@ -79,5 +81,6 @@ def make_live(desk: Desk, session: Session) -> Live:
         settled=reactive.value(desk.settled),
         published=reactive.value(desk.published),
         policy=reactive.value(None),
+        audit=reactive.value(None),
         seen=desk.revision,
     )

@@ -82,14 +82,14 @@ def dial(
     )  # fmt: skip
 
 
-def notice(text: str, kind: str = "error") -> Tag | None:
+def notice(text: str, kind: str = "error", *, lead: str = "") -> Tag | None:
     """An explanation at the place where it happened; announced to screen readers."""
     if not text:
         return None
     marks = {"error": "✕", "warning": "!", "good": "✓", "info": "i"}
     return tags.div(
         tags.span(marks[kind], {"aria-hidden": "true"}, class_="mark"),
-        tags.p(text),
+        tags.p(tags.strong(lead) if lead else None, text),
         class_=f"notice {kind}",
     )
 

@@ -40,6 +40,7 @@ class Plan:
     policy: rp.Policy
     test_key: bool = False
     uploaded: bool = False
+    keep_identifier: tuple[str, ...] = ()
 
 
 def bin_expression(name: str, width: float) -> str:
@@ -68,6 +69,7 @@ def python_script(plan: Plan) -> str:
     roles, policy = plan.roles, plan.policy.as_dict()
     hint = "  # the table that was uploaded: where is your copy?" if plan.uploaded else ""
     key = "rp.Key.test()" if plan.test_key else "rp.Key.from_file(KEY)"
+    kept = f", keep_identifier={list(plan.keep_identifier)!r}" if plan.keep_identifier else ""
     lines = [
         '"""Written by reconpriv studio. With the same key it makes the same release."""',
         "",
@@ -93,7 +95,7 @@ def python_script(plan: Plan) -> str:
         ")",
         "with table:",
         "    print(table.audit(policy))",
-        f"    print(table.publish(policy, OUT, key={key}))",
+        f"    print(table.publish(policy, OUT, key={key}{kept}))",
     ]
     return "\n".join(lines) + "\n"
 
@@ -106,6 +108,8 @@ def shell_command(plan: Plan) -> str:
         parts.append(("--missing", roles.missing))
     if roles.sql:
         parts.append(("--sql", roles.sql))
+    if plan.keep_identifier:
+        parts.append(("--keep-identifier", listed(plan.keep_identifier)))
     parts += policy_parts(plan.policy)
     parts.append(("--test-key", None) if plan.test_key else ("--key", KEY_FILE))
     return publish_command(plan.source, parts)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from htmltools import Tag, tags
+from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
@@ -14,23 +14,25 @@ from reconpriv.studio import targets
 from reconpriv.studio.charts import RiskUtility, legend
 from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
 from reconpriv.studio.jobs import Job
+from reconpriv.studio.judged import Judged, shown
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import alert_place, card, choice, dial, footer, notice
+from reconpriv.studio.parts import alert_place, button, card, choice, dial, footer, notice
 from reconpriv.studio.targets import (
     WISHES,
     Asked,
+    dials_of,
     fault_of,
-    same_policy,
+    searched,
     standing,
     suggestion,
     target_of,
 )
-from reconpriv.studio.targets import advice as advice_words
-from reconpriv.studio.verdict import Judged, details_cards, plain_verdict, shown, verdict_card
+from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
 from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
-START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": "chernoff", "sample_size": "octave",
+_PLAIN_BOUND = "chernoff"
+START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": _PLAIN_BOUND, "sample_size": "octave",
          "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
 BOUNDS = {
     "chernoff": "Chernoff (the paper’s)",
@@ -50,6 +52,8 @@ SAMPLE_SIZES = {
 UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
 STEP = 3
 _WORST = 6
+# What each column does is counted unasked up to here: within a second or two.
+_QUICK_CELLS = 20_000
 
 
 def panel(draft: dict[str, Any]) -> Tag:
@@ -92,6 +96,7 @@ def panel(draft: dict[str, Any]) -> Tag:
             " adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),
+        tags.div(ui.output_ui("columns_part")),
         class_="answers",
     )  # fmt: skip
     return tags.div(tags.div(dials, answers, class_="split"), footer(3, "Continue to publish"))
@@ -115,7 +120,7 @@ class Answers:
 
     setting: reactive.Value[Judged[Setting] | None]
     picture: reactive.Value[Picture | None]
-    audit: reactive.Value[Judged[rp.AuditReport] | None]
+    columns: reactive.Value[Judged[rp.AuditReport] | None]
 
 
 def serve(input: Inputs, live: Live) -> None:
@@ -132,6 +137,7 @@ def serve(input: Inputs, live: Live) -> None:
 
     _serve_work(input, live, answers, asked)
     _serve_views(live, answers)
+    _serve_columns(input, live, answers)
     _serve_targets(input, live, answers, asked)
 
     @reactive.effect
@@ -160,22 +166,37 @@ def _serve_work(
         answers.setting.set(found)
 
     quick: Job[Judged[Setting]] = Job(live.desk.quick_pool, answered, failed)
-    slow: Job[Judged[rp.AuditReport]] = Job(live.desk.pool, answers.audit.set, failed)
+    slow: Job[Judged[rp.AuditReport]] = Job(live.desk.pool, live.audit.set, failed)
     sweeping: Job[Picture] = Job(live.desk.pool, answers.picture.set, failed)
+
+    # Before the sweep: no verdict is shown that knows nothing of single records and columns.
+    @reactive.effect
+    @reactive.event(input.still, live.settled, live.step)
+    def _() -> None:
+        settled, policy, known = live.settled(), live.policy(), live.audit()
+        if settled is None or policy is None or live.step() not in (STEP, STEP + 1):
+            return
+        if known is None or not known.holds_for(settled, policy):
+            audit = live.desk.audit
+            slow.start(lambda: Judged(settled, policy, audit(settled, policy, worst=_WORST)))
 
     @reactive.effect
     @reactive.event(
-        input.still, live.settled, live.step, input.weaker, *(input[name] for name in WISHES)
-    )
+        input.still, live.settled, live.step, input.weaker, *(input[name] for name in WISHES),
+        answers.setting,
+    )  # fmt: skip
     def _() -> None:
         settled, wanted, known = live.settled(), asked(), answers.picture()
         if settled is None or wanted is None or live.step() != STEP or fault_of(wanted.target):
             return
-        mine = known is not None and known.settled is settled
-        if mine and known is not None and known.asked == wanted:
+        if known is None or known.settled is not settled:
+            sweeping.start(lambda: try_settings(live.desk, settled, None, wanted))
             return
-        tuner = known.tuner if mine and known is not None else None
-        sweeping.start(lambda: try_settings(live.desk, settled, tuner, wanted))
+        judged, tuner = answers.setting(), known.tuner
+        # The verdict comes first: where it takes long, so does what is compared with it.
+        ready = judged is not None and judged.holds_for(settled, wanted.policy)
+        if known.asked != wanted and tuner is not None and ready:
+            sweeping.start(lambda: try_settings(live.desk, settled, tuner, wanted))
 
     @reactive.effect
     def _() -> None:
@@ -189,16 +210,6 @@ def _serve_work(
         if (tuner := picture.tuner) is not None:
             quick.start(lambda: Judged(settled, policy, tuner.setting(policy)))
 
-    @reactive.effect
-    @reactive.event(input.still, live.settled, live.step)
-    def _() -> None:
-        settled, policy, known = live.settled(), live.policy(), answers.audit()
-        if settled is None or policy is None or live.step() != STEP:
-            return
-        if known is None or not known.holds_for(settled, policy):
-            audit = live.desk.audit
-            slow.start(lambda: Judged(settled, policy, audit(settled, policy, worst=_WORST)))
-
 
 def _serve_views(live: Live, answers: Answers) -> None:
     @render.ui
@@ -210,20 +221,19 @@ def _serve_views(live: Live, answers: Answers) -> None:
         settled, policy = live.settled(), live.policy()
         if live.note("policy")() or settled is None or policy is None:
             return None
-        judged, picture, audit = answers.setting(), answers.picture(), answers.audit()
+        judged, picture, audit = answers.setting(), answers.picture(), live.audit()
         waiting = tags.p("Counting and trying settings…", class_="working")
         if picture is None or picture.settled is not settled:
             return waiting
+        if audit is None or audit.settled is not settled:
+            return waiting
         if picture.reason:
-            if audit is None or audit.settled is not settled:
-                return waiting
-            card = plain_verdict(audit.found, picture.reason)
-            return shown(card, current=audit.holds_for(settled, policy))
+            words = plain_verdict(audit.found, picture.reason)
+            return shown(words, current=audit.holds_for(settled, policy))
         if judged is None or judged.settled is not settled:
             return waiting
-        one_trial = judged.policy.unattainable == "one-trial"
-        card = verdict_card(settled, judged.found, one_trial=one_trial)
-        return shown(card, current=judged.holds_for(settled, policy))
+        words = verdict_card(audit.found, judged.policy, judged.found)
+        return shown(words, current=judged.holds_for(settled, policy))
 
     @render.ui
     def picture() -> Tag:
@@ -247,7 +257,7 @@ def _serve_views(live: Live, answers: Answers) -> None:
 
     @render.ui
     def details() -> Tag | None:
-        audit, settled, policy = answers.audit(), live.settled(), live.policy()
+        audit, settled, policy = live.audit(), live.settled(), live.policy()
         if audit is None or audit.settled is not settled or policy is None:
             return None
         return shown(details_cards(audit.found), current=audit.holds_for(settled, policy))
@@ -270,14 +280,12 @@ def _serve_targets(
         _serve_standing(name, live, judged, asked)
 
     @reactive.calc
-    def offer() -> tuple[TuneReport, Setting] | None:
-        """The suggestion with the figures of the policy it is compared with, if both are known."""
-        known, mine, wanted = answers.picture(), judged(), asked()
-        if known is None or known.report is None or mine is None or wanted is None:
+    def offer() -> TuneReport | None:
+        """What was found for the policy and the targets as they stand."""
+        known, wanted = answers.picture(), asked()
+        if known is None or known.settled is not live.settled() or known.asked != wanted:
             return None
-        fresh = known.settled is live.settled() and known.asked == wanted
-        ready = fresh and mine.holds_for(live.settled(), wanted.policy)
-        return (known.report, mine.found) if ready else None
+        return known.report
 
     @render.ui
     def advice() -> Tag | None:
@@ -286,29 +294,82 @@ def _serve_targets(
             return None
         if fault := fault_of(wanted.target):
             return notice(fault)
-        found = offer()
-        if found is None:
+        report = offer()
+        if report is None:
             return tags.p("Looking for a suggestion…", class_="working")
-        return tags.div(advice_words(*found, weaker=wanted.weaker))
+        return tags.div(targets.advice(report, wanted))
 
     @reactive.effect
-    async def _() -> None:
-        found = offer()
-        best = None if found is None else suggestion(found[0])
-        usable = best is not None and found is not None and not same_policy(best, found[1])
+    def _() -> None:
+        report = offer()
+        usable = report is not None and suggestion(report) is not None
         ui.update_action_button("recommend", disabled=not usable)
 
     @reactive.effect
     @reactive.event(input.recommend)
     async def _() -> None:
-        found = offer()
-        best = None if found is None else suggestion(found[0])
+        report = offer()
+        best = None if report is None else suggestion(report)
         if best is None:
             return
-        chosen: dict[str, object] = {"p": best.retention, "e": best.epsilon, "d": best.delta}
+        chosen: dict[str, object] = {**dials_of(best)}
         await live.session.send_custom_message("studio-dials", chosen)
         ui.update_select("sample_size", selected=best.sample_size)
         ui.update_select("bound", selected=best.bound)
+
+
+def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
+    """What each column does: at once where that is quick, else where it is asked for."""
+    note: reactive.Value[str] = reactive.value("")
+
+    def failed(error: BaseException) -> None:
+        note.set("" if isinstance(error, CancelledError) else explain(error))
+
+    def done(found: Judged[rp.AuditReport]) -> None:
+        note.set("")
+        answers.columns.set(found)
+
+    job: Job[Judged[rp.AuditReport]] = Job(live.desk.report_pool, done, failed)
+
+    def start(audit: Judged[rp.AuditReport]) -> None:
+        settled, policy = audit.settled, audit.policy
+        job.start(lambda: Judged(settled, policy, live.desk.audit_columns(settled, policy)))
+
+    @reactive.effect
+    def _() -> None:
+        audit = live.audit()
+        if audit is not None and audit.holds_for(live.settled(), live.policy()) and quick(audit):
+            start(audit)
+
+    @reactive.effect
+    @reactive.event(input.try_columns)
+    def _() -> None:
+        audit = live.audit()
+        if audit is not None and audit.holds_for(live.settled(), live.policy()):
+            start(audit)
+
+    @render.ui
+    def columns_part() -> Tag | None:
+        audit, known = live.audit(), answers.columns()
+        settled, policy = live.settled(), live.policy()
+        if audit is None or audit.settled is not settled or policy is None:
+            return None
+        current = known is not None and known.holds_for(settled, policy)
+        here = known is not None and known.settled is settled
+        content: Tag | TagList
+        if known is not None and (current or (here and (quick(audit) or job.busy()))):
+            content = shown(columns_table(known.found), current=current)
+        elif quick(audit) or job.busy():
+            content = tags.p("Counting the table without each column…", class_="working")
+        else:
+            content = TagList(notice(note()), button("try_columns", "Count it without each column"))
+        return card("Columns", content, intro="What the audit, and the analysts’ error, would be"
+                    " without each public column.")  # fmt: skip
+
+
+def quick(audit: Judged[rp.AuditReport]) -> bool:
+    """Whether the table without each column can be counted whenever the dials come to rest."""
+    return audit.found.cells <= _QUICK_CELLS and audit.policy.as_dict()["bound"] != "exact"
 
 
 def _serve_standing(
@@ -354,7 +415,14 @@ def try_settings(desk: Desk, settled: Settled, tuner: Any, asked: Asked) -> Pict
         raise CancelledError
     try:
         tuner = tuner or settled.table.tuner()
-        report = sweep(tuner, target=asked.target, bound=_bound_for_sampling(asked.policy))
+        # What one record tells depends on p alone; without sampling that is quickly known.
+        plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none")
+        report = sweep(
+            tuner,
+            target=searched(asked, tuner.setting(plain).posterior),
+            bound=_bound_for_sampling(asked.policy),
+            current=asked.policy,
+        )
     except rp.ReconprivError as error:
         words = f"There is no picture for this table: {explain(error)}"
         return Picture(settled, asked, reason=words)
@@ -367,5 +435,5 @@ def _bound_for_sampling(policy: rp.Policy) -> str:
     try:
         replace(policy, sample_size="octave").check_sampling()
     except rp.ReconprivError:
-        return str(START["bound"])
+        return _PLAIN_BOUND
     return str(chosen["bound"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from htmltools import Tag, tags
@@ -52,6 +53,7 @@ def panel() -> Tag:
                  " randomisation."),
             class_="cards two",
         ),
+        ui.output_ui("identifiers"),
         alert_place("publish_note"),
         tags.div(ui.output_ui("publishing"), {"aria-live": "polite"}),
         footer(4, "Continue to download"),
@@ -88,7 +90,9 @@ def serve(input: Inputs, live: Live) -> None:
             return
         key_note.set("")
         note.set("")
-        plan = _plan(settled, policy, test_key=key.is_test)
+        plan = replace(
+            _plan(settled, policy, test_key=key.is_test), keep_identifier=kept_identifiers(input)
+        )
         generated = input.key_kind() in ("generate", "another")
         live.desk.cancel.clear()
         live.desk.progress = ("starting", 0.0)
@@ -117,6 +121,14 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
         if settled is None or policy is None:
             return tags.p("Choose roles and a policy first.", class_="muted")
         return facts(plan_rows(settled, policy))
+
+    @render.ui
+    def identifiers() -> Tag | None:
+        audit, settled = live.audit(), live.settled()
+        if audit is None or audit.settled is not settled:
+            return None
+        found = [column.name for column in audit.found.columns if column.identifier]
+        return identifier_boxes(found) if found else None
 
     @render.ui
     def key_note_place() -> Tag | None:
@@ -241,6 +253,37 @@ def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
             text = file.read_text(encoding="ascii", errors="replace").strip()
             file.unlink()
     return rp.Key.from_hex(text)
+
+
+def identifier_boxes(names: list[str]) -> Tag:
+    """What must be said on purpose before a nearly unique column is published."""
+    return tags.fieldset(
+        tags.legend("Identifier-like columns"),
+        tags.p(
+            "Nearly every record has its own value here: whoever knows it finds the record.",
+            class_="muted",
+        ),
+        tags.div(
+            *(
+                tags.label(
+                    tags.input(type="checkbox", name="keep_identifier", value=name),
+                    tags.span("Publish the identifier-like column ", tags.strong(name),
+                              " as it is"),
+                    class_="check",
+                )
+                for name in names
+            ),
+            id="keep_identifier",
+            class_="shiny-input-checkboxgroup",
+            role="group",
+        ),
+        class_="card identifiers",
+    )  # fmt: skip
+
+
+def kept_identifiers(input: Inputs) -> tuple[str, ...]:
+    """The columns whose boxes are ticked."""
+    return tuple(input.keep_identifier() or ()) if "keep_identifier" in input else ()
 
 
 def _plan(settled: Settled, policy: rp.Policy, *, test_key: bool) -> Plan:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 from htmltools import Tag, TagList, tags
@@ -11,9 +12,8 @@ from shiny import ui
 import reconpriv as rp
 from reconpriv.studio.desk import explain
 from reconpriv.studio.parts import button, notice
-from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning.report import Setting, Target, TuneReport
-from reconpriv.tuning.sweep import check_target
+from reconpriv.tuning.sweep import check_target, missed
 
 # By input: a label, what it means, and the largest value that makes sense.
 WISHES = {
@@ -35,6 +35,10 @@ WISHES = {
 }
 
 
+# Closer than this, two numbers of a dial are the same: it is set to three digits.
+_DIAL = 1.5e-3
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a suggestion was asked for: it answers nothing else."""
@@ -53,7 +57,7 @@ def panel(at: dict[str, Any]) -> Tag:
             tags.input(id="weaker", type="checkbox", checked="" if at.get("weaker") else None),
             tags.span(
                 "Also suggest policies that protect single records less than mine",
-                tags.span("A larger p: a published value is more often the true one.",
+                tags.span("With a larger p, a published value is more often the true one.",
                           class_="muted"),
             ),
             class_="check",
@@ -82,13 +86,22 @@ def _wish(name: str, value: float | None) -> Tag:
 
 def target_of(values: dict[str, float | None]) -> Target:
     """The targets as they stand in the form; an empty one asks nothing."""
-    rho2 = values["rho2"]
     return Target(
-        max_error=values["max_error"] or None,
-        rho1=PRIOR if rho2 else None,
-        rho2=rho2 or None,
-        min_group_error=values["min_group_error"] or None,
+        max_error=values["max_error"],
+        rho2=values["rho2"],
+        min_group_error=values["min_group_error"],
     )
+
+
+def searched(asked: Asked, posterior: float) -> Target:
+    """What a sweep looks for: without the user's consent nothing that weakens single records.
+
+    ``posterior`` is the largest belief that the current policy allows.
+    """
+    target = asked.target
+    if target.rho2 is None:
+        return replace(target, weaker_records=asked.weaker and target.stated)
+    return target if asked.weaker else replace(target, rho2=min(target.rho2, posterior))
 
 
 def fault_of(target: Target) -> str:
@@ -103,42 +116,62 @@ def fault_of(target: Target) -> str:
 def standing(name: str, target: Target, found: Setting) -> Tag:
     """Where the current policy stands on one target."""
     yours = {"max_error": found.error, "rho2": found.posterior}.get(name, found.group_error)
-    wanted = getattr(target, name)
     figure = tags.span(f"yours: {yours:.1%}")
-    if wanted is None:
+    if getattr(target, name) is None:
         return tags.div(figure, class_="standing")
-    # p from ρ2 and back again is the same up to rounding.
-    met = yours >= wanted - 1e-9 if name == "min_group_error" else yours <= wanted + 1e-9
+    met = name not in missed(found, target)
     tag = tags.span("met" if met else "not met", class_=f"tag {'good' if met else 'warning'}")
     return tags.div(figure, " ", tag, class_="standing")
 
 
 def suggestion(report: TuneReport) -> Setting | None:
-    """What the button would set."""
-    return report.recommended or report.nearest
+    """What the button would set; nothing where that is the current policy."""
+    best = report.recommended or report.nearest
+    return None if best is None or same_policy(best, report.current) else best
 
 
-def advice(report: TuneReport, mine: Setting, *, weaker: bool) -> TagList:
+def advice(report: TuneReport, asked: Asked) -> TagList:
     """The suggestion in words, with all that it would change."""
-    best = suggestion(report)
-    if not report.target.stated:
+    mine, best = report.current, suggestion(report)
+    if not asked.target.stated:
         return TagList(tags.p("State a target for a suggestion.", class_="help"))
-    if best is None:
-        return TagList(notice("No policy that can be published was found.", "warning"))
-    if same_policy(best, mine):
-        words = "Your policy is the suggested one." if report.recommended else (
-            "No policy reaches these targets; yours comes nearest."
+    parts: list[Tag | None] = []
+    if report.recommended is not None:
+        met = not missed(mine, asked.target) and mine.eligible
+        already = "Your policy meets these targets" if met else ""
+        if best is None:
+            parts.append(notice(f"{already}, and is the one to suggest.", "good"))
+        else:
+            lead = f"{already} already. To give an adversary less: " if met else "Suggested: "
+            parts.append(notice(f"{lead}{', '.join(parameter_changes(mine, best))}.", "info"))
+    else:
+        parts.append(notice(_out_of_reach(report, asked), "warning"))
+        near = "Your policy comes nearest." if best is None else (
+            f"Nearest: {', '.join(parameter_changes(mine, best))}."
         )  # fmt: skip
-        return TagList(notice(words, "info"))
-    lead = "Suggested" if report.recommended else "No policy reaches these targets. Nearest"
-    if not report.recommended and not weaker:
-        lead = "No policy that protects single records as well reaches these targets. Nearest"
-    return TagList(
-        notice(f"{lead}: {', '.join(parameter_changes(mine, best))}.", "info"),
-        tags.ul(*(tags.li(words) for words in effects(mine, best)), class_="effects"),
-        notice("It protects single records less than your policy does.", "warning")
-        if weakens(mine, best)
-        else None,
+        parts.append(notice(near, "info"))
+    if best is not None:
+        parts.append(tags.ul(*(tags.li(words) for words in effects(mine, best)), class_="effects"))
+        if weakens(mine, best):
+            words = "This protects single records less than your policy does."
+            parts.append(notice(words, "warning"))
+    return TagList(*parts)
+
+
+def _out_of_reach(report: TuneReport, asked: Asked) -> str:
+    mine, needed = report.current, report.needed
+    if needed is None:
+        return "No policy reaches these targets."
+    take = (
+        f"That takes p = {needed.retention:.2f}: a belief of 10 % could grow to"
+        f" {needed.posterior:.0%} instead of {mine.posterior:.0%}"
+    )
+    limit = asked.target.rho2
+    if limit is not None and needed.posterior > limit:
+        return f"No policy reaches all of these targets. {take}, above your limit of {limit:.0%}."
+    return (
+        "No policy that protects single records as well as yours reaches these targets."
+        f" {take}. Tick the box above to allow that."
     )
 
 
@@ -161,7 +194,7 @@ def parameter_changes(mine: Setting, best: Setting) -> list[str]:
             ("ε", mine.epsilon, best.epsilon),
             ("δ", mine.delta, best.delta),
         )
-        if abs(old - new) > 1e-9
+        if abs(old - new) > _DIAL
     ]
     words = [
         f"{name} {old} → {new}"
@@ -172,6 +205,15 @@ def parameter_changes(mine: Setting, best: Setting) -> list[str]:
         if old != new
     ]
     return numbers + words
+
+
+def dials_of(best: Setting) -> dict[str, float]:
+    """The numbers of a setting for the dials; p is rounded down, which protects more."""
+    return {
+        "p": math.floor(best.retention * 1000 + 1e-6) / 1000,
+        "e": best.epsilon,
+        "d": best.delta,
+    }
 
 
 def effects(mine: Setting, best: Setting) -> list[str]:

@@ -1,101 +1,126 @@
-"""What the page says about a policy: before and after publishing, and the groups behind it."""
+"""What the page says about a policy: groups, single records, columns; before and after."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Sequence
 
-from htmltools import Tag, TagChild, tags
+from htmltools import Tag, TagList, tags
 
 import reconpriv as rp
+from reconpriv.column_risk import ColumnRisk, identifiers_named
+from reconpriv.phrases import frequency_words, group_words
+from reconpriv.single_records import SingleRecords
 from reconpriv.studio.charts import group_sizes
-from reconpriv.studio.desk import Settled, in_page_words
 from reconpriv.studio.parts import card, figures, grid, notice
 from reconpriv.tuning.report import Setting
 
-T = TypeVar("T")
 Figure = tuple[str, str, str]
+Said = tuple[str, str]  # a kind of notice, and words
+_WORST_FIRST = ("error", "warning", "info", "good")
 
 
-@dataclass(frozen=True)
-class Judged(Generic[T]):
-    """A result, and what it was computed for: it holds for nothing else."""
+def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> Tag:
+    """What a release with this policy leaves; of the audit only the counts of the table are used.
 
-    settled: Settled
-    policy: rp.Policy
-    found: T
-
-    def holds_for(self, settled: Settled | None, policy: rp.Policy | None) -> bool:
-        """Whether it is about this table with this policy."""
-        return self.settled is settled and self.policy == policy
-
-
-def shown(content: TagChild, *, current: bool, class_: str = "") -> Tag:
-    """A result; one for another table or policy is greyed, and said to be recomputed."""
-    if current:
-        return tags.div(content, class_=f"judged {class_}".strip())
-    return tags.div(
-        tags.p("Recomputing…", class_="working recomputing"),
-        tags.div(content, class_="old"),
-        {"aria-busy": "true"},
-        class_=f"judged stale {class_}".strip(),
-    )
-
-
-def verdict_card(settled: Settled, found: Setting, *, one_trial: bool) -> Tag:
-    """A sentence on what the release will leave; then before, after, and what it costs."""
-    records = settled.table.schema.records
-    kind, words = group_verdict(found, one_trial=one_trial)
+    They do not depend on the policy, so they need not be waited for when a slider moves.
+    """
+    single, records = single_records(report, policy), report.records
     return tags.section(
         tags.h3("Verdict", class_="sr"),
-        notice(words, kind),
+        three_parts(group_verdict(policy, found), single, report.columns),
         before_and_after(
             [
                 (f"{found.violating_groups:,}", "groups open to reconstruction", ""),
                 (f"{found.violating_records / records:.1%}", "of the records are in them", ""),
             ],
             [
-                left_open(found, one_trial=one_trial),
-                (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
+                left_open(policy, found),
+                (f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""),
             ],
         ),
         figures(
             [
+                (f"{single.unique:,}", "records are unique on the public columns", ""),
+                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
                 (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
-                (f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""),
-                (f"{found.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+                (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
             ]
         ),
-        class_="card",
+        class_="card verdict",
     )
 
 
 def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     """What the audit alone can say, where no setting can be tried out on the table."""
-    policy = report.policy
-    kind, words = audit_verdict(report)
-    after = (
-        (f"{report.violating_groups:,}", "groups open to reconstruction", "bad")
-        if policy.sample_size == "none" and report.violating_groups
-        else ("–", "not known without a try: publishing says it", "")
-        if report.violating_groups
-        else ("0", "groups open to reconstruction", "good")
-    )
+    single, count = report.single_records, f"{report.violating_groups:,}"
+    kind, _ = audit_verdict(report)
+    unknown = ("–", "groups open to reconstruction: publishing tells", "")
+    number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
-        notice(words, kind),
+        three_parts(audit_verdict(report), single, report.columns),
         before_and_after(
             [
-                (f"{report.violating_groups:,}", "groups open to reconstruction", ""),
+                (count, "groups open to reconstruction", ""),
                 (
                     f"{report.violating_records / report.records:.1%}",
                     "of the records are in them",
                     "",
                 ),
             ],
-            [after],
+            [unknown if kind == "info" else number],
+        ),
+        figures(
+            [
+                (f"{single.unique:,}", "records are unique on the public columns", ""),
+                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+            ]
         ),
         tags.p(reason, class_="help"),
-        class_="card",
+        class_="card verdict",
+    )
+
+
+def three_parts(groups: Said, single: SingleRecords, columns: Sequence[ColumnRisk]) -> TagList:
+    """Groups, single records and columns; the worst is read first."""
+    parts = [
+        ("Groups", groups),
+        ("Single records", record_verdict(single)),
+        ("Columns", column_verdict(columns, single.records)),
+    ]
+    parts.sort(key=lambda part: _WORST_FIRST.index(part[1][0]))
+    return TagList(
+        *(notice(words, kind, lead=f"{name}: ") for name, (kind, words) in parts),
+    )
+
+
+def single_records(report: rp.AuditReport, policy: rp.Policy) -> SingleRecords:
+    """The counts of an audit under another policy: only what a value tells depends on it."""
+    counted = report.single_records
+    return SingleRecords.of(
+        k=counted.k,
+        records=counted.records,
+        unique=counted.unique,
+        below_k=counted.below_k,
+        policy=policy,
+        domain_size=report.domain_size,
+    )
+
+
+def record_verdict(single: SingleRecords) -> Said:
+    """How many people stand alone, and what their value tells."""
+    kind = "warning" if single.unique else "info" if single.below_k else "good"
+    return kind, single.sentence
+
+
+def column_verdict(columns: Sequence[ColumnRisk], records: int) -> Said:
+    """Which columns are nearly unique."""
+    found = [column for column in columns if column.identifier]
+    if not found:
+        return "good", "no public column is nearly unique."
+    them = "it" if len(found) == 1 else "them"
+    return "error", (
+        f"not ready to publish: {identifiers_named(found, records)}. Leave {them} out or bin {them}"
+        f" in the roles step, or confirm {them} when you publish."
     )
 
 
@@ -118,14 +143,14 @@ def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:
     )
 
 
-def left_open(found: Setting, *, one_trial: bool) -> Figure:
-    """The number that decides the verdict, in its colour."""
+def left_open(policy: rp.Policy, found: Setting) -> Figure:
+    """The number that decides the verdict on groups, in its colour."""
     if found.sample_size == "none":
         tone = "bad" if found.violating_groups else "good"
         return f"{found.violating_groups:,}", "groups stay open to reconstruction", tone
     if found.unattainable_groups:
         count = f"{found.unattainable_groups:,}"
-        if one_trial:
+        if policy.unattainable == "one-trial":
             return count, "groups keep one trial, without a promise", "warn"
         return count, "groups in which not even one trial is private", "bad"
     if found.sample_size == "paper" and found.sampled_groups:
@@ -133,45 +158,45 @@ def left_open(found: Setting, *, one_trial: bool) -> Figure:
     return "0", "groups open to reconstruction", "good"
 
 
-def group_verdict(found: Setting, *, one_trial: bool) -> tuple[str, str]:
-    """The kind of notice, and the sentence on what a release with this policy leaves."""
-    cost = f"Expect analysts’ counts to be off by {found.error:.0%} on average."
-    if found.unattainable_groups and found.sample_size != "none" and not one_trial:
+def group_verdict(policy: rp.Policy, found: Setting) -> Said:
+    """What a release with this policy leaves of the groups at risk."""
+    if found.sample_size == "none":
+        if found.violating_groups:
+            return "error", (
+                f"without sampling, {found.violating_groups:,} of them stay open to reconstruction."
+            )
+    elif found.unattainable_groups:
+        if policy.unattainable == "one-trial":
+            return "warning", (
+                f"nothing is promised for {found.unattainable_groups:,} groups, which keep one"
+                " trial; the other groups keep the policy."
+            )
         return "error", (
-            f"This policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
+            f"this policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
             " trial is private. Lower p, ε or δ, or let such groups keep one trial."
         )
-    if found.unattainable_groups and found.sample_size != "none":
+    elif found.sample_size == "paper" and found.sampled_groups:
         return "warning", (
-            f"Nothing is promised for {found.unattainable_groups:,} groups, which keep one trial;"
-            " the other groups keep the policy."
-        )
-    if found.sample_size == "none" and found.violating_groups:
-        return "error", (
-            f"Without sampling {found.violating_groups:,} groups stay open to reconstruction."
-        )
-    if found.sample_size == "paper" and found.sampled_groups:
-        return "warning", (
-            "The paper’s sample size leaks the largest frequency of large groups; use octave or"
+            "the paper’s sample size leaks the largest frequency of large groups; use octave or"
             " public for a release."
         )
-    if found.sampled_groups:
+    elif found.sampled_groups:
         return "good", (
-            "No group stays open to reconstruction:"
-            f" {found.sampled_groups:,} groups are published from a sample of their records. {cost}"
+            f"none stays open to reconstruction; {found.sampled_groups:,} are published from a"
+            " sample of their records."
         )
-    return "good", f"Every group is private: perturbing alone keeps this policy. {cost}"
+    return "good", "every one is private: perturbing alone keeps this policy."
 
 
-def audit_verdict(report: rp.AuditReport) -> tuple[str, str]:
+def audit_verdict(report: rp.AuditReport) -> Said:
     """The same from an audit alone."""
     count = f"{report.violating_groups:,}"
     if not report.violating_groups:
-        return "good", "Every group is private: perturbing alone keeps this policy."
+        return "good", "every one is private: perturbing alone keeps this policy."
     if report.policy.sample_size == "none":
-        return "error", f"Without sampling {count} groups stay open to reconstruction."
+        return "error", f"without sampling, {count} of them stay open to reconstruction."
     return "info", (
-        f"{count} groups are open to reconstruction if only perturbed; publishing samples them."
+        f"{count} of them are open to reconstruction if only perturbed; publishing samples them."
     )
 
 
@@ -179,37 +204,75 @@ def details_cards(report: rp.AuditReport) -> Tag:
     """The groups behind the figures."""
     rows = [
         (
-            group_name(verdict),
+            group_words(verdict.public),
             f"{verdict.size:,}",
-            f"{verdict.largest_frequency:.2f}",
+            frequency_words(verdict.largest_frequency, verdict.value),
             f"{verdict.largest_private_size:,.1f}",
             "private" if verdict.private else "at risk",
             f"{_tail(verdict.upper_tail)} / {_tail(verdict.lower_tail)}",
         )
         for verdict in report.worst
     ]
-    head = ("Group", "Records", "Largest f", "Private up to", "If only perturbed", "Exact tails")
+    head = ("Group", "Records", "Largest f", "Private up to", "Before", "Exact tails")
     return tags.div(
-        *(notice(in_page_words(text), "warning") for text in report.warnings),
         card(
             "Groups by size",
             group_sizes(report.size_distribution),
-            intro=f"{report.records:,} records in {report.groups:,} groups. Records in small groups"
-            " are hidden by chance; large groups are what sampling is for.",
+            intro=f"{report.records:,} records in {report.groups:,} groups. Large groups are what"
+            " sampling is for; the smallest ones hold the people who can be found.",
         ),
         card(
             "Most exposed groups",
             grid(head, rows, label="Most exposed groups", numbers=5),
-            intro="Internal, not for release. Exact tails: how often an estimate is more than ε too"
+            intro="Internal, not for release. f: the share of the most frequent value. Before: as"
+            " the raw table, only perturbed. Exact tails: how often an estimate is more than ε too"
             " high / too low.",
         ),
         class_="stack",
     )
 
 
-def group_name(verdict: rp.GroupVerdict) -> str:
-    """The columns with their values."""
-    return ", ".join(f"{n}={'–' if v is None else v}" for n, v in verdict.public.items())
+def columns_table(report: rp.AuditReport) -> TagList:
+    """What the table would be without each public column."""
+    now = report.figures
+    rows: list[tuple[str, ...]] = [
+        (
+            "as it is",
+            f"{now.groups:,}",
+            f"{now.violating_records / report.records:.1%}",
+            f"{now.unique:,}",
+            "–" if report.error is None else f"{report.error:.1%}",
+        )
+    ]
+    for column in report.columns:
+        if (then := column.without) is None:
+            continue
+        error = "–"
+        if then.error is not None and then.error_now is not None:
+            error = f"{then.error:.1%} (now {then.error_now:.1%})"
+        rows.append(
+            (
+                f"without {column.name}",
+                f"{then.groups:,}",
+                f"{then.violating_records / report.records:.1%}",
+                f"{then.unique:,}",
+                error,
+            )
+        )
+    head = ("Table", "Groups", "Records at risk, before", "Unique records", "Analysts’ error")
+    return TagList(
+        tags.p(report.columns_sentence) if not _identifiers(report) else None,
+        grid(head, rows, label="The table without each column", numbers=4),
+        tags.p(
+            "The error without a column is that of the questions that do not use it, beside the"
+            " same questions now.",
+            class_="help",
+        ),
+    )
+
+
+def _identifiers(report: rp.AuditReport) -> list[str]:
+    return [column.name for column in report.columns if column.identifier]
 
 
 def _tail(probability: float) -> str:
