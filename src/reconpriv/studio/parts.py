@@ -99,14 +99,14 @@ def alert_place(id: str) -> Tag:
     return tags.div(ui.output_ui(id), role="alert", class_="alert-place")
 
 
-def figures(pairs: Sequence[tuple[str, str, str]]) -> Tag:
+def figures(pairs: Sequence[tuple[str, str, str]], class_: str = "") -> Tag:
     """Large numbers with a word below each; the third part is a tone."""
     return tags.dl(
         *(
             tags.div(tags.dt(word), tags.dd(number), class_=f"figure {tone}".strip())
             for number, word, tone in pairs
         ),
-        class_="figures",
+        class_=f"figures {class_}".strip(),
     )
 
 

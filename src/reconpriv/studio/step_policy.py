@@ -136,7 +136,7 @@ def serve(input: Inputs, live: Live) -> None:
         return None if policy is None else Asked(policy, target_of(wishes), input.weaker())
 
     _serve_work(input, live, answers, asked)
-    _serve_views(live, answers)
+    _serve_views(live, answers, asked)
     _serve_columns(input, live, answers)
     _serve_targets(input, live, answers, asked)
 
@@ -211,7 +211,7 @@ def _serve_work(
             quick.start(lambda: Judged(settled, policy, tuner.setting(policy)))
 
 
-def _serve_views(live: Live, answers: Answers) -> None:
+def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]) -> None:
     @render.ui
     def policy_note() -> Tag | None:
         return notice(live.note("policy")())
@@ -243,7 +243,7 @@ def _serve_views(live: Live, answers: Answers) -> None:
         if known.chart is None or known.report is None:
             words = known.reason or "No setting of the sweep can be published on this table."
             return tags.p(words, class_="empty-state")
-        return known.chart.picture(suggestion(known.report))
+        return known.chart.picture()
 
     @render.ui
     def marker() -> Tag | None:
@@ -252,7 +252,9 @@ def _serve_views(live: Live, answers: Answers) -> None:
             return None
         if judged is None or judged.settled is not settled or not judged.found.error > 0:
             return None
-        mark = known.chart.marker(judged.found)
+        answered = known.report is not None and known.asked == asked()
+        best = suggestion(known.report) if answered and known.report is not None else None
+        mark = known.chart.marker(judged.found, best)
         return mark if judged.holds_for(settled, live.policy()) else mark.add_class("stale")
 
     @render.ui

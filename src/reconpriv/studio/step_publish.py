@@ -257,12 +257,8 @@ def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
 
 def identifier_boxes(names: list[str]) -> Tag:
     """What must be said on purpose before a nearly unique column is published."""
-    return tags.fieldset(
-        tags.legend("Identifier-like columns"),
-        tags.p(
-            "Nearly every record has its own value here: whoever knows it finds the record.",
-            class_="muted",
-        ),
+    return card(
+        "Identifier-like columns",
         tags.div(
             *(
                 tags.label(
@@ -273,11 +269,13 @@ def identifier_boxes(names: list[str]) -> Tag:
                 )
                 for name in names
             ),
+            {"aria-label": "Identifier-like columns to publish"},
             id="keep_identifier",
             class_="shiny-input-checkboxgroup",
             role="group",
         ),
-        class_="card identifiers",
+        intro="Most records have a value of their own here: anyone who knows it finds the record."
+        " Such a column is published only where you say so.",
     )  # fmt: skip
 
 

@@ -44,7 +44,8 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
                 (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
                 (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
                 (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
-            ]
+            ],
+            "four",
         ),
         class_="card verdict",
     )
@@ -205,15 +206,15 @@ def details_cards(report: rp.AuditReport) -> Tag:
     rows = [
         (
             group_words(verdict.public),
-            f"{verdict.size:,}",
             frequency_words(verdict.largest_frequency, verdict.value),
+            f"{verdict.size:,}",
             f"{verdict.largest_private_size:,.1f}",
             "private" if verdict.private else "at risk",
             f"{_tail(verdict.upper_tail)} / {_tail(verdict.lower_tail)}",
         )
         for verdict in report.worst
     ]
-    head = ("Group", "Records", "Largest f", "Private up to", "Before", "Exact tails")
+    head = ("Group", "Largest f", "Records", "Private up to", "Before", "Exact tails")
     return tags.div(
         card(
             "Groups by size",
@@ -223,7 +224,7 @@ def details_cards(report: rp.AuditReport) -> Tag:
         ),
         card(
             "Most exposed groups",
-            grid(head, rows, label="Most exposed groups", numbers=5),
+            grid(head, rows, label="Most exposed groups", numbers=4),
             intro="Internal, not for release. f: the share of the most frequent value. Before: as"
             " the raw table, only perturbed. Exact tails: how often an estimate is more than ε too"
             " high / too low.",
@@ -259,13 +260,14 @@ def columns_table(report: rp.AuditReport) -> TagList:
                 error,
             )
         )
-    head = ("Table", "Groups", "Records at risk, before", "Unique records", "Analysts’ error")
+    head = ("Table", "Groups", "At risk", "Unique", "Analysts’ error")
     return TagList(
         tags.p(report.columns_sentence) if not _identifiers(report) else None,
         grid(head, rows, label="The table without each column", numbers=4),
         tags.p(
-            "The error without a column is that of the questions that do not use it, beside the"
-            " same questions now.",
+            "At risk: the share of records in groups open to reconstruction before sampling."
+            " Unique: records alone on the public columns. The error without a column is that of the"
+            " questions that do not use it, beside the same questions now.",
             class_="help",
         ),
     )
