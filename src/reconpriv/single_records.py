@@ -71,9 +71,9 @@ class SingleRecords:
 
     @property
     def _what_it_tells(self) -> str:
-        who = "about such a person" if self.unique else "in a record"
+        which = "The value published about such a person" if self.unique else "One perturbed value"
         return (
-            f"The value published {who} is the true one with probability"
+            f"{which} is the true one with probability"
             f" {self.retention_probability:.1%}, and raises a belief of {self.prior:.0%} in it to"
             f" at most {self.posterior:.1%}."
         )

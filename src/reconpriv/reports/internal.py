@@ -17,6 +17,7 @@ from reconpriv.auditing import AuditReport, K
 from reconpriv.errors import PolicyError
 from reconpriv.files import check_file, whole_file
 from reconpriv.folder import is_release
+from reconpriv.identifiers import identifier_note
 from reconpriv.phrases import frequency_words, group_words
 from reconpriv.policy import Policy
 from reconpriv.queries.cube import collect
@@ -188,7 +189,8 @@ def _summary(found: Findings) -> Section:
             ("columns", audit.columns_sentence),
         ]
     )
-    notes = "".join(paragraph(f"Warning: {note}") for note in audit.warnings)
+    said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
+    notes = "".join(paragraph(f"Warning: {n}") for n in audit.warnings if n not in said)
     html = paragraph(audit.sentences[0], kind) + parts + figures(cards) + notes
     return Section("summary", "Summary", html)
 
