@@ -81,6 +81,15 @@ def test_headings_wrap_between_words_before_anything_else() -> None:
     assert 2 <= len(lines) <= 4
 
 
+def test_a_heading_gives_way_before_a_text_does() -> None:
+    group = "a group that takes fifty characters, all told: 123"
+    table = made(["group", "mean relative error", "largest f"], [(group, 0.1, 0.25)])
+    assert len(check(table, 90).splitlines()) == 2
+    lines = check(table, 72).splitlines()
+    assert len(lines) > 2
+    assert lines[-1].startswith(group)
+
+
 def test_too_many_columns_are_split_and_each_part_names_its_rows() -> None:
     heads = ["size", "from", *(f"figure{i:02}" for i in range(12))]
     rows = [("octave", 1, *range(100, 112)), ("octave", 200, *range(200, 212))]

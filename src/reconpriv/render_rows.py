@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.cells import cell_len
@@ -40,9 +40,10 @@ class FittingTable(RichTable):
 
 @dataclass(frozen=True)
 class _Widths:
-    """The width that a column would like to have, and the least that breaks no word."""
+    """The width that a column would like to have, that wraps no cell, that breaks no word."""
 
     natural: int
+    unwrapped: int
     least: int
 
 
@@ -94,12 +95,11 @@ def _keys(columns: list[Column]) -> list[int]:
 def _widths(column: Column, headed: bool) -> _Widths:
     cells = [_plain(cell) for cell in column.cells]
     heading = _plain(column.header) if headed else ""
-    natural = max([cell_len(heading), *(_longest(cell.splitlines()) for cell in cells)])
-    if column.justify == "right":
-        least = max(map(cell_len, cells), default=0)
-    else:
-        least = max((_longest(cell.split()) for cell in cells), default=0)
-    return _Widths(natural, max(least, _heading_width(heading)))
+    whole = max((_longest(cell.splitlines()) for cell in cells), default=0)
+    # A figure stays on one line, blanks or not.
+    least = whole if column.justify == "right" else max(map(_longest_word, cells), default=0)
+    head = _heading_width(heading)
+    return _Widths(max(whole, cell_len(heading)), max(whole, head), max(least, head))
 
 
 def _heading_width(heading: str) -> int:
@@ -123,13 +123,14 @@ def _lines(words: list[str], width: int) -> int:
 
 
 def _shared(widths: list[_Widths], available: int) -> list[int]:
-    """Widths that fit: the widest column with room to spare gives way first."""
+    """Widths that fit: headings wrap first, then texts; the widest column gives way first."""
     found = [one.natural for one in widths]
-    while _total(found) > available:
-        spare = [i for i, one in enumerate(widths) if found[i] > one.least]
-        if not spare:
-            break
-        found[max(spare, key=lambda i: found[i])] -= 1
+    for least in ([one.unwrapped for one in widths], [one.least for one in widths]):
+        while _total(found) > available:
+            spare = [i for i, width in enumerate(found) if width > least[i]]
+            if not spare:
+                break
+            found[max(spare, key=lambda i: found[i])] -= 1
     return found
 
 
@@ -137,7 +138,8 @@ def _names_first(widths: list[_Widths], available: int) -> list[int]:
     """Widths for names and what they are: a value with no place to break is cut over lines."""
     *names, last = widths
     room = available - _total([*(one.least for one in names), 0])
-    return _shared([*names, _Widths(last.natural, max(1, min(last.least, room)))], available)
+    value = replace(last, least=max(1, min(last.least, room)))
+    return _shared([*names, value], available)
 
 
 def _part(table: RichTable, chosen: list[int], widths: list[int]) -> RichTable:
@@ -175,6 +177,10 @@ def _plain_table(*, headed: bool) -> RichTable:
 
 def _total(widths: list[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _longest_word(text: str) -> int:
+    return _longest(text.split())
 
 
 def _longest(words: list[str]) -> int:

@@ -21,7 +21,7 @@ RETENTIONS = tuple(round(0.05 * i, 2) for i in range(2, 19))
 EPSILONS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 DELTAS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SIZES = ("octave", "public")
-# What `publish` does unless it is told otherwise.
+# The defaults of `publish`.
 CURRENT = Policy(retention=0.5, epsilon=0.5, delta=0.3)
 
 _SETTINGS_AT_MOST = 200_000
