@@ -61,6 +61,9 @@ def recode(
                 f"Column {name!r} is binned or grouped, but it is not published.",
                 hint="Make it public or sensitive, or leave its bins or groups out.",
             )
+    columns = [_as_number(engine, one, declared.by_column.get(one.name)) for one in columns]
+    if present is not None:
+        present = next(column for column in columns if column.name == present.name)
     # All are settled before one is applied: ``present`` may be recoded itself.
     settled = []
     for column in columns:
@@ -72,6 +75,16 @@ def recode(
     for column, recoding in settled:
         engine.recode(column, recoding)
     return tuple(recoding for _, recoding in settled)
+
+
+def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Column:
+    """The column to be binned; texts such as 12.50 are not read as numbers unless they are binned.
+
+    As values they differ from 12.5; which bin they are in does not.
+    """
+    if not isinstance(said, Bins) or column.kind is not Kind.STRING:
+        return column
+    return engine.as_number(column) or column
 
 
 def quantile_notes(recodings: Sequence[Recoding]) -> tuple[str, ...]:

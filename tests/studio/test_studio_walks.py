@@ -55,7 +55,7 @@ def test_the_whole_way(
         page.click("#next_1")
         on_step(page, 2)
         choose_roles(page)
-        page.get_by_label("Bin width of age").fill("5")
+        page.get_by_label("Bins of age").fill("5")
         page.select_option("#missing", "value")
         to_policy(page)
         before = page.inner_text("#verdict")
@@ -64,7 +64,7 @@ def test_the_whole_way(
         set_dial(page, "d", "0.25")
         page.click("#back_3")
         on_step(page, 2)
-        assert page.get_by_label("Bin width of age").input_value() == "5"
+        assert page.get_by_label("Bins of age").input_value() == "5"
         to_policy(page)
         assert page.input_value("#p_number") == "0.6"
         to_publish(page)
@@ -138,13 +138,13 @@ def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Pag
     with studio("example:adult", "-s", "occupation") as running:
         enter(page, running)
         choose_roles(page)
-        page.get_by_label("Bin width of age").fill("10")
+        page.get_by_label("Bins of age").fill("10")
         page.click("#next_2")
         note = page.locator("#roles_note .notice")
         expect(note).to_contain_text("is missing in some records")
         expect(note).to_contain_text("leave them out")
         assert page.get_by_label("Role of occupation").input_value() == "sensitive"
-        assert page.get_by_label("Bin width of age").input_value() == "10"
+        assert page.get_by_label("Bins of age").input_value() == "10"
         page.select_option("#missing", "drop")
         to_policy(page)
         page.reload()
@@ -152,7 +152,7 @@ def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Pag
         on_step(page, 3)
         page.click("#goto_2")
         on_step(page, 2)
-        expect(page.get_by_label("Bin width of age")).to_have_value("10")
+        expect(page.get_by_label("Bins of age")).to_have_value("10")
 
 
 def test_wrong_roles_are_explained(page: Page) -> None:
@@ -165,7 +165,7 @@ def test_wrong_roles_are_explained(page: Page) -> None:
         page.get_by_label("Role of Weight").select_option("sensitive")
         page.click("#next_2")
         expect(note).to_contain_text("no natural finite domain")
-        expect(note).to_contain_text("bin width")
+        expect(note).to_contain_text("Give it bins in its row")
         page.get_by_label("Role of Gender").select_option("sensitive")
         expect(page.get_by_label("Role of Weight")).to_have_value("public")
 

@@ -114,6 +114,10 @@ class Engine(Protocol):
         """
         ...
 
+    def as_number(self, column: Column) -> Column | None:
+        """Make a column of texts one of numbers, where every text spells one; else None."""
+        ...
+
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
         """The lowest and the highest value among records in which ``present`` is not missing."""
         ...

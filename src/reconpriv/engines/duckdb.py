@@ -31,7 +31,7 @@ from reconpriv.engines.duckdb_errors import clear_errors
 from reconpriv.engines.duckdb_kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
 from reconpriv.engines.lazy import Countable, Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
-from reconpriv.engines.recoded import RANKED, Dialect, label_of, listed, shares
+from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, shares
 from reconpriv.engines.sources import VIEW, literal, open_source
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
@@ -257,6 +257,24 @@ class DuckDBEngine:
             raise outside_years(column.name)
         return {value: count for value, count, _ in found}
 
+    def as_number(self, column: Column) -> Column | None:
+        """Make a column of texts one of numbers, where every text spells one; else None."""
+        text = self._expressions[column]
+        query = f"SELECT bool_and(regexp_full_match({text}, {literal(NUMBER)})) FROM {_TABLE}"
+        with clear_errors(self._what):
+            if not self._connection.execute(query).fetchall()[0][0]:
+                return None
+        return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0")
+
+    def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
+        """Another expression in place of a column's; the order of the columns stays."""
+        new = Column(column.name, kind)
+        self._expressions = {
+            new if one == column else one: expression if one == column else old
+            for one, old in self._expressions.items()
+        }
+        return new
+
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
         """The lowest and the highest value among records in which ``present`` is not missing."""
         value = self._expressions[column]
@@ -294,10 +312,7 @@ class DuckDBEngine:
     def recode(self, column: Column, recoding: Recoding) -> None:
         """From now on the column holds the labels of the recoding."""
         label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
-        self._expressions = {
-            Column(one.name, Kind.STRING) if one == column else one: label if one == column else old
-            for one, old in self._expressions.items()
-        }
+        self._replace(column, Kind.STRING, label)
 
     def distinct(
         self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False

@@ -34,6 +34,9 @@ def listed(value: str, recoding: Recoding, dialect: Dialect) -> str:
     return f"{text} IN ({', '.join(map(dialect.literal, every))})" if every else "false"
 
 
+# What both engines read as the same number; each of them knows further spellings of its own.
+NUMBER = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
+
 RANKED = ("v", "sum(n) OVER (ORDER BY v) - n AS below", "sum(n) OVER () AS total")
 """Of values v that occur n times: how many records lie below each, and how many there are."""
 

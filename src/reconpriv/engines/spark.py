@@ -17,7 +17,7 @@ from typing import Any
 from reconpriv.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.names import check_names
-from reconpriv.engines.recoded import RANKED, Dialect, label_of, listed, shares
+from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, shares
 from reconpriv.engines.spark_jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark_output import struct, write_to_folder
 from reconpriv.engines.spark_remote import MANIFEST, remote_release, write_remote
@@ -157,6 +157,24 @@ class SparkEngine:
             for value, count in zip(*(part.to_pylist() for part in batch.columns), strict=True)
         }
 
+    def as_number(self, column: Column) -> Column | None:
+        """Make a column of texts one of numbers, where every text spells one; else None."""
+        text = self._expressions[column]
+        spelled = f"bool_and(regexp_like({text}, {_text(f'^{NUMBER}$')})) AS spelled"
+        with spark_work(self.session, "counting", "counting"):
+            if not self._frame.selectExpr(spelled).first().spelled:
+                return None
+        return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0D")
+
+    def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
+        """Another expression in place of a column's; the order of the columns stays."""
+        new = Column(column.name, kind)
+        self._expressions = {
+            new if one == column else one: expression if one == column else old
+            for one, old in self._expressions.items()
+        }
+        return new
+
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
         """The lowest and the highest value among records in which ``present`` is not missing."""
         value = self._expressions[column]
@@ -188,10 +206,7 @@ class SparkEngine:
     def recode(self, column: Column, recoding: Recoding) -> None:
         """From now on the column holds the labels of the recoding."""
         label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
-        self._expressions = {
-            Column(one.name, Kind.STRING) if one == column else one: label if one == column else old
-            for one, old in self._expressions.items()
-        }
+        self._replace(column, Kind.STRING, label)
 
     def distinct(
         self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False

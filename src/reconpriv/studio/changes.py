@@ -17,7 +17,8 @@ _ROLES = {
     "sensitive": "sensitive column",
     "public": "set of public columns",
     "missing": "treatment of missing sensitive values",
-    "widths": "binning",
+    "bins": "binning",
+    "groups": "grouping",
 }
 # With the same key these leave the random words as they are; all else draws them anew.
 _SAME_SAMPLE = {"epsilon", "delta", "bound", "sample_size", "unattainable"}
@@ -61,7 +62,8 @@ def role_changes(before: Roles, after: Roles) -> list[str]:
         elif isinstance(old, str) and isinstance(new, str):
             found.append(f"{label}: {old} → {new}")
         else:
-            found.append(label)
+            names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+            found.append(f"{label}: {', '.join(names)}")
     return found
 
 

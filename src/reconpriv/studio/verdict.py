@@ -266,8 +266,8 @@ def columns_table(report: rp.AuditReport) -> TagList:
         grid(head, rows, label="The table without each column", numbers=4),
         tags.p(
             "At risk: the share of records in groups open to reconstruction before sampling."
-            " Unique: records alone on the public columns. The error without a column is that of the"
-            " questions that do not use it, beside the same questions now.",
+            " Unique: records alone on the public columns. The error without a column is that of"
+            " the questions that do not use it, beside the same questions now.",
             class_="help",
         ),
     )
