@@ -107,6 +107,27 @@ def test_a_verdict_in_the_making_is_never_shown_as_current(page: Page) -> None:
         expect(page.locator("#details .judged:not(.stale)")).to_be_visible(timeout=60_000)
 
 
+def test_an_identifier_is_published_only_where_its_box_is_ticked(page: Page) -> None:
+    with studio("example:adult", "-s", "income") as running:
+        enter(page, running)
+        choose_roles(page, "income", ("fnlwgt", "sex"))
+        to_policy(page)
+        first = page.locator("#verdict .notice").first
+        expect(first).to_contain_text("not ready to publish")
+        to_publish(page)
+        box = page.get_by_label("Publish the identifier-like column fnlwgt as it is")
+        expect(box).not_to_be_checked()
+        page.click("#publish")
+        note = page.locator("#publish_note .notice")
+        expect(note).to_contain_text("nearly unique")
+        assert "--" not in note.inner_text()
+        box.check()
+        publish(page)
+        expect(note).to_have_count(0)
+        to_download(page)
+        expect(page.locator("#command_text")).to_contain_text("--keep-identifier fnlwgt")
+
+
 def test_a_second_tab_says_what_another_one_changed(page: Page) -> None:
     with studio() as running:
         enter(page, running)

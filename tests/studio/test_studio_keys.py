@@ -12,8 +12,9 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.studio.changes import same_key_means, since_release
-from reconpriv.studio.desk import Desk, Opened, Published, Settled
+from reconpriv.studio.desk import Desk, Opened, Published, Settled, explain
 from reconpriv.studio.plan import Plan, Roles
+from reconpriv.studio.step_ask import ask
 from reconpriv.studio.step_publish import chosen_key, key_notice, key_options
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -163,6 +164,25 @@ def test_a_release_knows_which_settings_are_newer(desk: Desk, tmp_path: Path) ->
     again = desk.look(str(write(tmp_path / "t.csv", rows=41)))
     (change,) = since_release(made, again, desk.settle(again, made.settled.roles), POLICY)
     assert change.startswith("the content of ")
+
+
+def test_the_truth_beside_a_binned_column_is_that_of_the_question(desk: Desk) -> None:
+    """A condition that cuts a bin is refused, in the words of the page, or taken whole."""
+    opened = desk.look("example:adult")
+    settled = desk.settle(opened, Roles("income", ("age",), bins={"age": "10"}))
+    plan = Plan(opened.source, settled.roles, POLICY, test_key=True)
+    made = desk.publish(settled, plan, rp.Key.test(), generated=False)
+    with pytest.raises(rp.ReconprivError) as caught:
+        ask(made, "age < 65", "", "")
+    assert "60 or 70" in explain(caught.value)
+    assert "--" not in explain(caught.value)
+    with rp.read("example:adult", sensitive="income", public=["age"]) as table:
+        truth = {age: table.count(f"age < {age}") for age in (60, 70)}
+    (answer,) = ask(made, "age < 65", "", "", whole_bins=True)
+    assert answer.truth == truth[70]
+    (answer,) = ask(made, "age < 60", "1", "", "constrained")
+    assert answer.estimate.estimator == "constrained"
+    assert 0 <= answer.estimate.count <= truth[60]
 
 
 def test_a_page_that_missed_a_change_cannot_publish_the_old_table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,30 @@ def test_the_command_makes_the_same_release(
     words = shlex.split(command.replace("\\\n", " "))
     assert cli(*words).code == 0
     assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
+
+
+def test_a_kept_identifier_is_kept_by_the_script_and_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
+) -> None:
+    rows = range(200)
+    data = pa.table({"a, b": list(rows), "x": [str(i % 3) for i in rows]})
+    pq.write_table(data, tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    roles = Roles("x", ("a, b",))
+    plan = Plan("t.parquet", roles, rp.Policy(0.5, 0.5, 0.3), test_key=True)
+    with (
+        read_table(plan.source, roles) as table,
+        pytest.raises(rp.ReconprivError, match="nearly unique") as caught,
+    ):
+        table.publish(plan.policy, "mine", key=rp.Key.test())
+    assert "--" not in explain(caught.value)
+    assert "tick the box" in explain(caught.value)
+    kept = replace(plan, keep_identifier=("a, b",))
+    with pytest.warns(rp.ReconprivWarning):
+        exec(python_script(kept), {})
+    (tmp_path / "release").rename(tmp_path / "first")
+    words = shlex.split(shell_command(kept).replace("\\\n", " "))
+    assert cli(*words[1:]).code == 0
 
 
 def test_a_plan_without_groups_is_one_command() -> None:

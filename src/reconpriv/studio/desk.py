@@ -257,6 +257,8 @@ def shown_plan(published: Published) -> Plan:
 HINTS = (
     (r"with --missing drop", "by “leave them out”"),
     (r"with --missing value", "by “a value of its own”"),
+    (r"or allow whole bins \(--whole-bins, whole_bins=True\)\.",
+     "or tick “Answer for whole bins”."),
     (r"; leave it out with --drop .*$", "; give it the role “leave out”."),
     (r"Leave (\w+) out \(--drop [^)]*\), bin \w+, or keep \w+ on purpose"
      r" \(--keep-identifier .*\)\.$",

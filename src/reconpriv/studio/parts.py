@@ -39,6 +39,15 @@ def choice(id: str, label: str, options: Mapping[str, str], chosen: str, help: s
     )
 
 
+def check(id: str, label: str, help: str, *, checked: bool = False) -> Tag:
+    """A checkbox with its label, and a line below."""
+    return tags.label(
+        tags.input(id=id, type="checkbox", checked="" if checked else None),
+        tags.span(label, tags.span(help, class_="muted")),
+        class_="check",
+    )
+
+
 def select(
     id: str,
     options: Mapping[str, str],

@@ -12,7 +12,7 @@ import reconpriv as rp
 from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import alert_place, button, card, choice, footer, grid, notice
+from reconpriv.studio.parts import alert_place, button, card, check, choice, footer, grid, notice
 
 ANY = ""
 _MISSING = "(missing)"
@@ -50,18 +50,12 @@ def panel() -> Tag:
                     class_="field",
                 ),
                 ui.output_ui("ask_choices"),
-                tags.label(
-                    tags.input(id="possible", type="checkbox"),
-                    tags.span(
-                        "Only possible values",
-                        tags.span(
-                            "No estimate below 0 or above the number of records, and the values of"
-                            " a group add up. Unbiased estimates, the default, can be impossible,"
-                            " but are right on average.",
-                            class_="muted",
-                        ),
-                    ),
-                    class_="check",
+                check(
+                    "possible",
+                    "Only possible values",
+                    "No estimate below 0 or above the number of records, and the values of a group"
+                    " add up. Unbiased estimates, the default, can be impossible, but are right on"
+                    " average.",
                 ),
                 button("ask", "Ask", primary=True),
                 {"data-enter": "ask"},
@@ -102,7 +96,8 @@ def serve(input: Inputs, live: Live) -> None:
         value = input.ask_value() if "ask_value" in input else ANY
         by = input.ask_by() if "ask_by" in input else ANY
         estimator = "constrained" if input.possible() else "mle"
-        job.start(lambda: ask(published, where or None, value, by, estimator))
+        whole = "whole_bins" in input and bool(input.whole_bins())
+        job.start(lambda: ask(published, where or None, value, by, estimator, whole))
 
     @render.ui
     def ask_note() -> Tag | None:
@@ -130,6 +125,13 @@ def _serve_form(live: Live) -> None:
         return tags.div(
             choice("ask_value", schema.sensitive.name, {ANY: "any value", **domain}, ANY),
             choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, ANY),
+            check(
+                "whole_bins",
+                "Answer for whole bins",
+                "A condition that cuts a bin or a group is refused otherwise.",
+            )
+            if published.settled.roles.recoded
+            else None,
             class_="pair",
         )
 
@@ -142,7 +144,12 @@ def _serve_form(live: Live) -> None:
 
 
 def ask(
-    published: Published, where: str | None, value: str, by: str, estimator: str = "mle"
+    published: Published,
+    where: str | None,
+    value: str,
+    by: str,
+    estimator: str = "mle",
+    whole_bins: bool = False,
 ) -> list[Answer]:
     """Ask the release and the table the same."""
     table, release = published.settled.table, published.release
@@ -150,14 +157,16 @@ def ask(
     if value != ANY:
         equal[table.schema.sensitive.name] = table.schema.domain[int(value)]
     if by == ANY:
-        estimate = release.count(where, estimator=estimator, **equal)
-        return [Answer(estimate.query, estimate, table.count(where, **equal))]
-    rows = list(release.crosstab([by], where, estimator=estimator, **equal))[:_MOST_ROWS]
+        estimate = release.count(where, estimator=estimator, whole_bins=whole_bins, **equal)
+        truth = table.count(where, whole_bins=whole_bins, **equal)
+        return [Answer(estimate.query, estimate, truth)]
+    found = release.crosstab([by], where, estimator=estimator, whole_bins=whole_bins, **equal)
+    rows = list(found)[:_MOST_ROWS]
     return [
         Answer(
             f"{estimate.query} · {by} = {_shown(label[by])}",
             estimate,
-            table.count(where, **{**equal, **label}),
+            table.count(where, whole_bins=whole_bins, **{**equal, **label}),
         )
         for label, estimate in rows
     ]

@@ -27,7 +27,7 @@ from reconpriv.studio.plan import KEY_FILE, Plan
 TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
         " not for release.")  # fmt: skip
 COST = (
-    "That release is an independent second sample: averaged with the first one, it tells more about"
+    "the release is an independent second sample: averaged with the first, it tells more about"
     " every group than the policy allows."
 )
 _POLL_SECONDS = 0.15
@@ -203,10 +203,10 @@ def key_options(known: TableKey | None, *, newer: bool = False) -> dict[str, tup
         )
     return {
         "table": (title, words),
-        "own": ("Use another key of mine", f"If it did not make the last release: {_lower(COST)}"),
+        "own": ("Use another key of mine", f"If it is not the key of the first release, {COST}"),
         "another": (
             "Make another key",
-            f"{COST} It replaces the key above: download that first.",
+            f"With a new key, {COST} It replaces the key above: download that first.",
         ),
         "test": TEST,
     }
@@ -287,10 +287,6 @@ def kept_identifiers(input: Inputs) -> tuple[str, ...]:
 def _plan(settled: Settled, policy: rp.Policy, *, test_key: bool) -> Plan:
     opened = settled.opened
     return Plan(opened.source, settled.roles, policy, test_key, opened.uploaded)
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
 
 
 def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from shiny import ui
 
 import reconpriv as rp
 from reconpriv.studio.desk import explain
-from reconpriv.studio.parts import button, notice
+from reconpriv.studio.parts import button, check, notice
 from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.sweep import check_target, missed
 
@@ -53,14 +53,11 @@ def panel(at: dict[str, Any]) -> Tag:
     return tags.section(
         tags.h4("Targets"),
         *(_wish(name, at.get(name)) for name in WISHES),
-        tags.label(
-            tags.input(id="weaker", type="checkbox", checked="" if at.get("weaker") else None),
-            tags.span(
-                "Also suggest policies that protect single records less than mine",
-                tags.span("With a larger p, a published value is more often the true one.",
-                          class_="muted"),
-            ),
-            class_="check",
+        check(
+            "weaker",
+            "Also suggest policies that protect single records less than mine",
+            "With a larger p, a published value is more often the true one.",
+            checked=bool(at.get("weaker")),
         ),
         tags.div(ui.output_ui("advice"), {"aria-live": "polite"}),
         tags.div(
