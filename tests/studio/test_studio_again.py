@@ -113,7 +113,7 @@ def test_an_identifier_is_published_only_where_its_box_is_ticked(page: Page) -> 
         choose_roles(page, "income", ("fnlwgt", "sex"))
         to_policy(page)
         first = page.locator("#verdict .notice").first
-        expect(first).to_contain_text("not ready to publish")
+        expect(first).to_contain_text("Not ready to publish")
         to_publish(page)
         box = page.get_by_label("Publish the identifier-like column fnlwgt as it is")
         expect(box).not_to_be_checked()

@@ -212,7 +212,7 @@ def test_a_table_without_a_workload_still_has_a_verdict(tmp_path: Path) -> None:
     opened = desk.look(str(tmp_path / "even.parquet"))
     settled = desk.settle(opened, Roles("x", ("a",)))
     asked = Asked(rp.Policy(0.5, 0.5, 0.3), Target(max_error=0.1), weaker=False)
-    picture = try_settings(desk, settled, None, asked)
+    picture = try_settings(desk, settled, asked)
     assert picture.tuner is None
     assert "no picture" in picture.reason
     report = desk.audit(settled, rp.Policy(0.5, 0.5, 0.3), worst=3)

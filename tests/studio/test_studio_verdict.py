@@ -57,8 +57,8 @@ def settled(desk: Desk) -> Settled:
 
 
 @pytest.fixture(scope="module")
-def tuner(settled: Settled) -> Any:
-    return settled.table.tuner()
+def tuner(desk: Desk, settled: Settled) -> Any:
+    return desk.tuner(settled)
 
 
 @pytest.fixture(scope="module")
@@ -108,14 +108,14 @@ def test_the_first_sentence_is_the_worst_of_the_three(
     assert safe.startswith('class="notice warning"')
     assert "are unique on the public columns" in safe
     lost = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
-    assert "without sampling" in first_notice(verdict_card(report, lost, tuner.setting(lost)))
+    assert "Without sampling" in first_notice(verdict_card(report, lost, tuner.setting(lost)))
     rows = range(3000)
     data = pa.table({"id": list(rows), "x": [str(i % 7) for i in rows]})
     with rp.read(data, sensitive="x") as table, pytest.warns(rp.ReconprivWarning):
         found = table.audit(POLICY, columns=False)
     assert found.private
     first = first_notice(plain_verdict(found, ""))
-    assert "not ready to publish" in first
+    assert "Not ready to publish" in first
     assert "--" not in first
 
 
@@ -185,27 +185,27 @@ def test_a_suggestion_says_what_it_changes(tuner: Any) -> None:
 
 
 def suggested(
-    desk: Desk, settled: Settled, tuner: Any, *, weaker: bool = False, **wishes: float
+    desk: Desk, settled: Settled, *, weaker: bool = False, **wishes: float
 ) -> tuple[Setting, Setting | None, str]:
     """The current setting, the suggested one, and the words on it."""
     asked = Asked(POLICY, wish(**wishes), weaker)
-    report = try_settings(desk, settled, tuner, asked).report
+    report = try_settings(desk, settled, asked).report
     assert report is not None
     return report.current, suggestion(report), str(advice(report, asked))
 
 
 def test_no_suggestion_weakens_single_records_unless_that_is_allowed(
-    desk: Desk, settled: Settled, tuner: Any
+    desk: Desk, settled: Settled
 ) -> None:
-    mine, best, words = suggested(desk, settled, tuner, max_error=0.1)
+    mine, best, words = suggested(desk, settled, max_error=0.1)
     assert best is not None
     assert not weakens(mine, best)
     assert "Tick the box" in words
     # A limit above what the policy tells now is no leave to go there.
-    mine, best, _ = suggested(desk, settled, tuner, max_error=0.3, rho2=0.95)
+    mine, best, _ = suggested(desk, settled, max_error=0.3, rho2=0.95)
     assert best is not None
     assert not weakens(mine, best)
-    mine, best, words = suggested(desk, settled, tuner, max_error=0.1, weaker=True)
+    mine, best, words = suggested(desk, settled, max_error=0.1, weaker=True)
     assert best is not None
     assert weakens(mine, best)
     assert "protects single records less" in words
@@ -215,7 +215,7 @@ def test_no_suggestion_weakens_single_records_unless_that_is_allowed(
 def test_the_dials_keep_a_limit_that_the_suggestion_keeps(
     desk: Desk, settled: Settled, tuner: Any
 ) -> None:
-    _, best, _ = suggested(desk, settled, tuner, rho2=0.5)
+    _, best, _ = suggested(desk, settled, rho2=0.5)
     assert best is not None
     dials = dials_of(best)
     set_to = tuner.setting(rp.Policy(dials["p"], dials["e"], dials["d"]))

@@ -91,6 +91,7 @@ class Desk:
     keys: KeyRing = field(default_factory=KeyRing)
     revision: int = 0
     progress: tuple[str, float] = ("", 0.0)
+    _tuner: tuple[Settled, Any] | None = field(default=None, repr=False)
     cancel: threading.Event = field(default_factory=threading.Event)
     # One thread: a table is never used by two at a time.
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "studio"))
@@ -139,6 +140,14 @@ class Desk:
         if settled is not self.settled:
             raise CancelledError
         return settled.table.audit(policy, worst=worst, columns=False)
+
+    def tuner(self, settled: Settled) -> Any:
+        """One pass over the table for all policies; it is kept for as long as the table is."""
+        if settled is not self.settled:
+            raise CancelledError
+        if self._tuner is None or self._tuner[0] is not settled:
+            self._tuner = settled, settled.table.tuner()
+        return self._tuner[1]
 
     def audit_columns(self, settled: Settled, policy: rp.Policy) -> rp.AuditReport:
         """What the audit would be without each column; it opens the table for itself."""

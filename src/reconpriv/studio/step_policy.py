@@ -168,6 +168,12 @@ def _serve_work(
     quick: Job[Judged[Setting]] = Job(live.desk.quick_pool, answered, failed)
     slow: Job[Judged[rp.AuditReport]] = Job(live.desk.pool, live.audit.set, failed)
     sweeping: Job[Picture] = Job(live.desk.pool, answers.picture.set, failed)
+    rested: reactive.Value[rp.Policy | None] = reactive.value(None)
+
+    @reactive.effect
+    @reactive.event(input.still)
+    def _() -> None:
+        rested.set(live.policy())
 
     # Before the sweep: no verdict is shown that knows nothing of single records and columns.
     @reactive.effect
@@ -182,7 +188,7 @@ def _serve_work(
 
     @reactive.effect
     @reactive.event(
-        input.still, live.settled, live.step, input.weaker, *(input[name] for name in WISHES),
+        rested, live.settled, live.step, input.weaker, *(input[name] for name in WISHES),
         answers.setting,
     )  # fmt: skip
     def _() -> None:
@@ -190,13 +196,13 @@ def _serve_work(
         if settled is None or wanted is None or live.step() != STEP or fault_of(wanted.target):
             return
         if known is None or known.settled is not settled:
-            sweeping.start(lambda: try_settings(live.desk, settled, None, wanted))
+            sweeping.start(lambda: try_settings(live.desk, settled, wanted))
             return
-        judged, tuner = answers.setting(), known.tuner
-        # The verdict comes first: where it takes long, so does what is compared with it.
+        # Not while a dial moves, and after the verdict: where that takes long, so does a sweep.
+        judged = answers.setting()
         ready = judged is not None and judged.holds_for(settled, wanted.policy)
-        if known.asked != wanted and tuner is not None and ready:
-            sweeping.start(lambda: try_settings(live.desk, settled, tuner, wanted))
+        if known.asked != wanted and ready and rested() == wanted.policy:
+            sweeping.start(lambda: try_settings(live.desk, settled, wanted))
 
     @reactive.effect
     def _() -> None:
@@ -411,12 +417,11 @@ def _serve_dials(input: Inputs, live: Live) -> None:
         live.policy.set(policy)
 
 
-def try_settings(desk: Desk, settled: Settled, tuner: Any, asked: Asked) -> Picture:
+def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
     """Try many settings; a table too small or too even for the workload has no such picture."""
-    if settled is not desk.settled:
-        raise CancelledError
+    tuner = None
     try:
-        tuner = tuner or settled.table.tuner()
+        tuner = desk.tuner(settled)
         # What one record tells depends on p alone; without sampling that is quickly known.
         plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none")
         report = sweep(
@@ -427,7 +432,7 @@ def try_settings(desk: Desk, settled: Settled, tuner: Any, asked: Asked) -> Pict
         )
     except rp.ReconprivError as error:
         words = f"There is no picture for this table: {explain(error)}"
-        return Picture(settled, asked, reason=words)
+        return Picture(settled, asked, tuner, reason=words)
     return Picture(settled, asked, tuner, report, RiskUtility.of(report.settings))
 
 

@@ -90,7 +90,10 @@ def three_parts(groups: Said, single: SingleRecords, columns: Sequence[ColumnRis
     ]
     parts.sort(key=lambda part: _WORST_FIRST.index(part[1][0]))
     return TagList(
-        *(notice(words, kind, lead=f"{name}: ") for name, (kind, words) in parts),
+        *(
+            notice(words[0].upper() + words[1:], kind, lead=f"{name}: ")
+            for name, (kind, words) in parts
+        ),
     )
 
 
