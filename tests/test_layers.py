@@ -13,7 +13,9 @@ import reconpriv
 
 ROOT = Path(reconpriv.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-KERNEL = ("kernel.py", "cells.py", "randomness.py", "policy.py", "schema.py", "auditing.py")
+KERNEL = (
+    "kernel.py", "cells.py", "randomness.py", "policy.py", "schema.py", "recoding.py", "auditing.py"
+)  # fmt: skip
 
 
 def name_of(file: Path) -> str:
