@@ -82,15 +82,18 @@ class Release:
         *,
         estimator: str = "mle",
         confidence: float = 0.95,
+        whole_bins: bool = False,
         **equal: Value,
     ) -> Estimate:
         """How many records of the original table satisfy a condition.
 
         ``where`` is what would stand after WHERE in SQL; further arguments are column = value (a
         list means any of them). Without a condition on the sensitive column the answer is exact.
-        A column called where, estimator or confidence is asked about in ``where``.
+        A column called where, estimator, confidence or whole_bins is asked about in ``where``.
+        A condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for
+        the whole bin, and the answer says so in its remarks.
         """
-        selected = self.answerer.select(where, equal)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
         return self.answerer.count(selected, Settings(estimator, confidence))
 
     def frequencies(
@@ -100,6 +103,7 @@ class Release:
         estimator: str = "mle",
         confidence: float = 0.95,
         simultaneous: bool = False,
+        whole_bins: bool = False,
         **equal: Value,
     ) -> EstimateTable:
         """The whole sensitive distribution among the records that satisfy a condition."""
@@ -109,6 +113,7 @@ class Release:
             estimator=estimator,
             confidence=confidence,
             simultaneous=simultaneous,
+            whole_bins=whole_bins,
             **equal,
         )
 
@@ -120,13 +125,14 @@ class Release:
         estimator: str = "mle",
         confidence: float = 0.95,
         simultaneous: bool = False,
+        whole_bins: bool = False,
         **equal: Value,
     ) -> EstimateTable:
         """A count with its interval for every combination of the given attributes.
 
         ``simultaneous`` widens the intervals so that all of them hold together (Bonferroni).
         """
-        selected = self.answerer.select(where, equal)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
         return self._table(selected, by, Settings(estimator, confidence), simultaneous)
 
     def sql(
@@ -136,9 +142,10 @@ class Release:
         estimator: str = "mle",
         confidence: float = 0.95,
         simultaneous: bool = False,
+        whole_bins: bool = False,
     ) -> Estimate | EstimateTable:
         """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
-        selected, by = self.answerer.parse(query)
+        selected, by = self.answerer.parse(query, whole_bins=whole_bins)
         settings = Settings(estimator, confidence)
         if not by:
             return self.answerer.count(selected, settings)
@@ -150,13 +157,13 @@ class Release:
         *,
         estimator: str = "mle",
         confidence: float = 0.95,
+        whole_bins: bool = False,
     ) -> list[Estimate]:
         """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
         if isinstance(queries, str | dict):
             raise InputError("count_many takes a list; use count or sql for a single query.")
-        return self.answer_many(
-            [self.select(query) for query in queries], estimator=estimator, confidence=confidence
-        )
+        selected = [self.select(query, whole_bins=whole_bins) for query in queries]
+        return self.answer_many(selected, estimator=estimator, confidence=confidence)
 
     def answer_many(
         self, queries: Sequence[Selected], *, estimator: str = "mle", confidence: float = 0.95
@@ -164,11 +171,11 @@ class Release:
         """Answer queries that :meth:`select` has checked."""
         return self.answerer.count_many(queries, Settings(estimator, confidence))
 
-    def select(self, query: str | dict[str, Value]) -> Selected:
+    def select(self, query: str | dict[str, Value], *, whole_bins: bool = False) -> Selected:
         """Check a query, SQL text or a dictionary of column: value, without answering it."""
         if not isinstance(query, str):
-            return self.answerer.select(None, check_equalities(query))
-        selected, by = self.answerer.parse(query)
+            return self.answerer.select(None, check_equalities(query), whole_bins=whole_bins)
+        selected, by = self.answerer.parse(query, whole_bins=whole_bins)
         if by:
             raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
         return selected

@@ -77,6 +77,12 @@ def query(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="With GROUP BY: intervals that hold together.")
     ] = False,
+    whole_bins: Annotated[
+        bool,
+        typer.Option(
+            "--whole-bins", help="Count a bin or group whole where a condition cuts it, and say so."
+        ),
+    ] = False,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
@@ -92,11 +98,15 @@ def query(
             raise PolicyError("--simultaneous goes with a GROUP BY query, not with --batch.")
         opened = _open(release, memory)
         if batch is not None:
-            _answer_batch(opened, batch, out, overwrite, estimator, confidence, json)
+            _answer_batch(opened, batch, out, overwrite, estimator, confidence, whole_bins, json)
             return
         assert sql is not None
         answer = opened.sql(
-            sql, estimator=estimator, confidence=confidence, simultaneous=simultaneous
+            sql,
+            estimator=estimator,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            whole_bins=whole_bins,
         )
         if json:
             show_json(answer.as_dict())
@@ -125,11 +135,12 @@ def _answer_batch(
     overwrite: bool,
     estimator: str,
     confidence: float,
+    whole_bins: bool,
     json: bool,
 ) -> None:
     from reconpriv.queries.batch import read_batch, write_answers
 
-    rows, selected = read_batch(batch, release)
+    rows, selected = read_batch(batch, release, whole_bins=whole_bins)
     answers = release.answer_many(selected, estimator=estimator, confidence=confidence)
     if out is not None or not json:
         with _csv_output(out, overwrite) as stream:

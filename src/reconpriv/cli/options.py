@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,3 +123,22 @@ def split_names(text: str) -> list[str]:
         if name:
             names.append(name)
     return names
+
+
+def split_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """COLUMN=WHAT, often; a column in double quotes may hold anything, also =."""
+    from reconpriv.errors import PolicyError
+
+    found: dict[str, str] = {}
+    for text in texts:
+        parts = re.fullmatch(r'\s*(?:"((?:[^"]|"")+)"\s*|([^="]+))=(.+)', text, re.DOTALL)
+        if parts is None:
+            raise PolicyError(
+                f"{option} takes COLUMN=…; got {text!r}.",
+                hint='Put a name that holds = or " between double quotes, doubling those inside.',
+            )
+        name = parts[1].replace('""', '"') if parts[1] else parts[2].strip()
+        if name in found:
+            raise PolicyError(f"{option} is given twice for column {name!r}.")
+        found[name] = parts[3]
+    return found

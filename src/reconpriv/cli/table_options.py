@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from reconpriv.cli.options import TABLE, Memory, one_of, split_names, warn_of_password
+from reconpriv.cli.options import (
+    TABLE,
+    Memory,
+    one_of,
+    split_assignments,
+    split_names,
+    warn_of_password,
+)
 from reconpriv.shown import shown_file
 
 if TYPE_CHECKING:
@@ -73,7 +80,28 @@ Sql = Annotated[
     typer.Option(
         "--sql",
         metavar="QUERY",
-        help="A SELECT over the table `input`, to bin, rename or filter on the way in.",
+        help="A SELECT over the table `input`, to rename or filter on the way in. What it does to"
+        " a column is not known to the release: bin with --bin instead.",
+        rich_help_panel=TABLE,
+    ),
+]
+BinOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bin",
+        metavar="COLUMN=BINS",
+        help="Publish bins of a number: a width (age=10), borders (age=0,18,65) or quantiles"
+        " (age=quantiles:5; their borders tell of the data). Repeatable.",
+        rich_help_panel=TABLE,
+    ),
+]
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN=FILE\\[:LEVEL]",
+        help="Publish groups of values: a CSV file with a header, its columns value and group;"
+        " further columns are coarser levels. Repeatable.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -128,6 +156,8 @@ class TableOptions:
     drop: Drop = None
     domain: Domain = None
     missing: Missing = "refuse"
+    bin: BinOption = None
+    group: GroupOption = None
     sql: Sql = None
     table: TableName = None
     labels: Labels = "describe"
@@ -173,6 +203,8 @@ class TableOptions:
             engine=self.engine,
             master=self.master,
             labels=self.labels,
+            bin=split_assignments("--bin", self.bin or ()),
+            group=split_assignments("--group", self.group or ()),
         )
 
 
