@@ -431,7 +431,7 @@ def test_frames_are_refused_alike() -> None:
         rp.publish(with_serial(), POLICY, sensitive="ill", key=rp.Key.test())
     with pytest.warns(rp.ReconprivWarning, match="kept on request"):
         made = rp.publish(
-            with_serial(), POLICY, sensitive="ill", key=rp.Key.test(), keep_identifier=["serial"]
+            with_serial(), POLICY, sensitive="ill", key=bytes(range(32)), keep_identifier=["serial"]
         )
     assert made.num_rows == 600
     with pytest.warns(rp.ReconprivWarning):

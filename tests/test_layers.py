@@ -13,8 +13,8 @@ import reconpriv
 
 ROOT = Path(reconpriv.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-KERNEL = ("kernel.py", "cells.py", "randomness.py", "policy.py", "schema.py", "auditing.py",
-          "single_records.py", "column_risk.py", "phrases.py")  # fmt: skip
+KERNEL = ("kernel.py", "cells.py", "randomness.py", "policy.py", "schema.py", "recoding.py",
+          "auditing.py", "single_records.py", "column_risk.py", "phrases.py")  # fmt: skip
 
 
 def name_of(file: Path) -> str:

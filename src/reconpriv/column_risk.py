@@ -139,10 +139,8 @@ def change_words(now: Figures, then: Figures) -> str:
     )
     if isinstance(then, WithoutColumn) and then.error is not None and then.error_now is not None:
         then_error, now_error = f"{then.error:.1%}", f"{then.error_now:.1%}"
-        compared = "as now" if then_error == now_error else f"instead of {now_error}"
-        text += (
-            f"; questions that do not use it would be off by {then_error} on average, {compared}"
-        )
+        compared = ", as now" if then_error == now_error else f" instead of {now_error}"
+        text += f"; questions that do not use it would be off by {then_error} on average{compared}"
     return text
 
 

@@ -67,7 +67,7 @@ def refuse_identifiers(found: Mapping[str, int], kept: frozenset[str], records: 
     them = "it" if len(refused) == 1 else "them"
     raise InputError(
         f"Nothing was published: {identifiers_named(refused, records)}.",
-        hint=f"Leave {them} out (--drop {names}), bin {them}, or keep {them} on purpose"
+        hint=f"Leave {them} out (--drop {names}), bin {them} (--bin), or keep {them} on purpose"
         f" (--keep-identifier {names}).",
     )
 

@@ -85,8 +85,13 @@ _ESTIMATE_HEADINGS = ("count", "interval", "groups", "trials")
 
 def estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
     """Count, interval, groups and trials of an estimate."""
-    interval = "exact" if estimate.exact else f"{estimate.low:,.1f} to {estimate.high:,.1f}"
-    count = f"{estimate.count:,.0f}" if estimate.exact else f"{estimate.count:,.1f}"
+    from reconpriv.queries.estimate import WHOLE_BINS  # noqa: PLC0415 - with numpy, loaded by now
+
+    interval = f"{estimate.low:,.1f} to {estimate.high:,.1f}"
+    count = f"{estimate.count:,.1f}"
+    if estimate.exact or estimate.estimator == WHOLE_BINS:
+        interval = "exact" if estimate.exact else WHOLE_BINS
+        count = f"{estimate.count:,.0f}"
     return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}"
 
 

@@ -73,6 +73,8 @@ def estimate_html(estimate: Estimate) -> str:
     ]
     if estimate.exact:
         parts.append("<div>exact: it asks about public attributes alone</div>")
+    elif interval == "whole bins":
+        parts.append("<div>counted for whole bins, not for what was asked</div>")
     else:
         level = f"{100 * estimate.confidence:g} %"
         top = max(estimate.high, estimate.records, 1.0)

@@ -320,9 +320,9 @@ class DuckDBEngine:
         """How many distinct values each column has, where ``present`` is not missing."""
         count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
         counts = ", ".join(count.format(self._expressions[column]) for column in columns)
-        where = "" if present is None else f" WHERE {self._present(present)}"
+        query = f"SELECT {counts} FROM {_TABLE} WHERE {self._present(present)}"
         with clear_errors(self._what):
-            rows = self._connection.execute(f"SELECT {counts} FROM {_TABLE}{where}").fetchall()
+            rows = self._connection.execute(query).fetchall()
         return list(rows[0])
 
     def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:

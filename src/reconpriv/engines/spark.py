@@ -216,9 +216,7 @@ class SparkEngine:
         counts = [
             f"{count.format(self._expressions[column])} AS c{i}" for i, column in enumerate(columns)
         ]
-        frame = self._frame
-        if present is not None:
-            frame = frame.where(self._present(present))
+        frame = self._frame.where(self._present(present))
         with spark_work(self.session, "counting", "counting"):
             return list(frame.selectExpr(*counts).first())
 

@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 
 ESTIMATORS = ("mle", "constrained")
 
+# How a count over public attributes was made that takes a bin whole where the question cuts it.
+WHOLE_BINS = "whole bins"
+
 # A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
 _ROUNDING = 1.0 / 6.0
 
