@@ -170,6 +170,26 @@ def test_explanations_name_no_command_line_options() -> None:
         assert "--" not in explain(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("bins", "groups", "where"),
+    [
+        ({"pay": "10"}, {}, "pay < 15"),
+        ({"pay": "10"}, {}, "pay = 15"),
+        ({}, {"a=b": {"END": "x", "rest": "x", "*": "y"}}, "\"a=b\" = 'END' OR pay < 3"),
+        ({"pay": "5, 10"}, {}, ""),
+        ({"a=b": "5"}, {}, ""),
+        ({}, {"pay": {"1": "x"}}, ""),
+    ],
+)
+def test_refusals_of_bins_name_no_command_line_options(bins, groups, where: str) -> None:
+    roles = Roles("it's", ("pay", "a=b"), bins=bins, groups=groups)
+    with pytest.raises(rp.ReconprivError) as caught, read_table(AWKWARD, roles) as table:  # type: ignore[arg-type]
+        assert where
+        table.count(where)
+        raise rp.ReconprivError("nothing was refused: --")
+    assert "--" not in explain(caught.value)
+
+
 def test_warnings_name_no_command_line_options() -> None:
     data = pa.table({"a": list(range(40)), "x": ["u", "v"] * 20})
     with rp.read(data, sensitive="x") as table, pytest.warns(rp.ReconprivWarning):

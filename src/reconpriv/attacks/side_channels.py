@@ -196,7 +196,15 @@ def _strange_keys(manifest: dict[str, Any]) -> list[str]:
     }  # fmt: skip
     found = set(manifest) - {"$schema", "resources", "reconpriv"}
     found |= set(manifest["reconpriv"]) - _BLOCK
-    field = {"name", "type", "reconpriv:kind", "title", "categories", "description"}
+    field = {
+        "name",
+        "type",
+        "reconpriv:kind",
+        "title",
+        "categories",
+        "categoriesOrdered",
+        "description",
+    }
     for one in manifest["resources"]:
         found |= set(one) - resource
         found |= {key for described in one["schema"]["fields"] for key in described} - field

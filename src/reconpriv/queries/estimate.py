@@ -91,6 +91,8 @@ class Estimate:
             f" table: {self.low:,.1f} to {self.high:,.1f}; {self.groups:,} groups,"
             f" {self.trials:,.0f} trials)"
         )
+        if self.estimator == WHOLE_BINS:
+            text = f"{self.count:,.0f} (whole bins)"
         return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
 
     __repr__ = __str__

@@ -279,6 +279,7 @@ HINTS = (
     (r"Bin it on the way in with --sql\.", "Choose another column."),
     (r"Bin it \(--bin\) or group its values \(--group\), or declare the domain if it really is"
      r" that large\.", "Give it bins or groups in its row, or choose another column."),
+    (r", or allow whole bins \(--whole-bins, whole_bins=True\)\.", "."),
     (r"Add a lower border: --bin .*$", "Add a lower border."),
     (r"Group its values \(--group\), or turn it into a number with --sql\.",
      "Group its values instead."),
