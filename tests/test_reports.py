@@ -99,7 +99,8 @@ def test_the_internal_report_holds_what_was_asked_for(internal, adult):
     ):  # fmt: skip
         assert word in text, word
     worst = report.worst[0]
-    assert ", ".join(str(v) for v in worst.public.values()) in text
+    assert ", ".join(f"{name}={value}" for name, value in worst.public.items()) in text
+    assert f"{worst.largest_frequency:.2f} ({worst.value})" in text
     assert f"{worst.size:,}" in text
 
 

@@ -100,7 +100,7 @@ GroupOption = Annotated[
     list[str] | None,
     typer.Option(
         "--group",
-        metavar="COLUMN=FILE\\[:LEVEL]",
+        metavar="COLUMN=FILE[:LEVEL]",
         help="Publish groups of values: a CSV file with a header, its columns value and group;"
         " further columns are coarser levels. Repeatable.",
         rich_help_panel=TABLE,

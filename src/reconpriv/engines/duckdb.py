@@ -314,11 +314,15 @@ class DuckDBEngine:
         label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
         self._replace(column, Kind.STRING, label)
 
-    def distinct(self, columns: Sequence[Column]) -> list[int]:
-        """How many distinct values each column has."""
-        counts = ", ".join(f"count(DISTINCT {self._expressions[column]})" for column in columns)
+    def distinct(
+        self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
+    ) -> list[int]:
+        """How many distinct values each column has, where ``present`` is not missing."""
+        count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
+        counts = ", ".join(count.format(self._expressions[column]) for column in columns)
+        query = f"SELECT {counts} FROM {_TABLE} WHERE {self._present(present)}"
         with clear_errors(self._what):
-            rows = self._connection.execute(f"SELECT {counts} FROM {_TABLE}").fetchall()
+            rows = self._connection.execute(query).fetchall()
         return list(rows[0])
 
     def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:

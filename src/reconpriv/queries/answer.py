@@ -445,7 +445,7 @@ def _remarked(selected: Selected, estimate: Estimate) -> Estimate:
     new = tuple(remark for remark in selected.remarks if remark not in estimate.remarks)
     if not new:
         return estimate
-    estimator = "whole bins" if estimate.exact else estimate.estimator
+    estimator = est.WHOLE_BINS if estimate.exact else estimate.estimator
     remarks = new + estimate.remarks
     return replace(estimate, exact=False, estimator=estimator, remarks=remarks)
 

@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 
 ESTIMATORS = ("mle", "constrained")
 
+# How a count over public attributes was made that takes a bin whole where the question cuts it.
+WHOLE_BINS = "whole bins"
+
 SINGLE = "rests on a single micro group"
 MICRO = (
     "rests on a single micro group, where the release is made to be uninformative: the interval"
@@ -82,6 +85,8 @@ class Estimate:
             f" table: {self.low:,.1f} to {self.high:,.1f}; {self.groups:,} groups,"
             f" {self.trials:,.0f} trials)"
         )
+        if self.estimator == WHOLE_BINS:
+            text = f"{self.count:,.0f} (whole bins)"
         return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
 
     __repr__ = __str__

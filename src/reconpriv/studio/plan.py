@@ -43,6 +43,7 @@ class Plan:
     policy: rp.Policy
     test_key: bool = False
     uploaded: bool = False
+    keep_identifier: tuple[str, ...] = ()
 
 
 def read_table(source: str, roles: Roles) -> rp.Table:
@@ -62,6 +63,7 @@ def python_script(plan: Plan) -> str:
     roles, policy = plan.roles, plan.policy.as_dict()
     hint = "  # the table that was uploaded: where is your copy?" if plan.uploaded else ""
     key = "rp.Key.test()" if plan.test_key else "rp.Key.from_file(KEY)"
+    kept = f", keep_identifier={list(plan.keep_identifier)!r}" if plan.keep_identifier else ""
     lines = [
         '"""Written by reconpriv studio. With the same key it makes the same release."""',
         "",
@@ -88,7 +90,7 @@ def python_script(plan: Plan) -> str:
         ")",
         "with table:",
         "    print(table.audit(policy))",
-        f"    print(table.publish(policy, OUT, key={key}))",
+        f"    print(table.publish(policy, OUT, key={key}{kept}))",
     ]
     return "\n".join(lines) + "\n"
 
@@ -115,6 +117,8 @@ def shell_command(plan: Plan) -> str:
         parts.append(("--missing", roles.missing))
     parts += [("--bin", _assigned(name, said)) for name, said in roles.bins.items()]
     parts += [("--group", _assigned(name, file)) for name, file in files.items()]
+    if plan.keep_identifier:
+        parts.append(("--keep-identifier", listed(plan.keep_identifier)))
     parts += policy_parts(plan.policy)
     parts.append(("--test-key", None) if plan.test_key else ("--key", KEY_FILE))
     return before + publish_command(plan.source, parts)

@@ -12,10 +12,10 @@ import numpy as np
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.theory.bounds import Bound, TailBound
-from reconpriv.theory.perturbation import retention_for_privacy
+from reconpriv.theory.perturbation import PRIOR, retention_for_privacy
 from reconpriv.tuning import words
 from reconpriv.tuning.report import Remedy, Setting, Target, TuneReport
-from reconpriv.tuning.tuner import PRIOR, Tuner
+from reconpriv.tuning.tuner import Tuner
 
 RETENTIONS = tuple(round(0.05 * i, 2) for i in range(2, 19))
 EPSILONS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
