@@ -266,6 +266,10 @@ def workload(
     with reported():
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
+        if out is not None:
+            from reconpriv.folder import refuse_inside_release
+
+            refuse_inside_release(out, "a workload")
         opened = opt.open_table(
             table,
             sensitive,

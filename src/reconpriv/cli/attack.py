@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.completion import tables
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.shown import shown_path
@@ -20,6 +21,9 @@ AttackName = Annotated[
     typer.Argument(
         metavar="NAME",
         help="micro, ratio, granularity, repeat, differencing or side-channels.",
+        autocompletion=opt.one_of(
+            "micro", "ratio", "granularity", "repeat", "differencing", "side-channels"
+        ),
     ),
 ]
 AttackSource = Annotated[
@@ -28,6 +32,7 @@ AttackSource = Annotated[
         metavar="TABLE|RELEASE",
         help="A table as for publish; or a release folder, for micro, granularity and"
         " side-channels: then there is no truth to measure by.",
+        autocompletion=tables,
     ),
 ]
 OptionalSensitive = Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reconpriv.cli.completion import tables
 from reconpriv.shown import shown_file
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ Source = Annotated[
         help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
         " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
         " --table); example:adult or example:census_workers.",
+        autocompletion=tables,
     ),
 ]
 Sensitive = Annotated[

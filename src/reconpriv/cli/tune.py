@@ -108,7 +108,7 @@ def tune(
         from reconpriv.files import check_file
 
         if out is not None:
-            check_file(out, overwrite=overwrite)
+            check_file(out, overwrite=overwrite, private=True)
         opened = opt.open_table(
             table,
             sensitive,

@@ -6,7 +6,6 @@ attributes alone (any boolean expression) or of the sensitive attribute alone (a
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import logging
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
+from reconpriv.nearest import nearest_name
 from reconpriv.schema import Column, Kind, Schema, Value
 
 SUPPORTED = (
@@ -101,7 +102,7 @@ def _parse(text: str) -> tuple[Any, Any]:
     except ImportError:
         raise InputError(
             "Conditions in SQL need the package sqlglot.",
-            hint="Install it: pip install 'reconpriv[query]'.",
+            hint=install_hint("query"),
         ) from None
     # sqlglot logs what it does not know; the refusal below says it in one sentence.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -210,7 +211,7 @@ def check_distinct(by: Sequence[str]) -> None:
 
 def unknown_column(name: str, names: Sequence[str]) -> InputError:
     """No such column, with the nearest one."""
-    near = _nearest(name, names)
+    near = nearest_name(name, names)
     hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(names)}."
     return InputError(f"The release has no column {name!r}.", hint=hint)
 
@@ -221,17 +222,10 @@ _COMPARED = 10_000  # values that a slip is compared with
 def unknown_value(column: str, value: Value, known: Sequence[Value]) -> InputError:
     """No such value, with the nearest one."""
     texts = [str(other) for other in itertools.islice(known, _COMPARED) if other is not None]
-    near = _nearest(str(value), texts)
+    near = nearest_name(str(value), texts)
     few = ", ".join(texts[:8]) + (", …" if len(texts) > 8 else "")
     hint = f"Did you mean {near!r}?" if near else f"Known: {few}."
     return InputError(f"Column {column!r} has no value {value!r}.", hint=hint)
-
-
-def _nearest(text: str, known: Sequence[str]) -> str | None:
-    """The known text that is nearest, whatever its case."""
-    folded = {other.lower(): other for other in reversed(known)}
-    near = difflib.get_close_matches(text.lower(), folded, n=1, cutoff=0.5)
-    return folded[near[0]] if near else None
 
 
 def _check_values(

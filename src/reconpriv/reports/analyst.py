@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from reconpriv._version import __version__
 from reconpriv.files import check_file, whole_file
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.table import EstimateTable
@@ -43,6 +44,12 @@ _RESERVED = (
     " where window with"
 )
 _VALUES = 8
+# True wherever the reader got reconpriv from: it is on no package index.
+_INSTALL = (
+    "You need Python 3.11 to 3.13 and reconpriv, which is on no package index: ask the publisher"
+    f" for its wheel, then `pip install './reconpriv-{__version__}-py3-none-any.whl[query]'`; or"
+    " for its source folder, then `pip install '.[query]'` in it."
+)
 _BARS = 60
 
 
@@ -203,7 +210,8 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     value = cube.schema.domain[int(np.argmax(totals))]
     where = f"{_name(sensitive)} {_equals(value)}"
     html = [
-        paragraph("On the command line, after `pip install 'reconpriv[query]'`:"),
+        paragraph(_INSTALL),
+        paragraph("On the command line:"),
         copyable(_query(folder, f"SELECT count(*) FROM release WHERE {where}")),
     ]
     keywords = {sensitive: value}
