@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property, reduce
 from typing import Any
 
@@ -15,16 +16,19 @@ from numpy.typing import NDArray
 from reconpriv.engines.predicates import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
+from reconpriv.queries.comparisons import holds_codes, unknown_value
 from reconpriv.queries.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
 from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.grouping import Shape
+from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.sql import (
     Condition,
     CountQuery,
     parse_condition,
     parse_query,
     unknown_column,
-    unknown_value,
 )
+from reconpriv.queries.text_codes import matching_code
 from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
 
@@ -32,6 +36,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 _SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
+_NUMBERS = (int, float, Decimal)
 _NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
@@ -103,10 +108,10 @@ class Answerer:
         )
         return self._settle(describe(where, equal), condition, equal)
 
-    def parse(self, sql: str) -> tuple[Selected, tuple[str, ...]]:
-        """Settle a whole SELECT; the second part is what it groups by."""
+    def parse(self, sql: str) -> tuple[Selected, Shape]:
+        """Settle a whole SELECT; the second part is what it groups by, and which rows it shows."""
         query: CountQuery = parse_query(sql, self.cells.schema, self.known)
-        return self._settle(query.text, query.condition, {}), query.by
+        return self._settle(query.text, query.condition, {}), query.shape
 
     def _settle(self, text: str, condition: Condition, equal: dict[str, Value]) -> Selected:
         schema = self.cells.schema
@@ -155,7 +160,10 @@ class Answerer:
         """The code of a value; -1 for a number or date that does not occur."""
         column = next(c for c in self.cells.schema.columns if c.name == name)
         parsed = parse_value(column, value)
-        code = self.known[name].position(parsed)
+        known = self.known[name]
+        if column.kind is Kind.STRING and isinstance(value, _NUMBERS) and holds_codes(known):
+            parsed = matching_code(name, Decimal(str(value)), known) or parsed
+        code = known.position(parsed)
         if code < 0 and column.kind is Kind.STRING:
             raise unknown_value(name, value, self.known[name])
         return code
@@ -220,7 +228,7 @@ class Answerer:
             settings = Settings(settings.estimator, settings.confidence, max(cells, 1))
         if not split:
             answers = self._estimates_of_set(sums, public, selected, settings)
-            return list(zip(labels, answers, strict=True))
+            return self._for_display(list(zip(labels, answers, strict=True)))
         counts = est.mle_counts(sums, 1, self.design)
         variances = est.count_variances(sums, 1, 1, self.design)
         shown = counts
@@ -233,7 +241,20 @@ class Answerer:
                 figures = shown[i, value], counts[i, value], variances[i, value]
                 answer = self._estimate(selected.text, sums, i, settings, *figures)
                 rows.append(({name: label[name] for name in by}, answer))
-        return rows
+        return self._for_display(rows)
+
+    def _for_display(
+        self, rows: list[tuple[dict[str, Value], Estimate]]
+    ) -> list[tuple[dict[str, Value], Estimate]]:
+        """Rows by their labels, text codes by their numbers; other columns are sorted already."""
+        names = list(rows[0][0]) if rows else []
+        if not any(self.known[name].numeric_text for name in names):
+            return rows
+        ranks = {
+            name: {v: i for i, v in enumerate(sorted_for_display(key[name] for key, _ in rows))}
+            for name in names
+        }
+        return sorted(rows, key=lambda row: [ranks[name][row[0][name]] for name in names])
 
     def sums_by_value(self, selected: Selected, public: list[str]) -> tuple[Ints, Sums]:
         """The combinations of public values in a selection, and their sums by sensitive value."""

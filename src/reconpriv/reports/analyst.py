@@ -12,6 +12,7 @@ import numpy as np
 from reconpriv._version import __version__
 from reconpriv.files import check_file, whole_file
 from reconpriv.queries.answer import Answerer
+from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.table import EstimateTable
 from reconpriv.release import Release
 from reconpriv.reports import charts
@@ -112,7 +113,7 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
         meaning = {one["value"]: f" = {one['label']}" for one in named}
         shown = ", ".join(
             label(json_value(value)) + meaning.get(json_value(value), "")
-            for value in known[:_VALUES]
+            for value in first_for_display(known, _VALUES)
         )
         more = ", …" if len(known) > _VALUES else ""
         role = "sensitive" if column.name == info["sensitive"] else "public"

@@ -1,0 +1,39 @@
+"""The order in which values are shown. Cells and files keep the order of the text itself."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reconpriv.queries.text_codes import code_number, looks_numeric
+from reconpriv.queries.values import Values
+from reconpriv.schema import Value
+
+
+def sorted_for_display(values: Iterable[Value]) -> list[Value]:
+    """Ascending, text codes by their numbers, a missing value last."""
+    found = list(values)
+    return sorted(found, key=_code_key if looks_numeric(found) else _plain_key)
+
+
+def first_for_display(values: Sequence[Value], how_many: int) -> list[Value]:
+    """The first of sorted values as they are shown; there may be millions of them."""
+    if isinstance(values, Values) and not values.numeric_text:
+        return list(values[:how_many])
+    key = _code_key if looks_numeric(values) else _plain_key
+    return heapq.nsmallest(how_many, values, key=key)
+
+
+def _code_key(value: Value) -> tuple[Any, ...]:
+    number = code_number(value)
+    return (1,) if number is None else (0, number, value)
+
+
+def _plain_key(value: Value) -> tuple[Any, ...]:
+    if value is None:
+        return (2,)
+    if isinstance(value, float) and math.isnan(value):
+        return (1,)
+    return (0, value)
