@@ -6,14 +6,11 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from query_fixtures import people, people_release
 from reconpriv.errors import InputError
-from reconpriv.queries import stored
 from reconpriv.queries.computed import PICKED, with_expressions
-from reconpriv.queries.cube import collect
 
 PICKED_SIGN = PICKED.split("{")[0]
 
@@ -93,7 +90,7 @@ def test_an_expression_beside_the_sensitive_column() -> None:
         assert row.count == pytest.approx(alone.count)
 
 
-def test_cells_on_disk_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_in_parts_give_the_same() -> None:
     cube = people_release("octave").answerer.cube
     computed = with_expressions(cube, {"k": '"age" // 4'})
     (whole,) = computed.parts()
@@ -110,7 +107,6 @@ def test_cells_on_disk_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in halves:
         assert np.array_equal(part.codes[-1], whole.codes[-1])
     assert whole.values[-1].to_pylist() == sorted({v // 4 for v in range(20, 35)})
-    assert stored is not None and collect is not None
 
 
 def labels_of(sql: str) -> list[Any]:
@@ -171,7 +167,7 @@ def test_a_choice_by_estimates_is_remarked_on() -> None:
 
 
 def test_simultaneous_intervals_count_all_rows_before_the_limit() -> None:
-    every = dict((labels["age"], e) for labels, e in ask(TOP, simultaneous=True))
+    every = {labels["age"]: e for labels, e in ask(TOP, simultaneous=True)}
     top = ask(f"{TOP} LIMIT 3", simultaneous=True)
     for labels, estimate in top:
         whole = every[labels["age"]]
@@ -182,11 +178,10 @@ def test_simultaneous_intervals_count_all_rows_before_the_limit() -> None:
 def test_an_expression_without_a_plain_value_is_refused() -> None:
     with pytest.raises(InputError, match="no plain value to group by"):
         ask("SELECT [age, 1] AS l, count(*) FROM release GROUP BY l")
-    with pytest.raises(InputError, match="'upper'|does not take|cannot be evaluated"):
+    with pytest.raises(InputError, match=r"cannot be evaluated: the operator '\+' does not"):
         ask("SELECT Sex + 1, count(*) FROM release GROUP BY 1")
 
 
 def test_grouping_by_one_thing_twice_is_refused() -> None:
     with pytest.raises(InputError, match="grouped by twice"):
         ask("SELECT age // 10 AS k, Sex AS k, count(*) FROM release GROUP BY ALL")
-    assert pa is not None

@@ -170,9 +170,8 @@ def test_a_number_that_two_codes_spell_is_refused(release: rp.Release, condition
 
 
 def test_an_unknown_code_is_refused_with_codes_in_order(release: rp.Release) -> None:
-    with pytest.raises(
-        InputError, match=r"has no value '99'\. Known: -3, 1, 2, 3, 4\.5, 9, 10, 11"
-    ):
+    known = r"Known: -3, 1, 2, 3, 4\.5, 9, 10, 11"
+    with pytest.raises(InputError, match=rf"has no value '99'\. {known}"):
         release.count("code = 99")
     with pytest.raises(InputError, match=r"has no value '010'\. Did you mean '10'\?"):
         release.count("code = '010'")

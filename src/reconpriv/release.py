@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
-from reconpriv.frame_types import as_pandas
+from reconpriv.frame_types import as_pandas, as_polars
 from reconpriv.labels import labels_as_dict
 from reconpriv.manifest import Description, check_files, manifest_labels, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
@@ -267,11 +267,7 @@ class Release:
 
     def to_polars(self) -> polars.DataFrame:
         """The published records as a Polars data frame."""
-        import polars  # noqa: PLC0415 - not a dependency
-
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return as_polars(self.to_arrow())
 
     def export(
         self, path: str | os.PathLike[str], *, groups: bool = False, overwrite: bool = False
