@@ -24,7 +24,7 @@ def clean(message: str, quoted: str) -> None:
     words = message.replace(repr(quoted), "")
     # An expression that is shown has its columns quoted; CAST is a hint of ours.
     words = re.sub(r"The (condition|expression) (['\"]).*?\2 cannot", "", words)
-    words = words.replace("CAST(… AS VARCHAR)", "").replace("AS INTEGER)", "")
+    words = words.replace("CAST(… AS VARCHAR)", "").replace("AS BIGINT)", "")
     assert not FOREIGN.search(words), message
     assert message.endswith((".", "?", "…")), message
 

@@ -157,3 +157,16 @@ def test_nothing_internal_is_written_into_a_release(
     assert done.code == 2, done.err
     assert "must not lie inside it" in done.err
     assert tree(release) == before
+
+
+def test_the_readme_compares_with_the_alternatives_as_measured() -> None:
+    root = Path(__file__).parent.parent
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    section = readme.split("## A fair word on alternatives")[1].split("\n## ")[0]
+    results = (root / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| sex, region.*?\| ([\d,]+) \| ([\d.]+) \| ([\d,]+) \|", results)
+    assert [groups for groups, _, _ in rows] == ["20", "1,400"]
+    for groups, noisy, released in rows:
+        assert f"{groups} groups" in section and released in section
+        assert f"{float(noisy):.1f} per count" in section
+    assert readme.index("## A fair word") < readme.index("## More")

@@ -75,7 +75,7 @@ def _refuse_ranges(exp: Any, tree: Any, columns: Mapping[str, Column], known: Kn
         for column in (columns[part.name] for part in parts if isinstance(part, exp.Column)):
             values = known[column.name]
             if column.kind is Kind.STRING and holds_codes(values):
-                raise range_refused(column.name, first_for_display(values, _LISTED))
+                raise range_refused(column.name, first_for_display(values, _LISTED), values)
             for literal in (part for part in parts if _literal(exp, part) is not None):
                 _check_kind(column, *_literal(exp, literal) or ("", True))
 

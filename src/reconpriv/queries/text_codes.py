@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from reconpriv.errors import InputError
-from reconpriv.schema import Value
+from reconpriv.schema import Value, quote_identifier
 
 # An optional sign, digits, perhaps digits after a point. No exponent, no blanks, no separators.
 PATTERN = r"[+-]?[0-9]+(\.[0-9]+)?"
@@ -42,12 +42,14 @@ def matching_code(column: str, number: Decimal, known: Iterable[Value]) -> str |
     return found[0] if found else None
 
 
-def range_refused(column: str, known: Sequence[Value]) -> InputError:
-    """A range over text codes, which would be compared letter by letter."""
-    few = ", ".join(repr(value) for value in known if value is not None)
+def range_refused(column: str, first: Sequence[Value], known: Iterable[Value]) -> InputError:
+    """A range over text codes, which would be compared letter by letter; ``first`` are examples."""
+    few = ", ".join(repr(value) for value in first if value is not None)
+    name = column if column.isidentifier() else quote_identifier(column)
+    kind = "DOUBLE" if any("." in value for value in known if value is not None) else "BIGINT"
     return InputError(
         f"Column {column!r} holds numbers as text, so a range would put '10' before '9'.",
-        hint=f"List the codes you mean ({column} IN ({few}, …)), or ask the publisher to publish"
-        f" the column as a number (--sql 'SELECT * REPLACE (CAST({column} AS INTEGER) AS {column})"
-        " FROM input').",
+        hint=f"List the codes you mean ({name} IN ({few}, …)), or ask the publisher to publish"
+        f" the column as a number (--sql 'SELECT * REPLACE (CAST({name} AS {kind}) AS {name}) FROM"
+        " input').",
     )
