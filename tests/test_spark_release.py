@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -327,3 +328,38 @@ def test_nested_columns_are_refused_unless_left_out(spark: Any) -> None:
     with pytest.raises(rp.ReconprivError, match="'a' holds values of a type that cannot be"):
         rp.read(frame, sensitive="s")
     rp.read(frame, sensitive="s", drop="a").close()
+
+
+def test_bins_and_groups_give_the_same_bytes(
+    spark: Any, tmp_path: Path, choice: Choice, small: pa.Table
+) -> None:
+    """Numbers of every type, texts that spell numbers, quotes in labels, and a binned sensitive."""
+    draw = np.random.default_rng(3)
+    rows = 2_000
+    texts = draw.choice(["it's", 'a "b"', "ü\\n", "{0}", "plain"], rows)
+    table = pa.table({
+        "whole": pa.array(draw.integers(-50, 120, rows), pa.int32()),
+        "real": pa.array(np.where(draw.random(rows) < 0.1, np.nan, draw.normal(0, 10, rows))),
+        "exact": pa.array([decimal.Decimal(int(n)) / 100 for n in draw.integers(0, 900, rows)]),
+        "spelled": pa.array([f"{n:.2f}" for n in draw.random(rows) * 30]),
+        "text": pa.array(texts),
+        "income": pa.array(draw.gamma(2, 8_000, rows)),
+    })  # fmt: skip
+    file = write(table, tmp_path / "people.parquet")
+    roles = {
+        "sensitive": "income",
+        "bin": {"whole": 50, "real": "quantiles:3", "exact": "0,0.5,5", "spelled": [0, 10],
+                "income": [0, 10_000, 100_000, 10**6]},
+        "group": {"text": {"it's": "it's o'clock", "ü\\n": 'a "b"\\', 'a "b"': 'a "b"\\',
+                           "*": "{rest}"}},
+    }  # fmt: skip
+    by_duckdb, by_spark = published_by_both(spark, file, tmp_path / "out", choice, **roles)
+    assert by_spark == by_duckdb
+    release = rp.open(tmp_path / "out" / "spark")
+    assert [row["text"] for row, _ in release.crosstab(["text"])] == [
+        "it's o'clock", 'a "b"\\', "{rest}"
+    ]  # fmt: skip
+    assert release.count("whole < 50").count == (table["whole"].to_numpy() < 50).sum()
+    with pytest.raises(rp.ReconprivError, match="do not list, for example"):
+        frame = spark.read.parquet(str(file))
+        rp.read(frame, **{**roles, "group": {"text": {"plain": "x"}}})

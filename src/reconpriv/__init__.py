@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reconpriv.queries.estimate import Estimate as Estimate
     from reconpriv.randomness import Key as Key
     from reconpriv.reading import read as read
+    from reconpriv.recoding import Quantiles as Quantiles
     from reconpriv.release import Release as Release
     from reconpriv.release import open_release as open  # noqa: F401
     from reconpriv.summary import TableSummary as TableSummary
@@ -41,6 +42,7 @@ _HOMES = {
     "Key": "randomness",
     "ObservedCount": "theory.counts",
     "Policy": "policy",
+    "Quantiles": "recoding",
     "ReconprivError": "errors",
     "ReconprivWarning": "errors",
     "Release": "release",

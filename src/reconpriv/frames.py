@@ -57,7 +57,8 @@ def publish(
     """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
 
     A pandas, Polars or Arrow table comes back as one of the same kind, with the types that its
-    columns had, categories included: the published records, one row each, in canonical order. A
+    columns had, categories included: the published records, one row each, in canonical order; a
+    recoded column comes back as text. A
     lazy Polars frame comes back lazy, an Arrow stream as a stream, a DuckDB relation as an Arrow
     table. With ``out`` the release folder is written too; analysts need it for intervals. From a
     path, a database or Spark the release folder is what comes out.
@@ -172,7 +173,11 @@ def _as_pandas(source: Any, records: pa.Table, schema: Schema | None) -> Any:
     columns = {}
     for name in records.column_names:
         with _fitting(name):
-            column, kind = records[name], pandas_type(source.dtypes[name], _domain(schema, name))
+            column = records[name]
+            if schema.recoding(name) is not None:
+                columns[name] = pandas.Series(column.to_pandas())
+                continue
+            kind = pandas_type(source.dtypes[name], _domain(schema, name))
             columns[name] = pandas.Series(pandas_column(column, kind))
             _check_missing(int(columns[name].isna().sum()), column)
     return pandas.DataFrame(columns)
@@ -187,6 +192,9 @@ def _as_polars(source: Any, records: pa.Table, schema: Schema | None) -> Any:
         return frame
     columns = []
     for name in frame.columns:
+        if schema.recoding(name) is not None:
+            columns.append(frame[name])
+            continue
         with _fitting(name, polars.exceptions.PolarsError):
             column = frame[name].cast(polars_type(types[name], _domain(schema, name)))
             _check_missing(column.null_count(), records[name])
@@ -204,6 +212,9 @@ def _as_arrow(source: Any, records: pa.Table, schema: Schema | None) -> pa.Table
         return table
     columns = []
     for name in table.column_names:
+        if schema.recoding(name) is not None:
+            columns.append(table[name])
+            continue
         with _fitting(name):
             kind = arrow_type(source.schema.field(name).type, _domain(schema, name))
             columns.append(arrow_column(table[name], kind))

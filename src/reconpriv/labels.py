@@ -29,7 +29,9 @@ def labels_of(schema: Schema, labels: Mapping[str, ColumnLabels]) -> dict[str, C
     for column in schema.columns:
         said = labels.get(column.name)
         if said is not None:
-            values = tuple((v, text) for v, text in said.values if _fits(column, v))
+            # What a code means says nothing about a bin or a group of codes.
+            known = () if schema.recoding(column.name) else said.values
+            values = tuple((v, text) for v, text in known if _fits(column, v))
             found[column.name] = ColumnLabels(said.title, values)
     return found
 

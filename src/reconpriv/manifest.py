@@ -20,11 +20,13 @@ from reconpriv.engines.database_url import is_database_url
 from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.labels import describe_field, read_labels
 from reconpriv.policy import SAMPLE_SIZES, Policy
+from reconpriv.recoding import Recoding, read_recoding
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
 from reconpriv.shown import shown_path
 
 MANIFEST = "datapackage.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # the newest that is read
+PLAIN_VERSION = 1  # of a release without recoded columns, which older readers understand
 
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 _METHODS = {
@@ -53,7 +55,7 @@ def build_manifest(
     """
     sensitive = _sensitive_field(schema, labels.get(schema.sensitive.name))
     fields = [
-        describe_field(_field(c), c, labels.get(c.name), published.get(c.name, ()))
+        describe_field(_field(c, schema), c, labels.get(c.name), published.get(c.name, ()))
         for c in schema.public
     ]
     cell_count = [{"name": cell_count_name, "type": "integer"}] if layout.cells else []
@@ -63,7 +65,7 @@ def build_manifest(
         counts = [{"name": name, "type": "integer"} for name in count_names]
         resources.append(_resource("groups", written.groups_files, file_format, fields + counts))
     block: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
+        "format_version": FORMAT_VERSION if schema.recodings else PLAIN_VERSION,
         "created_by": f"reconpriv {__version__}",
         "method": _METHODS[policy.sample_size],
         "sample_size": policy.sample_size,
@@ -78,6 +80,8 @@ def build_manifest(
         "records": written.records,
         "test_key": test_key,
     }
+    if schema.recodings:
+        block["recoded"] = {one.column: one.as_dict() for one in schema.recodings}
     if layout.with_trials:
         block["group_counts"] = dict(zip(("records", "trials"), count_names, strict=True))
     if layout.cells:
@@ -89,7 +93,11 @@ def build_manifest(
     }
 
 
-def _field(column: Column) -> dict[str, Any]:
+def _field(column: Column, schema: Schema) -> dict[str, Any]:
+    recoding = schema.recoding(column.name)
+    if recoding is not None:
+        ordered = {"categories": list(recoding.labels), "categoriesOrdered": True}
+        return {"name": column.name, "type": column.kind.value, **ordered}
     # Table Schema knows one kind of number; ours are told apart by a property of our own.
     if column.kind is Kind.DECIMAL:
         return {"name": column.name, "type": "number", "reconpriv:kind": Kind.DECIMAL.value}
@@ -99,7 +107,7 @@ def _field(column: Column) -> dict[str, Any]:
 def _sensitive_field(schema: Schema, said: ColumnLabels | None) -> dict[str, Any]:
     """The sensitive field: its categories are the domain, whatever else has a label."""
     column, known = schema.sensitive, [value for value in schema.domain if value is not None]
-    described = _field(column)
+    described = _field(column, schema)
     if len(known) == len(schema.domain) and column.kind in (Kind.STRING, Kind.INTEGER):
         described["categories"] = [json_value(value) for value in schema.domain]
     if said is not None:
@@ -192,7 +200,8 @@ def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> 
     columns = {column.name: column for column, _ in _fields(manifest)}
     sensitive = columns[block["sensitive"]]
     domain: tuple[Value, ...] = tuple(parse_value(sensitive, v) for v in block["domain"])
-    schema = Schema(tuple(columns[name] for name in block["public"]), sensitive, domain)
+    public = tuple(columns[name] for name in block["public"])
+    schema = Schema(public, sensitive, domain, recodings=_recodings(manifest, block, domain))
     retention, sample_size = float(block["retention"]), block["sample_size"]
     if not 0 < retention < 1 or len(domain) < 2 or sample_size not in SAMPLE_SIZES:
         raise ValueError
@@ -222,6 +231,27 @@ def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> 
         cell_count=block.get("cell_count"),
         labels=manifest_labels(manifest),
     )
+
+
+def _recodings(
+    manifest: dict[str, Any], block: dict[str, Any], domain: tuple[Value, ...]
+) -> tuple[Recoding, ...]:
+    """What recoded columns stand for; it must agree with what else is said of them."""
+    said = block.get("recoded", {})
+    if not isinstance(said, dict) or bool(said) != (block["format_version"] > PLAIN_VERSION):
+        raise ValueError
+    fields = {column.name: (column, one) for column, one in _fields(manifest)}
+    found = []
+    for name, entry in said.items():
+        recoding = read_recoding(name, entry)
+        column, one = fields[name]
+        if column.kind is not Kind.STRING or one["categories"] != list(recoding.labels):
+            raise ValueError
+        known = tuple(value for value in domain if value is not None)
+        if name == block["sensitive"] and known != recoding.labels:
+            raise ValueError
+        found.append(recoding)
+    return tuple(found)
 
 
 def _fields(manifest: dict[str, Any]) -> list[tuple[Column, dict[str, Any]]]:

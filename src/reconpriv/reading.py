@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reconpriv.engines.base import Engine
 from reconpriv.engines.database_url import is_database
 from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.recode import Declared, quantile_notes, recode
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
     Schema,
     Value,
+    check_domain,
     check_sensitive_kind,
     choose_columns,
     read_domain,
@@ -42,6 +44,8 @@ def read(
     engine: str | None = None,
     master: str | None = None,
     labels: str = "describe",
+    bin: Mapping[str, Any] | None = None,
+    group: Mapping[str, Any] | None = None,
 ) -> Table:
     """Open a table and give its columns their roles.
 
@@ -54,6 +58,12 @@ def read(
     domain. ``engine`` is duckdb (one machine) or spark, which takes the session that is active
     or starts one at ``master``. With ``labels="apply"`` the value labels of an SPSS or Stata file
     take the place of its codes; else they describe them in the release.
+
+    ``bin`` publishes bins in place of numbers: ``{"age": 10}`` is a width, ``{"age": [0, 18, 65]}``
+    are borders, ``{"age": Quantiles(5)}`` takes borders from the data, which then are published.
+    ``group`` publishes groups in place of values: a dictionary of value: group (``"*"`` stands for
+    every other value), a CSV file of value,group, or (file, level) of a hierarchy. A recoded column
+    is text, and its labels have the order of the bins, or that in which the groups appear.
     """
     public = [public] if isinstance(public, str) else public
     drop = [drop] if isinstance(drop, str) else drop
@@ -70,8 +80,10 @@ def read(
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
     opened = _open_engine(source, engine, master=master, **settings)
     try:
-        schema = _settle_schema(opened, sensitive, public, drop, domain, missing)
+        declared = Declared.of(bin or {}, group or {})
+        schema = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
         notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
+        notes += quantile_notes(schema.recodings)
     except BaseException:
         opened.close()
         raise
@@ -134,12 +146,24 @@ def _settle_schema(
     drop: Sequence[str],
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
+    recoded: Declared,
 ) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
     engine.keep([kept.name for kept in (*publics, column)])
     # What has now been fetched may say more of a column's kind than its declaration did.
     publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
+    present = column if missing == "drop" else None
+    recodings = recode(engine, (*publics, column), recoded, present)
+    if recodings:
+        kept_names = [kept.name for kept in publics]
+        publics, column = choose_columns(engine.columns(), sensitive, kept_names)
     check_sensitive_kind(column)
+    own = next((one for one in recodings if one.column == sensitive), None)
+    if own is not None and domain is not None:
+        raise InputError(
+            f"The bins or groups of {sensitive!r} are its domain already.",
+            hint="Leave --domain out.",
+        )
     declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
     # A column with more values than this is refused, so no more of them are fetched.
     limit = max(MAX_UNDECLARED_DOMAIN, len(declared or ())) + 2
@@ -159,5 +183,9 @@ def _settle_schema(
             raise InputError(f"The sensitive column {sensitive!r} is missing in every record.")
     if declared is not None and absent and missing == "value":
         declared = [*declared, None]
-    settled = settle_domain(column, occurring, declared)
-    return Schema(publics, column, settled, sum(occurring.values()))
+    if own is None:
+        settled = settle_domain(column, occurring, declared)
+    else:
+        settled = (*own.labels, *([None] if absent and missing == "value" else []))
+        check_domain(column, settled)
+    return Schema(publics, column, settled, sum(occurring.values()), recodings)

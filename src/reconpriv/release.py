@@ -23,7 +23,7 @@ from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.load import load_cells, load_groups, load_records
-from reconpriv.queries.ordering import sorted_for_display
+from reconpriv.queries.ordering import by_number
 from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
@@ -64,7 +64,7 @@ class Release:
     @property
     def domain(self) -> list[Value]:
         """The sensitive values in the order in which they are shown."""
-        return sorted_for_display(self._description.schema.domain)
+        return by_number(self._description.schema.domain)
 
     @cached_property
     def _description(self) -> Description:
@@ -90,15 +90,18 @@ class Release:
         *,
         estimator: str = "mle",
         confidence: float = 0.95,
+        whole_bins: bool = False,
         **equal: Value,
     ) -> Estimate:
         """How many records of the original table satisfy a condition.
 
         ``where`` is what would stand after WHERE in SQL; further arguments are column = value (a
         list means any of them). Without a condition on the sensitive column the answer is exact.
-        A column called where, estimator or confidence is asked about in ``where``.
+        A column called where, estimator, confidence or whole_bins is asked about in ``where``.
+        A condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for
+        the whole bin, and the answer says so in its remarks.
         """
-        selected = self.answerer.select(where, equal)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
         return self.answerer.count(selected, Settings(estimator, confidence))
 
     def frequencies(
@@ -108,6 +111,7 @@ class Release:
         estimator: str = "mle",
         confidence: float = 0.95,
         simultaneous: bool = False,
+        whole_bins: bool = False,
         **equal: Value,
     ) -> EstimateTable:
         """The whole sensitive distribution among the records that satisfy a condition."""
@@ -117,6 +121,7 @@ class Release:
             estimator=estimator,
             confidence=confidence,
             simultaneous=simultaneous,
+            whole_bins=whole_bins,
             **equal,
         )
 
@@ -128,13 +133,14 @@ class Release:
         estimator: str = "mle",
         confidence: float = 0.95,
         simultaneous: bool = False,
+        whole_bins: bool = False,
         **equal: Value,
     ) -> EstimateTable:
         """A count with its interval for every combination of the given attributes.
 
         ``simultaneous`` widens the intervals so that all of them hold together (Bonferroni).
         """
-        selected = self.answerer.select(where, equal)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
         return self._table(selected, by, Settings(estimator, confidence), simultaneous)
 
     def sql(
@@ -144,9 +150,10 @@ class Release:
         estimator: str = "mle",
         confidence: float = 0.95,
         simultaneous: bool = False,
+        whole_bins: bool = False,
     ) -> Estimate | EstimateTable:
         """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
-        selected, shape = self.answerer.parse(query)
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
         settings = Settings(estimator, confidence)
         if not shape.by:
             return self.answerer.count(selected, settings)
@@ -159,13 +166,13 @@ class Release:
         *,
         estimator: str = "mle",
         confidence: float = 0.95,
+        whole_bins: bool = False,
     ) -> list[Estimate]:
         """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
         if isinstance(queries, str | dict):
             raise InputError("count_many takes a list; use count or sql for a single query.")
-        return self.answer_many(
-            [self.select(query) for query in queries], estimator=estimator, confidence=confidence
-        )
+        selected = [self.select(query, whole_bins=whole_bins) for query in queries]
+        return self.answer_many(selected, estimator=estimator, confidence=confidence)
 
     def answer_many(
         self, queries: Sequence[Selected], *, estimator: str = "mle", confidence: float = 0.95
@@ -173,11 +180,11 @@ class Release:
         """Answer queries that :meth:`select` has checked."""
         return self.answerer.count_many(queries, Settings(estimator, confidence))
 
-    def select(self, query: str | dict[str, Value]) -> Selected:
+    def select(self, query: str | dict[str, Value], *, whole_bins: bool = False) -> Selected:
         """Check a query, SQL text or a dictionary of column: value, without answering it."""
         if not isinstance(query, str):
-            return self.answerer.select(None, check_equalities(query))
-        selected, shape = self.answerer.parse(query)
+            return self.answerer.select(None, check_equalities(query), whole_bins=whole_bins)
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
         if shape.by:
             raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
         return selected
@@ -225,7 +232,7 @@ class Release:
         m, p = len(block["domain"]), block["retention"]
         return {
             **block,
-            "domain": sorted_for_display(block["domain"]),
+            "domain": by_number(block["domain"]),
             "release": self.place,
             "public_counts_exact": block["sample_size"] != "paper",
             "local_dp_epsilon": local_privacy_level(p, m),

@@ -14,6 +14,7 @@ from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.nearest import nearest_name
+from reconpriv.recoding import Recoding
 from reconpriv.shown import shown_path
 
 Value = Any
@@ -58,12 +59,16 @@ class ColumnLabels:
 
 @dataclass(frozen=True)
 class Schema:
-    """Public attributes, the sensitive attribute, its full domain in sorted order, and |D|."""
+    """Public attributes, the sensitive attribute, its full domain in order, and |D|.
+
+    The domain ascends; that of a recoded column is in the order of its bins or groups.
+    """
 
     public: tuple[Column, ...]
     sensitive: Column
     domain: tuple[Value, ...]
     records: int = 0
+    recodings: tuple[Recoding, ...] = ()
 
     @property
     def domain_size(self) -> int:
@@ -74,6 +79,10 @@ class Schema:
     def columns(self) -> tuple[Column, ...]:
         """Public attributes first, the sensitive one last."""
         return (*self.public, self.sensitive)
+
+    def recoding(self, name: str) -> Recoding | None:
+        """What a column's published values stand for, where it was recoded."""
+        return next((one for one in self.recodings if one.column == name), None)
 
 
 def quote_identifier(name: str) -> str:
@@ -184,15 +193,21 @@ def settle_domain(
             raise InputError(
                 f"The sensitive column {sensitive.name!r} has more than"
                 f" {MAX_UNDECLARED_DOMAIN:,} distinct values; that is too many to randomise over.",
-                hint="Bin it with --sql, or declare the domain if it really is that large.",
+                hint="Bin it (--bin) or group its values (--group), or declare the domain if it"
+                " really is that large.",
             )
+    check_domain(sensitive, domain)
+    return domain
+
+
+def check_domain(sensitive: Column, domain: Sequence[Value]) -> None:
+    """Refuse a domain in which nothing can be hidden."""
     if len(domain) < 2:
         raise InputError(
             f"The sensitive column {sensitive.name!r} has a domain of one value; nothing can be"
             " hidden among one.",
             hint="Declare the full domain (--domain FILE) if the table shows only part of it.",
         )
-    return domain
 
 
 def _is_64_bit(number: int) -> bool:
@@ -202,12 +217,13 @@ def _is_64_bit(number: int) -> bool:
 def check_sensitive_kind(sensitive: Column) -> None:
     """Refuse a sensitive column of floating-point numbers or times of day."""
     if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
-        quoted = quote_identifier(sensitive.name)
+        hint = "Bin it on the way in with --sql."
+        if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL):
+            hint = f"Bin it: --bin {sensitive.name}=0,10000,20000 (borders), or a width."
         raise InputError(
             f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
             " have no natural finite domain.",
-            hint="Bin it on the way in, for example --sql 'SELECT * REPLACE"
-            f" (({quoted} // 1000)::INT AS {quoted}) FROM input'.",
+            hint=hint,
         )
 
 

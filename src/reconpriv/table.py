@@ -203,12 +203,12 @@ class Table:
             seed=seed,
         )
 
-    def count(self, where: str | None = None, **equal: Value) -> int:
+    def count(self, where: str | None = None, *, whole_bins: bool = False, **equal: Value) -> int:
         """The true number of records that satisfy a condition: for the publisher alone.
 
-        The condition is written as for :meth:`reconpriv.release.Release.count`.
+        The condition is written as for :meth:`reconpriv.release.Release.count`, and means the same.
         """
-        selected = self._truth.select(where, equal)
+        selected = self._truth.select(where, equal, whole_bins=whole_bins)
         return round(self._truth.count(selected, Settings()).count)
 
     @cached_property

@@ -39,6 +39,29 @@ def _label_words(labels: dict[str, Any]) -> list[tuple[str, str]]:
     return [("Labels", "; ".join(parts) + ".")] if parts else []
 
 
+def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
+    """Which columns hold bins or groups, and how to ask about them."""
+    if not recoded:
+        return []
+    how = {
+        "width": "bins of one width",
+        "borders": "bins between declared borders",
+        "quantiles": "bins between quantiles of the original table",
+        "groups": "groups of the original values",
+    }
+    parts = []
+    for name, said in recoded.items():
+        shown = ", ".join(said["labels"][:_SHOWN]) + (", …" if len(said["labels"]) > _SHOWN else "")
+        parts.append(f"{name}: {how[said['declared']]} ({shown})")
+    return [
+        (
+            "Recoded",
+            "; ".join(parts) + ". A condition that cuts a bin or a group cannot be answered; with"
+            " --whole-bins it is answered for the whole one.",
+        )
+    ]
+
+
 def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Paragraphs with their names, from what ``Release.info`` returns."""
     p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
@@ -61,6 +84,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         )
     return [
         *_label_words(facts.get("labels", {})),
+        *_recoded_words(facts.get("recoded", {})),
         ("Exact", f"{public}. {exact}"),
         (
             "Estimated",

@@ -36,7 +36,7 @@ def walk(page: Page, folder: Path, name: str) -> None:
     shoot("1-table")
     choose_example(page)
     choose_roles(page)
-    page.get_by_label("Bin width of age").fill("5")
+    page.get_by_label("Bins of age").fill("5")
     page.select_option("#missing", "value")
     shoot("2-roles")
     to_policy(page)

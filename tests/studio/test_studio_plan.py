@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.studio.desk import CancelledError, Desk, Opened, explain, in_page_words, safe_name
+from reconpriv.studio.desk import CancelledError, Desk, explain, in_page_words, safe_name
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
 from reconpriv.studio.step_policy import plain_verdict, try_settings
-from reconpriv.studio.step_roles import chosen_roles
+from reconpriv.studio.step_roles import chosen_roles, read_groups
 
 AWKWARD = pa.table(
     {
         'a "b", c': ["x", "y"] * 40,
         "pay": [float(i % 40) + 0.5 for i in range(80)],
         "it's": ["u", "v", "w", "u"] * 20,
+        "a=b": ["1, 2", "END", 'q"', "rest"] * 20,
     }
 )
 
@@ -31,7 +33,8 @@ AWKWARD = pa.table(
 def plan(tmp_path: Path) -> Plan:
     file = tmp_path / "my table.csv"
     pyarrow.csv.write_csv(AWKWARD, file)
-    roles = Roles("it's", ('a "b", c', "pay"), widths={"pay": 10.0})
+    groups = {"a=b": {"1, 2": "one", "END": "it's", "*": 'two "2"'}}
+    roles = Roles("it's", ('a "b", c', "pay", "a=b"), bins={"pay": "0, 20"}, groups=groups)
     return Plan(str(file), roles, rp.Policy(0.45, 0.5, 0.3), test_key=True)
 
 
@@ -55,26 +58,61 @@ def test_the_command_makes_the_same_release(
     with read_table(plan.source, plan.roles) as table:
         table.publish(plan.policy, tmp_path / "mine", key=rp.Key.test())
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(shell_command(plan).replace("\\\n", " "))
-    assert words[0] == "reconpriv"
-    assert cli(*words[1:]).code == 0
+    before, _, command = shell_command(plan).rpartition("\nreconpriv ")
+    subprocess.run(["/bin/sh", "-c", before], check=True)
+    assert Path("groups-1.csv").read_text().startswith("value,group\n")
+    words = shlex.split(command.replace("\\\n", " "))
+    assert cli(*words).code == 0
     assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
 
 
+def test_a_plan_without_groups_is_one_command() -> None:
+    plan = Plan("t.csv", Roles("s", ("a",), bins={"a": "10"}), rp.Policy(0.5, 0.5, 0.3))
+    assert shell_command(plan).startswith("reconpriv publish t.csv release/")
+    assert "--bin a=10" in shell_command(plan)
+    assert "bin={'a': '10'}" in python_script(plan)
+    assert plan.roles.recoded == "a by 10"
+
+
+def test_the_truth_of_the_studio_is_that_of_whole_bins() -> None:
+    with read_table(AWKWARD, Roles("it's", ("pay",), bins={"pay": "10"})) as table:  # type: ignore[arg-type]
+        assert table.count("pay < 20") == 40
+        with pytest.raises(rp.ReconprivError, match="cuts the bin"):
+            table.count("pay < 15")
+
+
 @pytest.mark.parametrize(
-    ("width", "values"), [(10.0, [0, 10, 20, 30]), (0.25, [0.5, 1.5]), (15.0, [0, 15, 30])]
+    ("text", "found"),
+    [
+        ("a,x\nb, y\n", {"a": "x", "b": "y"}),
+        ('value,group\n"a, b",x\n\n*,rest', {"a, b": "x", "*": "rest"}),
+        ("a,x\na,x", {"a": "x"}),
+    ],
 )
-def test_bins_start_at_multiples_of_their_width(width: float, values: list[float]) -> None:
-    roles = Roles("it's", ("pay",), widths={"pay": width})
-    summary = rp.describe(AWKWARD, sql=roles.sql)
-    pay = next(column for column in summary.columns if column.name == "pay")
-    assert float(str(pay.low)) == values[0]
-    with read_table(AWKWARD, roles) as table:  # type: ignore[arg-type]
-        assert table.count(pay=values[1]) > 0
+def test_groups_are_read_line_by_line(text: str, found: dict[str, str]) -> None:
+    assert read_groups("c", text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a", "Line 1"), ("a,x\nb,", "Line 2"), ("a,x,y", "Line 1"), ("a,x\na,y", "twice")],
+)
+def test_bad_groups_are_explained(text: str, words: str) -> None:
+    with pytest.raises(rp.ReconprivError, match=words):
+        read_groups("c", text)
 
 
 def form(**roles: str) -> dict[str, Any]:
-    return {"roles": roles, "widths": {"age": None}, "missing": "refuse"}
+    return {"roles": roles, "bins": {"age": ""}, "groups": {"sex": ""}, "missing": "refuse"}
+
+
+def test_bins_and_groups_of_columns_that_are_left_out_do_not_count() -> None:
+    said = {"bins": {"age": " 0, 18 "}, "groups": {"sex": "f,x\nm,x"}, "missing": "refuse"}
+    roles = {"age": "public", "sex": "public", "s": "sensitive"}
+    chosen = chosen_roles({"roles": roles, **said})
+    assert (chosen.bins, chosen.groups) == ({"age": "0, 18"}, {"sex": {"f": "x", "m": "x"}})
+    chosen = chosen_roles({"roles": {**roles, "sex": "drop"}, **said})
+    assert chosen.groups == {}
 
 
 @pytest.mark.parametrize(
@@ -83,13 +121,12 @@ def form(**roles: str) -> dict[str, Any]:
         (form(age="public", sex="public"), "exactly one"),
         (form(age="sensitive", sex="sensitive"), "exactly one"),
         (form(age="drop", sex="sensitive"), "at least one column public"),
-        ({**form(age="public", sex="sensitive"), "widths": {"age": -5}}, "above 0"),
+        ({**form(age="public", sex="sensitive"), "groups": {"sex": "f"}}, "value,group"),
     ],
 )
 def test_wrong_roles_are_explained(given: dict[str, Any], words: str) -> None:
-    opened = Opened("t", "t", False, rp.describe(pa.table({"age": [1, 2], "sex": ["f", "m"]})))
     with pytest.raises(rp.ReconprivError, match=words):
-        chosen_roles(given, opened)
+        chosen_roles(given)
 
 
 def test_explanations_name_no_command_line_options() -> None:

@@ -71,7 +71,7 @@ def test_the_whole_way(
         page.click("#next_1")
         on_step(page, 2)
         choose_roles(page)
-        page.get_by_label("Bin width of age").fill("5")
+        page.get_by_label("Bins of age").fill("5")
         page.select_option("#missing", "value")
         to_policy(page)
         before = page.inner_text("#verdict")
@@ -80,7 +80,7 @@ def test_the_whole_way(
         set_dial(page, "d", "0.25")
         page.click("#back_3")
         on_step(page, 2)
-        assert page.get_by_label("Bin width of age").input_value() == "5"
+        assert page.get_by_label("Bins of age").input_value() == "5"
         to_policy(page)
         assert page.input_value("#p_number") == "0.6"
         to_publish(page)
@@ -154,13 +154,13 @@ def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Pag
     with studio("example:adult", "-s", "occupation") as running:
         enter(page, running)
         choose_roles(page)
-        page.get_by_label("Bin width of age").fill("10")
+        page.get_by_label("Bins of age").fill("10")
         page.click("#next_2")
         note = page.locator("#roles_note .notice")
         expect(note).to_contain_text("is missing in some records")
         expect(note).to_contain_text("leave them out")
         assert page.get_by_label("Role of occupation").input_value() == "sensitive"
-        assert page.get_by_label("Bin width of age").input_value() == "10"
+        assert page.get_by_label("Bins of age").input_value() == "10"
         page.select_option("#missing", "drop")
         to_policy(page)
         page.reload()
@@ -168,7 +168,45 @@ def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Pag
         on_step(page, 3)
         page.click("#goto_2")
         on_step(page, 2)
-        expect(page.get_by_label("Bin width of age")).to_have_value("10")
+        expect(page.get_by_label("Bins of age")).to_have_value("10")
+
+
+def test_bins_and_groups_are_declared_and_a_cut_bin_is_refused(page: Page, tmp_path: Path) -> None:
+    """What is asked is answered for whole bins or not at all; the recipe declares them, too."""
+    with studio("example:adult", "-s", "occupation") as running:
+        enter(page, running)
+        choose_roles(page, public=("age", "sex", "race"))
+        page.get_by_label("Bins of age").fill("0, 30, 60")
+        row = page.locator("tr", has=page.get_by_label("Role of race"))
+        row.get_by_text("Groups", exact=True).click()
+        races = page.get_by_label("Groups of race")
+        races.fill("White")
+        page.select_option("#missing", "value")
+        page.click("#next_2")
+        expect(page.locator("#roles_note .notice")).to_contain_text(
+            "Line 1 of the groups of 'race'"
+        )
+        races.fill("White,W\n*,others")
+        to_policy(page)
+        to_publish(page)
+        expect(page.locator("#plan_facts")).to_contain_text("age by 0, 30, 60, race in 2 groups")
+        publish(page, "test")
+        to_download(page)
+        command = download(page, "get_command", tmp_path).read_text()
+        assert "--bin 'age=0, 30, 60'" in command
+        assert "White,W\n*,others\n" in command
+        to_ask(page)
+        expect(page.locator("#where_help")).to_contain_text("age = '0 to 29'")
+        page.fill("#where", "age < 65")
+        page.press("#where", "Enter")
+        note = page.locator("#ask_note .notice")
+        expect(note).to_contain_text("cuts the bin '60 or more'")
+        page.fill("#where", "age < 60 AND race = 'W'")
+        page.press("#where", "Enter")
+        expect(page.locator("#answers tbody tr")).to_have_count(1)
+        row = page.locator("#answers tbody tr").first
+        expect(row).to_contain_text("exact")
+        expect(row).to_contain_text("38,")
 
 
 def test_wrong_roles_are_explained(page: Page) -> None:
@@ -181,7 +219,7 @@ def test_wrong_roles_are_explained(page: Page) -> None:
         page.get_by_label("Role of Weight").select_option("sensitive")
         page.click("#next_2")
         expect(note).to_contain_text("no natural finite domain")
-        expect(note).to_contain_text("bin width")
+        expect(note).to_contain_text("Give it bins in its row")
         page.get_by_label("Role of Gender").select_option("sensitive")
         expect(page.get_by_label("Role of Weight")).to_have_value("public")
 

@@ -38,7 +38,7 @@ KNEW = "the files of the release, byte by byte"
 _BLOCK = {
     "format_version", "created_by", "method", "sample_size", "retention", "epsilon", "delta",
     "bound", "unattainable", "sensitive", "domain", "public", "records", "test_key",
-    "group_counts", "cell_count",
+    "group_counts", "cell_count", "recoded",
 }  # fmt: skip
 
 
@@ -65,7 +65,8 @@ def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
             domain=table.schema.domain,
             missing="value" if None in table.schema.domain else "refuse",
         ) as shuffled:
-            shuffled.labels = table.labels
+            # The records come recoded; what that means is not in them.
+            shuffled.schema, shuffled.labels = table.schema, table.labels
             shuffled.publish(policy, again, key=attack_key(0))
         differ = [f.name for f in sorted(folder.iterdir()) if not _same(f, again / f.name)]
         detail = f"differs: {', '.join(differ)}" if differ else "same bytes from shuffled records"

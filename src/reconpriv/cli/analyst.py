@@ -14,6 +14,7 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
 from reconpriv.shown import shown_path
 
@@ -76,6 +77,12 @@ def query(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="With GROUP BY: intervals that hold together.")
     ] = False,
+    whole_bins: Annotated[
+        bool,
+        typer.Option(
+            "--whole-bins", help="Count a bin or group whole where a condition cuts it, and say so."
+        ),
+    ] = False,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
@@ -91,11 +98,15 @@ def query(
             raise PolicyError("--simultaneous goes with a GROUP BY query, not with --batch.")
         opened = _open(release, memory)
         if batch is not None:
-            _answer_batch(opened, batch, out, overwrite, estimator, confidence, json)
+            _answer_batch(opened, batch, out, overwrite, estimator, confidence, whole_bins, json)
             return
         assert sql is not None
         answer = opened.sql(
-            sql, estimator=estimator, confidence=confidence, simultaneous=simultaneous
+            sql,
+            estimator=estimator,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            whole_bins=whole_bins,
         )
         if json:
             show_json(answer.as_dict())
@@ -124,11 +135,12 @@ def _answer_batch(
     overwrite: bool,
     estimator: str,
     confidence: float,
+    whole_bins: bool,
     json: bool,
 ) -> None:
     from reconpriv.queries.batch import read_batch, write_answers
 
-    rows, selected = read_batch(batch, release)
+    rows, selected = read_batch(batch, release, whole_bins=whole_bins)
     answers = release.answer_many(selected, estimator=estimator, confidence=confidence)
     if out is not None or not json:
         with _csv_output(out, overwrite) as stream:
@@ -234,18 +246,9 @@ def report(
             typer.echo(f"Report written to {shown_path(out)}.")
 
 
+@taking_table()
 def workload(
-    table: opt.Source,
-    sensitive: opt.Sensitive,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
+    table: TableOptions,
     queries: Annotated[int, typer.Option("--queries", help="How many queries.")] = 5_000,
     min_selectivity: Annotated[
         float, typer.Option("--min-selectivity", help="The least share of records in an answer.")
@@ -270,19 +273,7 @@ def workload(
             from reconpriv.folder import refuse_inside_release
 
             refuse_inside_release(out, "a workload")
-        opened = opt.open_table(
-            table,
-            sensitive,
-            public,
-            drop,
-            domain,
-            missing,
-            sql,
-            threads,
-            memory,
-            table=table_name,
-            labels=labels,
-        )
+        opened = table.open()
         with contextlib.closing(opened):
             pool = opened.workload(
                 queries=queries,

@@ -19,6 +19,7 @@ from reconpriv.cli.output import (
     show_json,
     ticking,
 )
+from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
 from reconpriv.errors import PolicyError
 from reconpriv.shown import shown_path
@@ -82,20 +83,9 @@ def _example(text: str) -> str:
         "reconpriv audit example:adult -s occupation --public age,sex,race --missing value"
     ),
 )
+@taking_table(spark=True)
 def audit(
-    table: opt.Source,
-    sensitive: opt.Sensitive,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
-    engine: opt.EngineName = None,
-    master: opt.Master = None,
+    table: TableOptions,
     retention: opt.Retention = 0.5,
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
@@ -133,21 +123,7 @@ def audit(
             from reconpriv.reports.internal import check_internal
 
             check_internal(report_file)
-        opened = opt.open_table(
-            table,
-            sensitive,
-            public,
-            drop,
-            domain,
-            missing,
-            sql,
-            threads,
-            memory,
-            engine,
-            master,
-            table_name,
-            labels,
-        )
+        opened = table.open()
         with contextlib.closing(opened):
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(policy, worst=worst, progress=ticker)
@@ -156,7 +132,7 @@ def audit(
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
-                opened.report(policy, report_file, source=opt.source_name(table, table_name))
+                opened.report(policy, report_file, source=table.name)
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
@@ -175,9 +151,9 @@ def audit(
         " --public age,sex,race --missing value --key my.key"
     ),
 )
+@taking_table(spark=True)
 def publish(
-    table: opt.Source,
-    sensitive: opt.Sensitive,
+    table: TableOptions,
     out: Annotated[
         str | None,
         typer.Argument(
@@ -186,17 +162,6 @@ def publish(
             show_default=False,
         ),
     ] = None,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
-    engine: opt.EngineName = None,
-    master: opt.Master = None,
     retention: opt.Retention = 0.5,
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
@@ -275,12 +240,12 @@ def publish(
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
         check_format(file_format)
-        loading = begin_loading(table, to, to_table, out, overwrite=overwrite)
+        loading = begin_loading(table.source, to, to_table, out, overwrite=overwrite)
         if out is None:
             out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
             check_target(Path(out), overwrite=overwrite)
-        elif is_database_url(out) or (engine != "spark" and master is None):
+        elif is_database_url(out) or (table.engine != "spark" and table.master is None):
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
                 hint="Give a folder of this machine, or use --engine spark; into a database a"
@@ -291,21 +256,7 @@ def publish(
 
             check_internal(report_file, overwrite=overwrite, out=None if is_uri(out) else Path(out))
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
-        opened = opt.open_table(
-            table,
-            sensitive,
-            public,
-            drop,
-            domain,
-            missing,
-            sql,
-            threads,
-            memory,
-            engine,
-            master,
-            table_name,
-            labels,
-        )
+        opened = table.open()
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             release = opened.publish(
                 policy,
@@ -321,7 +272,7 @@ def publish(
                     policy,
                     report_file,
                     release=release,
-                    source=opt.source_name(table, table_name),
+                    source=table.name,
                     overwrite=overwrite,
                 )
         if loading is not None:

@@ -11,6 +11,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.completion import tables
 from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.shown import shown_path
 
@@ -35,10 +36,6 @@ AttackSource = Annotated[
         autocompletion=tables,
     ),
 ]
-OptionalSensitive = Annotated[
-    str | None,
-    typer.Option("-s", "--sensitive", help="The sensitive column.", rich_help_panel=opt.TABLE),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -50,7 +47,7 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(attack)
 
 
-_POLICY_DEFAULTS = (0.5, 0.5, 0.3, "chernoff", "octave", "refuse")
+_POLICY_DEFAULTS = (0.5, 0.5, 0.3, "chernoff", "octave")
 
 # Which attacks an option is for, and its default.
 _USES = {
@@ -69,19 +66,10 @@ def _refuse_ignored(name: str, chosen: dict[str, float]) -> None:
             raise PolicyError(f"{option} goes with the attack {' or '.join(attacks)}.")
 
 
+@taking_table(source=AttackSource, sensitive_required=False)
 def attack(
     name: AttackName,
-    source: AttackSource,
-    sensitive: OptionalSensitive = None,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
+    table: TableOptions,
     retention: opt.Retention = 0.5,
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
@@ -133,19 +121,17 @@ def attack(
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
         chosen = {"--keys": keys, "--releases": releases, "--privacy": privacy, "--least": least}
         _refuse_ignored(name, chosen)
-        if is_release(Path(source)):
-            applied = None if labels == "describe" else labels
-            given = (sensitive, public, drop, domain, sql, table_name, applied, threads, memory)
-            policy_given = (retention, epsilon, delta, bound, sample_size, missing)
-            if any(value is not None for value in given) or policy_given != _POLICY_DEFAULTS:
+        if is_release(Path(table.source)):
+            chosen_policy = (retention, epsilon, delta, bound, sample_size)
+            if not table.only_source or chosen_policy != _POLICY_DEFAULTS:
                 raise PolicyError(
                     "A release has its columns and its policy already.",
                     hint="Leave the options of table and policy out.",
                 )
-            result = attack_release(name, Path(source), show=max(worst, 1))
-        elif sensitive is None:
+            result = attack_release(name, Path(table.source), show=max(worst, 1))
+        elif table.sensitive is None:
             raise InputError(
-                f"{shown_path(source)} is not a release; a table needs its sensitive column.",
+                f"{shown_path(table.source)} is not a release; a table needs its sensitive column.",
                 hint="Name it with -s, or give a folder that `reconpriv publish` made.",
             )
         else:
@@ -153,19 +139,7 @@ def attack(
                 retention, epsilon, delta, bound, sample_size, unattainable="one-trial"
             )
             policy.check_sampling()
-            opened = opt.open_table(
-                source,
-                sensitive,
-                public,
-                drop,
-                domain,
-                missing,
-                sql,
-                threads,
-                memory,
-                table=table_name,
-                labels=labels,
-            )
+            opened = table.open()
             with contextlib.closing(opened):
                 say_all("warning", opened.warnings)
                 result = run_attack(name, opened, policy, effort)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconpriv.cli.completion import tables
-from reconpriv.shown import shown_file
-
 if TYPE_CHECKING:
     from reconpriv.policy import Policy
-    from reconpriv.table import Table
 
 TABLE = "Table"
 POLICY = "Policy"
@@ -31,82 +27,6 @@ def one_of(*names: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE",
-        help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
-        " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
-        " --table); example:adult or example:census_workers.",
-        autocompletion=tables,
-    ),
-]
-Sensitive = Annotated[
-    str, typer.Option("-s", "--sensitive", help="The sensitive column.", rich_help_panel=TABLE)
-]
-Public = Annotated[
-    str | None,
-    typer.Option(
-        "--public",
-        metavar="A,B,…",
-        help="The public columns; by default all but the sensitive one.",
-        rich_help_panel=TABLE,
-    ),
-]
-Drop = Annotated[
-    str | None,
-    typer.Option("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
-]
-Domain = Annotated[
-    Path | None,
-    typer.Option(
-        "--domain",
-        metavar="FILE",
-        help="The full sensitive domain: one value a line, or a JSON array.",
-        rich_help_panel=TABLE,
-    ),
-]
-Missing = Annotated[
-    str,
-    typer.Option(
-        "--missing",
-        metavar="refuse|drop|value",
-        autocompletion=one_of("refuse", "drop", "value"),
-        help="Records without a sensitive value: refuse, drop them, or make missing a value.",
-        rich_help_panel=TABLE,
-    ),
-]
-Sql = Annotated[
-    str | None,
-    typer.Option(
-        "--sql",
-        metavar="QUERY",
-        help="A SELECT over the table `input`, to bin, rename or filter on the way in.",
-        rich_help_panel=TABLE,
-    ),
-]
-TableName = Annotated[
-    str | None,
-    typer.Option(
-        "--table",
-        metavar="NAME",
-        help="Of a database: the table or view, also as schema.table. Of a spreadsheet: the sheet.",
-        rich_help_panel=TABLE,
-    ),
-]
-Labels = Annotated[
-    str,
-    typer.Option(
-        "--labels",
-        metavar="describe|apply",
-        autocompletion=one_of("describe", "apply"),
-        help="Value labels of SPSS and Stata: describe codes in the release, or replace them.",
-        rich_help_panel=TABLE,
-    ),
-]
-Threads = Annotated[
-    int | None, typer.Option("--threads", help="Threads to use.", rich_help_panel=TABLE)
-]
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -114,23 +34,6 @@ Memory = Annotated[
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
-EngineName = Annotated[
-    str | None,
-    typer.Option(
-        "--engine", metavar="duckdb|spark", autocompletion=one_of("duckdb", "spark"),
-        help="What counts and writes: one machine, or Spark.",
-        rich_help_panel=TABLE,
-    ),
-]  # fmt: skip
-Master = Annotated[
-    str | None,
-    typer.Option(
-        "--master",
-        metavar="URL",
-        help="Spark's master: local[4], spark://host:7077, yarn, sc://host (Connect).",
-        rich_help_panel=TABLE,
-    ),
-]
 Retention = Annotated[
     float,
     typer.Option(
@@ -167,52 +70,6 @@ InternalReport = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-
-
-def open_table(
-    source: str,
-    sensitive: str,
-    public: str | None,
-    drop: str | None,
-    domain: Path | None,
-    missing: str,
-    sql: str | None,
-    threads: int | None,
-    memory: str | None,
-    engine: str | None = None,
-    master: str | None = None,
-    table: str | None = None,
-    labels: str = "describe",
-) -> Table:
-    """The table that the shared options describe."""
-    from reconpriv.errors import PolicyError
-    from reconpriv.reading import read
-
-    if public is not None and not split_names(public):
-        raise PolicyError("--public is empty.", hint="Name the public columns, or leave it out.")
-    warn_of_password(source)
-    return read(
-        source,
-        sensitive=sensitive,
-        public=None if public is None else split_names(public),
-        drop=split_names(drop or ""),
-        domain=domain,
-        missing=missing,
-        sql=sql,
-        table=table,
-        threads=threads,
-        memory=memory,
-        engine=engine,
-        master=master,
-        labels=labels,
-    )
-
-
-def source_name(source: str, table: str | None = None) -> str:
-    """What a report calls the table: its name in a database, or the last part of its path."""
-    if table is not None:
-        return table
-    return "standard input" if source == "-" else shown_file(source)
 
 
 def warn_of_password(database: str) -> None:
@@ -258,3 +115,22 @@ def split_names(text: str) -> list[str]:
         if name:
             names.append(name)
     return names
+
+
+def split_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """COLUMN=WHAT, often; a column in double quotes may hold anything, also =."""
+    from reconpriv.errors import PolicyError
+
+    found: dict[str, str] = {}
+    for text in texts:
+        parts = re.fullmatch(r'\s*(?:"((?:[^"]|"")+)"\s*|([^="]+))=(.+)', text, re.DOTALL)
+        if parts is None:
+            raise PolicyError(
+                f"{option} takes COLUMN=…; got {text!r}.",
+                hint='Put a name that holds = or " between double quotes, doubling those inside.',
+            )
+        name = parts[1].replace('""', '"') if parts[1] else parts[2].strip()
+        if name in found:
+            raise PolicyError(f"{option} is given twice for column {name!r}.")
+        found[name] = parts[3]
+    return found

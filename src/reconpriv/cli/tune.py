@@ -11,6 +11,7 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
+from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -39,18 +40,9 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(tune)
 
 
+@taking_table()
 def tune(
-    table: opt.Source,
-    sensitive: opt.Sensitive,
-    public: opt.Public = None,
-    drop: opt.Drop = None,
-    domain: opt.Domain = None,
-    missing: opt.Missing = "refuse",
-    sql: opt.Sql = None,
-    table_name: opt.TableName = None,
-    labels: opt.Labels = "describe",
-    threads: opt.Threads = None,
-    memory: opt.Memory = None,
+    table: TableOptions,
     retention: Annotated[Numbers, _numbers("-p", "--retention", "Values of p to try.")] = None,
     epsilon: Annotated[Numbers, _numbers("-e", "--epsilon", "Values of ε to try.")] = None,
     delta: Annotated[Numbers, _numbers("-d", "--delta", "Values of δ to try.")] = None,
@@ -109,19 +101,7 @@ def tune(
 
         if out is not None:
             check_file(out, overwrite=overwrite, private=True)
-        opened = opt.open_table(
-            table,
-            sensitive,
-            public,
-            drop,
-            domain,
-            missing,
-            sql,
-            threads,
-            memory,
-            table=table_name,
-            labels=labels,
-        )
+        opened = table.open()
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             report = opened.tune(
                 **lists,

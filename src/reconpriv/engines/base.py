@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from reconpriv.cells import CellBatch
 from reconpriv.errors import InputError
 from reconpriv.kernel import PublishedBatch
+from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Schema, Value
 
 FORMATS = ("parquet", "csv", "cells")
@@ -106,6 +107,26 @@ class Engine(Protocol):
 
     def distinct(self, columns: Sequence[Column]) -> list[int]:
         """How many distinct values each column has."""
+        ...
+
+    def as_number(self, column: Column) -> Column | None:
+        """Make a column of texts one of numbers, where every text spells one; else None."""
+        ...
+
+    def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
+        """The lowest and the highest value among records in which ``present`` is not missing."""
+        ...
+
+    def quantiles(self, column: Column, parts: int, present: Column | None) -> list[Value]:
+        """The lowest value, then the values below which 1/parts, 2/parts, … of the records lie."""
+        ...
+
+    def stranger(self, column: Column, recoding: Recoding) -> str | None:
+        """The first value that no group lists, as text, or None where all are listed."""
+        ...
+
+    def recode(self, column: Column, recoding: Recoding) -> None:
+        """From now on the column holds the labels of the recoding."""
         ...
 
     def groups(

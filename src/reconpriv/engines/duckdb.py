@@ -32,13 +32,16 @@ from reconpriv.engines.duckdb_kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WI
 from reconpriv.engines.duckdb_words import JSON_ERRORS
 from reconpriv.engines.lazy import Countable, Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
+from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, shares
 from reconpriv.engines.sources import VIEW, literal, open_source
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
+from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 from reconpriv.schema import quote_identifier as quote
 
 _TABLE = "reconpriv_table"
+_DIALECT = Dialect("VARCHAR", literal)
 _COMMON = 4  # values of a column that a summary shows
 _BATCH = 1 << 17  # cells fetched at a time, at the most
 _LEAST_BATCH = 1 << 10
@@ -272,6 +275,63 @@ class DuckDBEngine:
             raise outside_years(column.name)
         return {value: count for value, count, _ in found}
 
+    def as_number(self, column: Column) -> Column | None:
+        """Make a column of texts one of numbers, where every text spells one; else None."""
+        text = self._expressions[column]
+        query = f"SELECT bool_and(regexp_full_match({text}, {literal(NUMBER)})) FROM {_TABLE}"
+        with clear_errors(self._what):
+            if not self._connection.execute(query).fetchall()[0][0]:
+                return None
+        return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0")
+
+    def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
+        """Another expression in place of a column's; the order of the columns stays."""
+        new = Column(column.name, kind)
+        self._expressions = {
+            new if one == column else one: expression if one == column else old
+            for one, old in self._expressions.items()
+        }
+        return new
+
+    def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
+        """The lowest and the highest value among records in which ``present`` is not missing."""
+        value = self._expressions[column]
+        query = f"SELECT min({value}), max({value}) FROM {_TABLE} WHERE {self._present(present)}"
+        with clear_errors(self._what):
+            low, high = self._connection.execute(query).fetchall()[0]
+        return None if low is None else (low, high)
+
+    def quantiles(self, column: Column, parts: int, present: Column | None) -> list[Value]:
+        """The lowest value, then the values below which 1/parts, 2/parts, … of the records lie."""
+        counted = (
+            f"SELECT {self._expressions[column]} AS v, {self._count} AS n FROM {_TABLE}"
+            f" WHERE {self._present(column)} AND {self._present(present)} GROUP BY v"
+        )
+        ranked = f"SELECT {', '.join(RANKED)} FROM ({counted})"
+        query = f"SELECT {', '.join(shares(parts))} FROM ({ranked})"
+        with clear_errors(self._what):
+            found = self._connection.execute(query).fetchall()[0]
+        return [one for one in found if one is not None]
+
+    def _present(self, column: Column | None) -> str:
+        return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
+
+    def stranger(self, column: Column, recoding: Recoding) -> str | None:
+        """The first value that no group lists, as text, or None where all are listed."""
+        value = self._expressions[column]
+        query = (
+            f"SELECT min(CAST({value} AS VARCHAR)) FROM {_TABLE}"
+            f" WHERE NOT ({listed(value, recoding, _DIALECT)})"
+        )
+        with clear_errors(self._what):
+            found = self._connection.execute(query).fetchall()[0][0]
+        return None if found is None else str(found)
+
+    def recode(self, column: Column, recoding: Recoding) -> None:
+        """From now on the column holds the labels of the recoding."""
+        label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
+        self._replace(column, Kind.STRING, label)
+
     def distinct(self, columns: Sequence[Column]) -> list[int]:
         """How many distinct values each column has."""
         counts = ", ".join(f"count(DISTINCT {self._expressions[column]})" for column in columns)
@@ -327,7 +387,7 @@ class DuckDBEngine:
         columns = ", ".join(
             f"{self._expressions[column]} AS c{i}" for i, column in enumerate(schema.columns)
         )
-        where = f"WHERE {quote(schema.sensitive.name)} IS NOT NULL" if drop_missing else ""
+        where = f"WHERE {self._present(schema.sensitive)}" if drop_missing else ""
         order = ", ".join(f"c{i} NULLS LAST" for i in range(len(schema.columns)))
         query = (
             f"SELECT {columns}, {self._count} AS n FROM {_TABLE} {where}"

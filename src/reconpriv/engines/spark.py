@@ -17,6 +17,7 @@ from typing import Any
 from reconpriv.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.names import check_names
+from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, shares
 from reconpriv.engines.spark_jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark_output import struct, write_to_folder
 from reconpriv.engines.spark_remote import MANIFEST, remote_release, write_remote
@@ -24,6 +25,7 @@ from reconpriv.engines.spark_session import open_session, session_of
 from reconpriv.engines.spark_sources import check_path, read_path, select_from
 from reconpriv.engines.spark_tasks import MapGroups, PackBatches, canonical, unpack_batch
 from reconpriv.errors import InputError
+from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 
 _KINDS = {
@@ -39,6 +41,14 @@ _KINDS = {
     "bigint": (Kind.INTEGER, "{0}"),
     **dict.fromkeys(("tinyint", "smallint", "int"), (Kind.INTEGER, "CAST({0} AS BIGINT)")),
 }
+
+
+def _text(text: str) -> str:
+    # What a backslash and a doubled quote mean depends on the session; bytes mean themselves.
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+_DIALECT = Dialect("STRING", _text)
 
 
 def is_spark_frame(source: Any) -> bool:
@@ -147,6 +157,57 @@ class SparkEngine:
             for value, count in zip(*(part.to_pylist() for part in batch.columns), strict=True)
         }
 
+    def as_number(self, column: Column) -> Column | None:
+        """Make a column of texts one of numbers, where every text spells one; else None."""
+        text = self._expressions[column]
+        spelled = f"bool_and(regexp_like({text}, {_text(f'^{NUMBER}$')})) AS spelled"
+        with spark_work(self.session, "counting", "counting"):
+            if not self._frame.selectExpr(spelled).first().spelled:
+                return None
+        return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0D")
+
+    def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
+        """Another expression in place of a column's; the order of the columns stays."""
+        new = Column(column.name, kind)
+        self._expressions = {
+            new if one == column else one: expression if one == column else old
+            for one, old in self._expressions.items()
+        }
+        return new
+
+    def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
+        """The lowest and the highest value among records in which ``present`` is not missing."""
+        value = self._expressions[column]
+        kept = self._frame.where(self._present(present))
+        with spark_work(self.session, "counting", "counting"):
+            low, high = kept.selectExpr(f"min({value}) AS low", f"max({value}) AS high").first()
+        return None if low is None else (low, high)
+
+    def quantiles(self, column: Column, parts: int, present: Column | None) -> list[Value]:
+        """The lowest value, then the values below which 1/parts, 2/parts, … of the records lie."""
+        kept = self._frame.where(f"{self._present(column)} AND {self._present(present)}")
+        values = kept.selectExpr(f"{self._expressions[column]} AS v")
+        counted = values.groupBy("v").count().withColumnRenamed("count", "n")
+        with spark_work(self.session, "counting", "counting"):
+            found = counted.selectExpr(*RANKED).selectExpr(*shares(parts)).first()
+        return [one for one in found if one is not None]
+
+    def _present(self, column: Column | None) -> str:
+        return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
+
+    def stranger(self, column: Column, recoding: Recoding) -> str | None:
+        """The first value that no group lists, as text, or None where all are listed."""
+        value = self._expressions[column]
+        unlisted = self._frame.where(f"NOT ({listed(value, recoding, _DIALECT)})")
+        with spark_work(self.session, "counting", "counting"):
+            row = unlisted.selectExpr(f"min(CAST({value} AS STRING)) AS v").first()
+        return None if row.v is None else str(row.v)
+
+    def recode(self, column: Column, recoding: Recoding) -> None:
+        """From now on the column holds the labels of the recoding."""
+        label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
+        self._replace(column, Kind.STRING, label)
+
     def distinct(self, columns: Sequence[Column]) -> list[int]:
         """How many distinct values each column has."""
         counts = [
@@ -161,7 +222,7 @@ class SparkEngine:
         names = [f"c{i}" for i in range(len(schema.columns))]
         frame = self._frame
         if drop_missing:
-            frame = frame.where(f"{quote(schema.sensitive.name)} IS NOT NULL")
+            frame = frame.where(self._present(schema.sensitive))
         chosen = [
             f"{self._expressions[column]} AS {name}"
             for column, name in zip(schema.columns, names, strict=True)

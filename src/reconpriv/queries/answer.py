@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, reduce
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from reconpriv.engines.predicates import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
+from reconpriv.queries.bins import answer_membership
 from reconpriv.queries.comparisons import holds_codes, unknown_value
 from reconpriv.queries.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
 from reconpriv.queries.estimate import Design, Estimate
@@ -46,7 +47,7 @@ class Selected:
     """A query with its condition settled: which groups, and which sensitive values.
 
     Groups satisfy equalities (attribute: code), conditions in SQL, and memberships (attribute,
-    codes).
+    codes). ``remarks`` say where something else is answered than was asked: a bin taken whole.
     """
 
     text: str
@@ -54,6 +55,7 @@ class Selected:
     conditions: tuple[str, ...]
     members: tuple[tuple[int, tuple[int, ...]], ...]
     values: tuple[int, ...] | None
+    remarks: tuple[str, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -101,17 +103,44 @@ class Answerer:
         known = {column.name: Values(values) for column, values in public}
         return known | {schema.sensitive.name: Values(pa.array(schema.domain))}
 
-    def select(self, where: str | None, equal: dict[str, Value]) -> Selected:
-        """Settle a condition in SQL together with column = value pairs."""
-        condition = (
-            Condition() if where is None else parse_condition(where, self.cells.schema, self.known)
-        )
-        return self._settle(describe(where, equal), condition, equal)
+    def select(
+        self, where: str | None, equal: dict[str, Value], *, whole_bins: bool = False
+    ) -> Selected:
+        """Settle a condition in SQL together with column = value pairs.
 
-    def parse(self, sql: str) -> tuple[Selected, Shape]:
+        A bin that the condition cuts is refused, or taken whole where ``whole_bins`` says so.
+        """
+        condition = Condition()
+        if where is not None:
+            condition = parse_condition(where, self.cells.schema, self.known, whole_bins=whole_bins)
+        labels, remarks = self._recoded(equal, whole_bins)
+        condition = replace(condition, remarks=condition.remarks + remarks)
+        return self._settle(describe(where, equal), condition, labels)
+
+    def parse(self, sql: str, *, whole_bins: bool = False) -> tuple[Selected, Shape]:
         """Settle a whole SELECT; the second part is what it groups by, and which rows it shows."""
-        query: CountQuery = parse_query(sql, self.cells.schema, self.known)
+        schema = self.cells.schema
+        query: CountQuery = parse_query(sql, schema, self.known, whole_bins=whole_bins)
         return self._settle(query.text, query.condition, {}), query.shape
+
+    def _recoded(
+        self, equal: dict[str, Value], whole_bins: bool
+    ) -> tuple[dict[str, Value], tuple[str, ...]]:
+        """Values asked of recoded columns as labels, and what must be said of the answer."""
+        labels, remarks = dict(equal), []
+        for name, wanted in equal.items():
+            recoding = self.cells.schema.recoding(name)
+            if recoding is None or wanted is None:
+                continue
+            values = list(wanted) if isinstance(wanted, _SEVERAL) else [wanted]
+            present = [value for value in values if value is not None]
+            text = describe(None, {name: wanted})
+            answered = answer_membership(recoding, present, text, whole_bins=whole_bins)
+            kept = [label for label in answered.labels if label in self.known[name]]
+            missing = [None] if len(present) < len(values) else []
+            labels[name] = kept[0] if len(kept) == 1 and not missing else [*kept, *missing]
+            remarks += [answered.remark] if answered.remark is not None else []
+        return labels, tuple(remarks)
 
     def _settle(self, text: str, condition: Condition, equal: dict[str, Value]) -> Selected:
         schema = self.cells.schema
@@ -144,7 +173,7 @@ class Answerer:
         # Any value at all is no condition: such a count is one over public attributes.
         whole = not restricted or bool(members.all())
         values = None if whole else tuple(np.flatnonzero(members).tolist())
-        return Selected(text, codes, conditions, tuple(several), values)
+        return Selected(text, codes, conditions, tuple(several), values, condition.remarks)
 
     def _members(self, name: str, wanted: Value) -> Flags:
         several = isinstance(wanted, _SEVERAL)
@@ -216,6 +245,27 @@ class Answerer:
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, in sorted order."""
+        rows = self._table(selected, by, settings, simultaneous)
+        # Public values come first, as always; the sensitive ones vary fastest.
+        sensitive = self.cells.schema.sensitive.name
+        ordered = sorted(by, key=lambda name: name == sensitive)
+        places = {name: self._places(name, rows) for name in ordered}
+        rows.sort(key=lambda row: [place[row[0][name]] for name, place in places.items()])
+        return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
+
+    def _places(self, name: str, rows: list[tuple[dict[str, Value], Estimate]]) -> dict[Value, int]:
+        """Where each value of an attribute stands among those in a table."""
+        occurring = {labels[name] for labels, _ in rows}
+        ordered = sorted_for_display(occurring, self.cells.schema.recoding(name))
+        return {value: i for i, value in enumerate(ordered)}
+
+    def _table(
+        self,
+        selected: Selected,
+        by: Sequence[str],
+        settings: Settings,
+        simultaneous: bool,
+    ) -> list[tuple[dict[str, Value], Estimate]]:
         sensitive = self.cells.schema.sensitive.name
         public = [name for name in by if name != sensitive]
         split = sensitive in by
@@ -228,7 +278,7 @@ class Answerer:
             settings = Settings(settings.estimator, settings.confidence, max(cells, 1))
         if not split:
             answers = self._estimates_of_set(sums, public, selected, settings)
-            return self._for_display(list(zip(labels, answers, strict=True)))
+            return list(zip(labels, answers, strict=True))
         counts = est.mle_counts(sums, 1, self.design)
         variances = est.count_variances(sums, 1, 1, self.design)
         shown = counts
@@ -241,20 +291,7 @@ class Answerer:
                 figures = shown[i, value], counts[i, value], variances[i, value]
                 answer = self._estimate(selected.text, sums, i, settings, *figures)
                 rows.append(({name: label[name] for name in by}, answer))
-        return self._for_display(rows)
-
-    def _for_display(
-        self, rows: list[tuple[dict[str, Value], Estimate]]
-    ) -> list[tuple[dict[str, Value], Estimate]]:
-        """Rows by their labels, text codes by their numbers; other columns are sorted already."""
-        names = list(rows[0][0]) if rows else []
-        if not any(self.known[name].numeric_text for name in names):
-            return rows
-        ranks = {
-            name: {v: i for i, v in enumerate(sorted_for_display(key[name] for key, _ in rows))}
-            for name in names
-        }
-        return sorted(rows, key=lambda row: [ranks[name][row[0][name]] for name in names])
+        return rows
 
     def sums_by_value(self, selected: Selected, public: list[str]) -> tuple[Ints, Sums]:
         """The combinations of public values in a selection, and their sums by sensitive value."""
@@ -356,7 +393,11 @@ class Answerer:
                 found = self._shared(attributes, [queries[i] for i in part], settings)
                 for i, answer in zip(part, found, strict=True):
                     answers[i] = answer
-        return [answer for answer in answers if answer is not None]
+        return [
+            _remarked(query, answer)
+            for query, answer in zip(queries, answers, strict=True)
+            if answer is not None
+        ]
 
     def _packable(self, equalities: dict[int, int]) -> bool:
         """Whether the codes of these attributes fit into one 64-bit number."""
@@ -387,6 +428,16 @@ class Answerer:
             count, variance = counts[row, query.values[0]], variances[row, query.values[0]]
             answers.append(self._estimate(query.text, sums, row, settings, count, count, variance))
         return answers
+
+
+def _remarked(selected: Selected, estimate: Estimate) -> Estimate:
+    """The estimate with what must be said of it; what was not asked for is not exact."""
+    new = tuple(remark for remark in selected.remarks if remark not in estimate.remarks)
+    if not new:
+        return estimate
+    estimator = "whole bins" if estimate.exact else estimate.estimator
+    remarks = new + estimate.remarks
+    return replace(estimate, exact=False, estimator=estimator, remarks=remarks)
 
 
 def key_positions(cube: Cube, attributes: tuple[int, ...], keys: list[tuple[int, ...]]) -> Ints:

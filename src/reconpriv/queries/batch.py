@@ -23,7 +23,9 @@ _ANSWER_COLUMNS = (
 )  # fmt: skip
 
 
-def read_batch(path: Path, release: Release) -> tuple[list[list[str]], list[Selected]]:
+def read_batch(
+    path: Path, release: Release, *, whole_bins: bool = False
+) -> tuple[list[list[str]], list[Selected]]:
     """Read queries: one column ``sql``, or a column an attribute (an empty field asks nothing).
 
     Every line is checked before any is answered; a bad one is named by its number.
@@ -45,7 +47,7 @@ def read_batch(path: Path, release: Release) -> tuple[list[list[str]], list[Sele
     selected = []
     for line, row in rows:
         try:
-            selected.append(_select(header, row, release))
+            selected.append(_select(header, row, release, whole_bins))
         except ReconprivError as error:
             raise InputError(
                 f"Line {line} of {shown_file(path)!r}: {error.what}", hint=error.hint
@@ -67,14 +69,13 @@ def _check_header(header: list[str], path: Path, release: Release) -> None:
             )
 
 
-def _select(header: list[str], row: list[str], release: Release) -> Selected:
+def _select(header: list[str], row: list[str], release: Release, whole_bins: bool) -> Selected:
     if len(row) != len(header):
         raise InputError(f"It has {len(row)} fields where the header has {len(header)}.")
     if [name.lower() for name in header] == [SQL_COLUMN]:
-        return release.select(row[0])
-    return release.select(
-        {name: text for name, text in zip(header, row, strict=True) if text != ""}
-    )
+        return release.select(row[0], whole_bins=whole_bins)
+    asked = {name: text for name, text in zip(header, row, strict=True) if text != ""}
+    return release.select(asked, whole_bins=whole_bins)
 
 
 def write_answers(stream: TextIO, rows: Sequence[list[str]], answers: Iterable[Estimate]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import InputError
+from reconpriv.queries.bins import misused
 from reconpriv.schema import Schema
 
 
@@ -111,6 +112,8 @@ class ShapeReader:
                 f"The expression {text!r} is about the sensitive column, which can only be grouped"
                 " by as it is"
             )
+        for recoding in filter(None, map(self.schema.recoding, sorted(names))):
+            raise misused(recoding, text)
         return _Item(text, settled.sql(dialect="duckdb"), None, alias)
 
     def _groups(self, selected: Sequence[_Item | None]) -> list[_Item]:

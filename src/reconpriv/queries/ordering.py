@@ -9,13 +9,26 @@ from typing import Any
 
 from reconpriv.queries.text_codes import code_number, looks_numeric
 from reconpriv.queries.values import Values
+from reconpriv.recoding import Recoding
 from reconpriv.schema import Value
 
 
-def sorted_for_display(values: Iterable[Value]) -> list[Value]:
-    """Ascending, text codes by their numbers, a missing value last."""
+def sorted_for_display(values: Iterable[Value], recoding: Recoding | None = None) -> list[Value]:
+    """Ascending, text codes by their numbers, a missing value last.
+
+    Bins and groups stand in the order of their declaration.
+    """
     found = list(values)
+    if recoding is not None:
+        place = {label: i for i, label in enumerate(recoding.labels)}
+        return sorted(found, key=lambda value: place.get(value, len(place)))
     return sorted(found, key=_code_key if looks_numeric(found) else _plain_key)
+
+
+def by_number(values: Iterable[Value]) -> list[Value]:
+    """Text codes by their numbers; anything else in the order in which it comes."""
+    found = list(values)
+    return sorted(found, key=_code_key) if looks_numeric(found) else found
 
 
 def first_for_display(values: Sequence[Value], how_many: int) -> list[Value]:

@@ -18,6 +18,7 @@ from reconpriv.nearest import nearest_name
 from reconpriv.places import offset_words, place_words
 from reconpriv.queries.comparisons import settle_comparisons
 from reconpriv.queries.grouping import Shape, ShapeReader
+from reconpriv.queries.rewrite import rewrite_recoded
 from reconpriv.schema import Kind, Schema, Value
 
 SUPPORTED = (
@@ -51,6 +52,7 @@ class Condition:
     public: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     equalities: dict[str, Value] | None = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ class CountQuery:
     shape: Shape
 
 
-def parse_query(text: str, schema: Schema, known: Mapping[str, Sequence[Value]]) -> CountQuery:
+def parse_query(
+    text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
+) -> CountQuery:
     """Parse a whole SELECT; refuse what is outside the supported form."""
     exp, tree = _parse(text)
     if not isinstance(tree, exp.Select):
@@ -76,11 +80,15 @@ def parse_query(text: str, schema: Schema, known: Mapping[str, Sequence[Value]])
 
     shape = ShapeReader(exp, tree, schema, settle, _refused).read()
     where = tree.args.get("where")
-    condition = _condition(exp, where.this, schema, known) if where else Condition()
+    condition = Condition()
+    if where:
+        condition = _condition(exp, where.this, schema, known, whole_bins)
     return CountQuery(text.strip().rstrip(";"), condition, shape)
 
 
-def parse_condition(text: str, schema: Schema, known: Mapping[str, Sequence[Value]]) -> Condition:
+def parse_condition(
+    text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
+) -> Condition:
     """Parse what stands after WHERE."""
     if not text.strip():
         raise InputError("The condition is empty.", hint="For example \"sex = 'Female'\".")
@@ -90,7 +98,7 @@ def parse_condition(text: str, schema: Schema, known: Mapping[str, Sequence[Valu
     ):
         raise _refused("A condition holds nothing but what stands after WHERE")
     _check_shape(exp, tree, _CONDITION_CLAUSES)
-    return _condition(exp, tree.args["where"].this, schema, known)
+    return _condition(exp, tree.args["where"].this, schema, known, whole_bins)
 
 
 def _parse(text: str, before: str = "") -> tuple[Any, Any]:
@@ -164,13 +172,16 @@ def _is_the_count(exp: Any, node: Any) -> bool:
 
 
 def _condition(
-    exp: Any, tree: Any, schema: Schema, known: Mapping[str, Sequence[Value]]
+    exp: Any, tree: Any, schema: Schema, known: Mapping[str, Sequence[Value]], whole_bins: bool
 ) -> Condition:
     public: list[str] = []
     sensitive: list[str] = []
     equalities: dict[str, Value] | None = {}
-    for conjunct in _conjuncts(exp, tree):
-        names = {_quote_column(exp, node, schema) for node in conjunct.find_all(exp.Column)}
+    remarks: list[str] = []
+    for written in _conjuncts(exp, tree):
+        names = {_quote_column(exp, node, schema) for node in written.find_all(exp.Column)}
+        conjunct, said = rewrite_recoded(exp, written, schema, known, whole_bins=whole_bins)
+        remarks += said
         settle_comparisons(exp, conjunct, schema, known)
         sql = conjunct.sql(dialect="duckdb")
         if schema.sensitive.name in names and len(names) > 1:
@@ -187,7 +198,7 @@ def _condition(
             equalities = None
         else:
             equalities[equality[0]] = equality[1]
-    return Condition(tuple(public), tuple(sensitive), equalities)
+    return Condition(tuple(public), tuple(sensitive), equalities, tuple(dict.fromkeys(remarks)))
 
 
 def _conjuncts(exp: Any, node: Any) -> list[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import csv
+import io
 import shlex
 from dataclasses import dataclass, field
 
@@ -15,22 +16,24 @@ _TEXT_WIDTH = 88
 
 @dataclass(frozen=True)
 class Roles:
-    """The role of every column; ``widths`` bins numeric ones."""
+    """The role of every column, with the bins and groups as they were declared.
+
+    ``bins`` holds what was typed (10; 0, 18, 65; quantiles:5), ``groups`` value: group.
+    """
 
     sensitive: str
     public: tuple[str, ...]
     missing: str = "refuse"
-    widths: dict[str, float] = field(default_factory=dict)
+    bins: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
-    def sql(self) -> str | None:
-        """The SELECT that bins, or None where nothing is binned."""
-        if not self.widths:
-            return None
-        bins = ", ".join(
-            f"{bin_expression(name, w)} AS {_quote(name)}" for name, w in self.widths.items()
-        )
-        return f"SELECT * REPLACE ({bins}) FROM input"
+    def recoded(self) -> str:
+        """Which columns are binned or grouped, in words."""
+        parts = [f"{name} by {said}" for name, said in self.bins.items()]
+        for name, said in self.groups.items():
+            parts.append(f"{name} in {len(set(said.values()))} groups")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,6 @@ class Plan:
     uploaded: bool = False
 
 
-def bin_expression(name: str, width: float) -> str:
-    """A number rounded down to a multiple of the width, whole where the width is."""
-    text = f"{width:.12g}"
-    floor = f"floor({_quote(name)} / {text}) * {text}"
-    if width == int(width):
-        return f"({floor})::BIGINT"
-    digits = max(0, math.ceil(-math.log10(width))) + 2
-    return f"round({floor}, {digits})"
-
-
 def read_table(source: str, roles: Roles) -> rp.Table:
     """The table with its roles."""
     return rp.read(
@@ -61,7 +54,8 @@ def read_table(source: str, roles: Roles) -> rp.Table:
         sensitive=roles.sensitive,
         public=list(roles.public),
         missing=roles.missing,
-        sql=roles.sql,
+        bin=roles.bins,
+        group=roles.groups,
     )
 
 
@@ -91,7 +85,8 @@ def python_script(plan: Plan) -> str:
         f"    sensitive={roles.sensitive!r},",
         f"    public={list(roles.public)!r},",
         f"    missing={roles.missing!r},",
-        *([f"    sql={roles.sql!r},"] if roles.sql else []),
+        *([f"    bin={roles.bins!r},"] if roles.bins else []),
+        *_python_groups(roles.groups),
         ")",
         "with table:",
         "    print(table.audit(policy))",
@@ -100,15 +95,30 @@ def python_script(plan: Plan) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _python_groups(groups: dict[str, dict[str, str]]) -> list[str]:
+    """The argument ``group``, one line per value."""
+    if not groups:
+        return []
+    lines = ["    group={"]
+    for name, said in groups.items():
+        lines.append(f"        {name!r}: {{")
+        lines += [f"            {value!r}: {group!r}," for value, group in said.items()]
+        lines.append("        },")
+    return [*lines, "    },"]
+
+
 def shell_command(plan: Plan) -> str:
-    """The command that makes the same release."""
+    """The command that makes the same release; groups go into files before it."""
     roles, policy = plan.roles, plan.policy.as_dict()
+    files = {name: f"groups-{i}.csv" for i, name in enumerate(roles.groups, start=1)}
+    before = "".join(_here_document(files[name], said) for name, said in roles.groups.items())
     parts = [
         f"reconpriv publish {shlex.quote(plan.source)} {OUT}/",
         f"-s {shlex.quote(roles.sensitive)}",
         f"--public {shlex.quote(','.join(map(_listed, roles.public)))}",
         *([f"--missing {roles.missing}"] if roles.missing != "refuse" else []),
-        *([f"--sql {shlex.quote(roles.sql)}"] if roles.sql else []),
+        *(f"--bin {_assigned(name, said)}" for name, said in roles.bins.items()),
+        *(f"--group {_assigned(name, file)}" for name, file in files.items()),
         f"-p {policy['retention']!r} -e {policy['epsilon']!r} -d {policy['delta']!r}",
         f"--bound {policy['bound']} --sample-size {policy['sample_size']}",
         *(["--unattainable one-trial"] if policy["unattainable"] == "one-trial" else []),
@@ -120,7 +130,24 @@ def shell_command(plan: Plan) -> str:
             lines[-1] += f" {part}"
         else:
             lines.append(f"  {part}")
-    return " \\\n".join(lines) + "\n"
+    return before + " \\\n".join(lines) + "\n"
+
+
+def _here_document(file: str, groups: dict[str, str]) -> str:
+    """Shell text that writes a file of groups."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerows([("value", "group"), *groups.items()])
+    end = "END"
+    while end in stream.getvalue().splitlines():
+        end += "_"
+    return f"cat > {file} <<'{end}'\n{stream.getvalue()}{end}\n"
+
+
+def _assigned(name: str, said: str) -> str:
+    """COLUMN=WHAT for the shell; the name is quoted where it must be."""
+    plain = name == name.strip() and not set(name) & {"=", '"'}
+    return shlex.quote(f"{name if plain else _quote(name)}={said}")
 
 
 def _quote(identifier: str) -> str:

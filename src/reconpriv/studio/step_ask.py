@@ -179,6 +179,10 @@ def example_condition(published: Published) -> str:
     first = settled.roles.public[0]
     column = next(c for c in settled.opened.summary.columns if c.name == first)
     name = first if first.isidentifier() else '"' + first.replace('"', '""') + '"'
+    recoding = settled.table.schema.recoding(first)
+    if recoding is not None:
+        text = recoding.labels[0].replace("'", "''")
+        return f"{name} = '{text}'"
     if column.numeric and column.low is not None:
         return f"{name} >= {column.low}"
     if not column.common:

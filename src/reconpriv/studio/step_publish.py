@@ -174,13 +174,12 @@ def chosen_key(input: Inputs) -> rp.Key:
 def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
     """The plan in words."""
     roles, chosen = settled.roles, policy.as_dict()
-    bins = ", ".join(f"{name} by {width:g}" for name, width in roles.widths.items())
     return [
         ("Table", settled.opened.shown),
         ("Records", f"{settled.table.schema.records:,}"),
         ("Sensitive", f"{roles.sensitive} ({settled.table.schema.domain_size} values)"),
         ("Public", ", ".join(roles.public)),
-        *([("Binned", bins)] if bins else []),
+        *([("Recoded", roles.recoded)] if roles.recoded else []),
         (
             "Policy",
             f"p = {chosen['retention']:g}, ε = {chosen['epsilon']:g}, δ = {chosen['delta']:g}",

@@ -1,7 +1,8 @@
-"""Step 2: what each column is, and how numbers are binned."""
+"""Step 2: what each column is, how numbers are binned and texts grouped."""
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 from htmltools import Tag, TagList, tags
@@ -16,6 +17,14 @@ from reconpriv.studio.plan import Roles
 
 ROLES = {"public": "Public", "sensitive": "Sensitive", "drop": "Leave out"}
 MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
+
+_HELP = (
+    "Bins: a width (", tags.code("10"), " makes 30 to 39 of 37), borders (",
+    tags.code("0, 18, 65"), " makes 0 to 17, 18 to 64, 65 or more), or ", tags.code("quantiles:5"),
+    ", whose borders are read off the data and published. Groups: one line per value, ",
+    tags.code("value,group"), "; ", tags.code("*,group"), " takes all other values. Fewer values"
+    " make larger groups of people; questions can then be asked about whole bins only.",
+)  # fmt: skip
 
 
 def panel() -> Tag:
@@ -67,7 +76,7 @@ def serve(input: Inputs, live: Live) -> None:
         if opened is None:
             return
         try:
-            roles = chosen_roles(_read_form(input, opened), opened)
+            roles = chosen_roles(_read_form(input, opened))
         except rp.ReconprivError as error:
             note.set(explain(error))
             return
@@ -86,16 +95,17 @@ def serve(input: Inputs, live: Live) -> None:
 
 
 def _read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
-    """The form as it stands: role and bin width by column name."""
-    columns, n = opened.summary.columns, opened.number
+    """The form as it stands: role, bins and groups by column name."""
+    columns, n = list(enumerate(opened.summary.columns)), opened.number
     return {
-        "roles": {c.name: input[f"role_{n}_{i}"]() for i, c in enumerate(columns) if c.publishable},
-        "widths": {c.name: input[f"width_{n}_{i}"]() for i, c in enumerate(columns) if c.numeric},
+        "roles": {c.name: input[f"role_{n}_{i}"]() for i, c in columns if c.publishable},
+        "bins": {c.name: input[f"bins_{n}_{i}"]() for i, c in columns if c.numeric},
+        "groups": {c.name: input[f"groups_{n}_{i}"]() for i, c in columns if _is_text(c)},
         "missing": input.missing(),
     }
 
 
-def chosen_roles(form: dict[str, Any], opened: Opened) -> Roles:
+def chosen_roles(form: dict[str, Any]) -> Roles:
     """The roles, or an explanation of what is wrong with them."""
     from reconpriv.errors import InputError  # noqa: PLC0415 - only where it is raised
 
@@ -111,25 +121,46 @@ def chosen_roles(form: dict[str, Any], opened: Opened) -> Roles:
         raise InputError(
             "Make at least one column public.", hint="Groups are made of public columns."
         )
-    widths = {}
-    for column in opened.summary.columns:
-        width = form["widths"].get(column.name)
-        if roles.get(column.name) == "drop" or not width:
+    kept = {name for name, role in roles.items() if role != "drop"}
+    bins = {n: said.strip() for n, said in form["bins"].items() if n in kept and said.strip()}
+    groups = {
+        name: read_groups(name, said)
+        for name, said in form["groups"].items()
+        if name in kept and said.strip()
+    }
+    return Roles(sensitive[0], public, form["missing"], bins, groups)
+
+
+def read_groups(column: str, text: str) -> dict[str, str]:
+    """Lines of value,group as a dictionary; * stands for all other values."""
+    from reconpriv.errors import InputError  # noqa: PLC0415 - only where it is raised
+
+    found: dict[str, str] = {}
+    for number, row in enumerate(csv.reader(text.splitlines(), skipinitialspace=True), start=1):
+        if not row or (number == 1 and row == ["value", "group"]):
             continue
-        if not width > 0:
-            raise InputError(f"The bin width of {column.name!r} must be above 0; got {width:g}.")
-        widths[column.name] = float(width)
-    return Roles(sensitive[0], public, form["missing"], widths)
+        if len(row) != 2 or not row[1].strip():
+            raise InputError(
+                f"Line {number} of the groups of {column!r} is not of the form value,group.",
+                hint='Put a value that holds a comma between double quotes ("a, b",group).',
+            )
+        value, group = row[0].strip(), row[1].strip()
+        if found.setdefault(value, group) != group:
+            raise InputError(f"The groups of {column!r} list {value[:40]!r} twice.")
+    return found
+
+
+def _is_text(column: Any) -> bool:
+    return bool(column.kind == "string")
 
 
 def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
-    """A row a column, as it was left where the draft knows it."""
-    roles, widths = draft.get("roles", {}), draft.get("widths", {})
+    """One row per column, as it was left where the draft knows it."""
+    roles, bins, groups = (draft.get(name, {}) for name in ("roles", "bins", "groups"))
     rows = []
     for i, column in enumerate(opened.summary.columns):
         field = f"{opened.number}_{i}"
         role = roles.get(column.name) or _first_role(column, draft.get("sensitive"))
-        width = widths.get(column.name)
         rows.append(
             (
                 tags.div(
@@ -141,21 +172,13 @@ def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
                 select(f"role_{field}", ROLES, role, label=f"Role of {column.name}", class_="role")
                 if column.publishable
                 else "cannot be published",
-                tags.input(
-                    {"aria-label": f"Bin width of {column.name}"}, id=f"width_{field}",
-                    type="number", min=0, step="any", placeholder="none", value=width,
-                )
-                if column.numeric
-                else tags.span("–", {"aria-hidden": "true"}, class_="muted nothing"),
+                _recoding(column, field, bins.get(column.name), groups.get(column.name)),
             )
-        )  # fmt: skip
-    head = ("Column", "Kind", "Values", "Role", "Bin width")
+        )
+    head = ("Column", "Kind", "Values", "Role", "Bins or groups")
     return TagList(
         grid(head, rows, label="Roles of the columns"),
-        tags.p(
-            "A bin width of 10 turns 37 into 30: wider bins make larger groups and fewer of them.",
-            class_="help",
-        ),
+        tags.p(*_HELP, class_="help"),
         choice(
             "missing",
             "Records without a sensitive value",
@@ -163,6 +186,25 @@ def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
             draft.get("missing", "refuse"),
         ),
     )
+
+
+def _recoding(column: Any, field: str, bins: str | None, groups: str | None) -> Tag:
+    """The field for bins of a number, or for groups of texts."""
+    if column.numeric:
+        return tags.input(
+            {"aria-label": f"Bins of {column.name}"}, id=f"bins_{field}", type="text",
+            placeholder="as they are", value=bins or "", spellcheck="false", autocomplete="off",
+        )  # fmt: skip
+    if _is_text(column):
+        return tags.details(
+            tags.summary("Groups"),
+            tags.textarea(
+                groups or "", {"aria-label": f"Groups of {column.name}"}, id=f"groups_{field}",
+                rows="5", placeholder="value,group", spellcheck="false", autocomplete="off",
+            ),
+            {"open": ""} if groups else {},
+        )  # fmt: skip
+    return tags.span("–", {"aria-hidden": "true"}, class_="muted nothing")
 
 
 def _first_role(column: Any, sensitive: str | None) -> str:

@@ -1,0 +1,262 @@
+"""The options that describe a table, the same in every command that reads one.
+
+A command declares one parameter of type :class:`TableOptions`; :func:`taking_table` puts the
+arguments and options in its place that the command line knows. A new option is a field here.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from reconpriv.cli.completion import tables
+from reconpriv.cli.options import (
+    TABLE,
+    Memory,
+    one_of,
+    split_assignments,
+    split_names,
+    warn_of_password,
+)
+from reconpriv.shown import shown_file
+
+if TYPE_CHECKING:
+    from reconpriv.table import Table
+
+_SPARK = ("engine", "master")
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
+        " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
+        " --table); example:adult or example:census_workers.",
+        autocompletion=tables,
+    ),
+]
+Sensitive = Annotated[
+    str | None,
+    typer.Option("-s", "--sensitive", help="The sensitive column.", rich_help_panel=TABLE),
+]
+Public = Annotated[
+    str | None,
+    typer.Option(
+        "--public",
+        metavar="A,B,…",
+        help="The public columns; by default all but the sensitive one.",
+        rich_help_panel=TABLE,
+    ),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
+]
+Domain = Annotated[
+    Path | None,
+    typer.Option(
+        "--domain",
+        metavar="FILE",
+        help="The full sensitive domain: one value a line, or a JSON array.",
+        rich_help_panel=TABLE,
+    ),
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        "--missing",
+        metavar="refuse|drop|value",
+        autocompletion=one_of("refuse", "drop", "value"),
+        help="Records without a sensitive value: refuse, drop them, or make missing a value.",
+        rich_help_panel=TABLE,
+    ),
+]
+Sql = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        metavar="QUERY",
+        help="A SELECT over the table `input`, to rename or filter on the way in. What it does to"
+        " a column is not known to the release: bin with --bin instead.",
+        rich_help_panel=TABLE,
+    ),
+]
+BinOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bin",
+        metavar="COLUMN=BINS",
+        help="Publish bins of a number: a width (age=10), borders (age=0,18,65) or quantiles"
+        " (age=quantiles:5; their borders tell of the data). Repeatable.",
+        rich_help_panel=TABLE,
+    ),
+]
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN=FILE\\[:LEVEL]",
+        help="Publish groups of values: a CSV file with a header, its columns value and group;"
+        " further columns are coarser levels. Repeatable.",
+        rich_help_panel=TABLE,
+    ),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="Of a database: the table or view, also as schema.table. Of a spreadsheet: the sheet.",
+        rich_help_panel=TABLE,
+    ),
+]
+Labels = Annotated[
+    str,
+    typer.Option(
+        "--labels",
+        metavar="describe|apply",
+        autocompletion=one_of("describe", "apply"),
+        help="Value labels of SPSS and Stata: describe codes in the release, or replace them.",
+        rich_help_panel=TABLE,
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", help="Threads to use.", rich_help_panel=TABLE)
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", metavar="duckdb|spark", autocompletion=one_of("duckdb", "spark"),
+        help="What counts and writes: one machine, or Spark.",
+        rich_help_panel=TABLE,
+    ),
+]  # fmt: skip
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Spark's master: local[4], spark://host:7077, yarn, sc://host (Connect).",
+        rich_help_panel=TABLE,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """A table as the command line describes it; each field is an argument or an option."""
+
+    source: Source
+    sensitive: Sensitive
+    public: Public = None
+    drop: Drop = None
+    domain: Domain = None
+    missing: Missing = "refuse"
+    bin: BinOption = None
+    group: GroupOption = None
+    sql: Sql = None
+    table: TableName = None
+    labels: Labels = "describe"
+    threads: Threads = None
+    memory: Memory = None
+    engine: EngineName = None
+    master: Master = None
+
+    @property
+    def name(self) -> str:
+        """What a report calls the table: its name in a database, or the last part of its path."""
+        if self.table is not None:
+            return self.table
+        return "standard input" if self.source == "-" else shown_file(self.source)
+
+    @property
+    def only_source(self) -> bool:
+        """Whether nothing but the source was given."""
+        return self == TableOptions(self.source, None)
+
+    def open(self) -> Table:
+        """Read the table."""
+        from reconpriv.errors import PolicyError
+        from reconpriv.reading import read
+
+        assert self.sensitive is not None
+        if self.public is not None and not split_names(self.public):
+            raise PolicyError(
+                "--public is empty.", hint="Name the public columns, or leave it out."
+            )
+        warn_of_password(self.source)
+        return read(
+            self.source,
+            sensitive=self.sensitive,
+            public=None if self.public is None else split_names(self.public),
+            drop=split_names(self.drop or ""),
+            domain=self.domain,
+            missing=self.missing,
+            sql=self.sql,
+            table=self.table,
+            threads=self.threads,
+            memory=self.memory,
+            engine=self.engine,
+            master=self.master,
+            labels=self.labels,
+            bin=split_assignments("--bin", self.bin or ()),
+            group=split_assignments("--group", self.group or ()),
+        )
+
+
+def taking_table(
+    *, spark: bool = False, source: Any = Source, sensitive_required: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Spread a command's ``TableOptions`` parameter over the command line.
+
+    ``spark`` adds the choice of the engine; ``source`` describes another kind of argument.
+    """
+    hints = get_type_hints(TableOptions, include_extras=True) | {"source": source}
+    left_out = () if spark else _SPARK
+    spread = []
+    for field in fields(TableOptions):
+        default = field.default
+        if field.name in left_out:
+            continue
+        if field.name == "sensitive" and not sensitive_required:
+            default = None
+        spread.append(_parameter(field.name, hints[field.name], default))
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = get_type_hints(command, include_extras=True)
+        parameters = []
+        for name, declared in inspect.signature(command).parameters.items():
+            if own[name] is TableOptions:
+                holder = name
+                parameters += spread
+            else:
+                parameters.append(_parameter(name, own[name], declared.default))
+
+        @functools.wraps(command)
+        def with_table(**given: Any) -> None:
+            table = TableOptions(**{p.name: given.pop(p.name) for p in spread})
+            command(**{holder: table}, **given)
+
+        signature = inspect.Signature(parameters)
+        with_table.__signature__ = signature  # type: ignore[attr-defined]
+        with_table.__annotations__ = {p.name: p.annotation for p in parameters}
+        return with_table
+
+    return decorate
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """A parameter by name alone, so that one with a default may stand before one without."""
+    missing = default in (inspect.Parameter.empty, MISSING)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=annotation,
+        default=inspect.Parameter.empty if missing else default,
+    )

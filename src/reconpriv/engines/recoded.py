@@ -1,0 +1,85 @@
+"""The SQL expressions of recoded columns, which both engines understand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from reconpriv.recoding import Recoding, plain
+from reconpriv.schema import Kind
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How an engine calls text, and how it writes one."""
+
+    text_type: str
+    literal: Callable[[str], str]
+
+
+def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str:
+    """The label of a value given as SQL; NULL where it is missing or has none."""
+    if recoding.numeric:
+        found = _bin_of(value, kind, recoding, dialect)
+    else:
+        found = _group_of(f"CAST({value} AS {dialect.text_type})", recoding, dialect)
+    return f"CASE WHEN {value} IS NULL THEN NULL ELSE {found} END"
+
+
+def listed(value: str, recoding: Recoding, dialect: Dialect) -> str:
+    """Whether some group lists a value."""
+    every = [one for values in recoding.groups for one in values]
+    text = f"CAST({value} AS {dialect.text_type})"
+    return f"{text} IN ({', '.join(map(dialect.literal, every))})" if every else "false"
+
+
+# What both engines read as the same number; each of them knows further spellings of its own.
+NUMBER = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
+
+RANKED = ("v", "sum(n) OVER (ORDER BY v) - n AS below", "sum(n) OVER () AS total")
+"""Of values v that occur n times: how many records lie below each, and how many there are."""
+
+
+def shares(parts: int) -> list[str]:
+    """Of ranked values the lowest, and for 1, …, parts - 1 the first with that share below it."""
+    return [
+        f"min(CASE WHEN below * {parts} >= total * {k} THEN v END) AS q{k}" for k in range(parts)
+    ]
+
+
+def _bin_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str:
+    """A tree of comparisons: a thousand bins take ten of them."""
+
+    def between(first: int, last: int) -> str:
+        if last - first == 1:
+            return dialect.literal(recoding.labels[first])
+        middle = (first + last) // 2
+        border = _number(recoding.borders[middle], kind)
+        return (
+            f"CASE WHEN {value} < {border} THEN {between(first, middle)}"
+            f" ELSE {between(middle, last)} END"
+        )
+
+    return between(0, len(recoding.labels))
+
+
+def _group_of(value: str, recoding: Recoding, dialect: Dialect) -> str:
+    cases = [
+        f"WHEN {value} IN ({', '.join(map(dialect.literal, values))}) THEN {dialect.literal(label)}"
+        for label, values in zip(recoding.labels, recoding.groups, strict=True)
+        if values
+    ]
+    rest = "NULL" if recoding.rest is None else dialect.literal(recoding.rest)
+    return f"CASE {' '.join(cases)} ELSE {rest} END" if cases else rest
+
+
+def _number(number: Decimal, kind: Kind) -> str:
+    """A border in the type of the column."""
+    text = plain(number)
+    if kind is Kind.INTEGER:
+        return f"CAST('{text}' AS BIGINT)"
+    if kind is Kind.NUMBER:
+        return f"CAST('{text}' AS DOUBLE)"
+    whole, _, digits = text.lstrip("-").partition(".")
+    return f"CAST('{text}' AS DECIMAL({len(whole) + len(digits)}, {len(digits)}))"

@@ -1,0 +1,284 @@
+"""Conditions on recoded columns: which bins or groups they cover, and which they cut.
+
+A release knows bins, not numbers. A condition on numbers is answered where it covers whole bins;
+one that cuts a bin is refused, or answered for the whole bin where that is asked for, and then the
+answer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from reconpriv.errors import InputError
+from reconpriv.recoding import Recoding, as_number, plain
+from reconpriv.schema import Value
+
+# No border is that large, so a larger number compares with all of them as this one does.
+_BEYOND = Decimal("1e40")
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers from low to high; None where there is no end, and whether an end belongs to it."""
+
+    low: Decimal | None = None
+    high: Decimal | None = None
+    low_in: bool = True
+    high_in: bool = True
+
+    def whole(self) -> Interval:
+        """The same whole numbers, with ends that belong to it."""
+        low, high = self.low, self.high
+        if low is not None:
+            up = low.to_integral_value(ROUND_CEILING)
+            low = up if self.low_in or up != low else up + 1
+        if high is not None:
+            down = high.to_integral_value(ROUND_FLOOR)
+            high = down if self.high_in or down != high else down - 1
+        return Interval(low, high)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it holds no number."""
+        return _ends_before(self, self)
+
+    def holds(self, other: Interval) -> bool:
+        """Whether every number of the other one is in this one."""
+        low_fits = self.low is None or (
+            other.low is not None
+            and (self.low < other.low or (self.low == other.low and self.low_in >= other.low_in))
+        )
+        high_fits = self.high is None or (
+            other.high is not None
+            and (
+                self.high > other.high
+                or (self.high == other.high and self.high_in >= other.high_in)
+            )
+        )
+        return low_fits and high_fits
+
+    def misses(self, other: Interval) -> bool:
+        """Whether no number is in both."""
+        return self.empty or _ends_before(self, other) or _ends_before(other, self)
+
+
+def _ends_before(one: Interval, other: Interval) -> bool:
+    """Whether the end of one lies before the beginning of the other."""
+    if one.high is None or other.low is None:
+        return False
+    return one.high < other.low or (one.high == other.low and not (one.high_in and other.low_in))
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The labels that a condition covers, in order, and those among them that it cuts."""
+
+    labels: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+
+    def __or__(self, other: Covered) -> Covered:
+        """What either covers; what one covers wholly is not cut."""
+        whole = {*self.labels} - {*self.cut} | ({*other.labels} - {*other.cut})
+        cut = tuple(dict.fromkeys(x for x in (*self.cut, *other.cut) if x not in whole))
+        return Covered(tuple(dict.fromkeys((*self.labels, *other.labels))), cut)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The labels that stand for a condition, and what must be said of the answer."""
+
+    labels: tuple[str, ...]
+    negated: bool = False
+    remark: str | None = None
+
+
+def in_interval(recoding: Recoding, asked: Interval) -> Covered:
+    """The bins that have a number in an interval."""
+    if recoding.whole:
+        asked = asked.whole()
+    labels, cut = [], []
+    for i, label in enumerate(recoding.labels):
+        low, high = recoding.interval(i)
+        own = Interval(low, high, high_in=False)
+        own = own.whole() if recoding.whole else own
+        if not asked.misses(own):
+            labels.append(label)
+            if not asked.holds(own):
+                cut.append(label)
+    return Covered(tuple(labels), tuple(cut))
+
+
+def answer_comparison(
+    recoding: Recoding, operator: str, value: Value, text: str, *, whole_bins: bool
+) -> Answered:
+    """A comparison of a recoded column with a value; ``text`` is how the user wrote it."""
+    if operator in ("=", "<>"):
+        covered = _equal(recoding, value)
+        return _settled(recoding, operator, covered, text, whole_bins)
+    number = _clamped(_number(recoding, value, text))
+    asked = {
+        "<": Interval(high=number, high_in=False),
+        "<=": Interval(high=number),
+        ">": Interval(low=number, low_in=False),
+        ">=": Interval(low=number),
+    }[operator]
+    return _settled(recoding, operator, in_interval(recoding, asked), text, whole_bins)
+
+
+def answer_between(
+    recoding: Recoding, first: Value, last: Value, text: str, *, whole_bins: bool
+) -> Answered:
+    """A column BETWEEN two numbers, both included."""
+    low, high = (_clamped(_number(recoding, value, text)) for value in (first, last))
+    covered = in_interval(recoding, Interval(low, high))
+    return _settled(recoding, "BETWEEN", covered, text, whole_bins)
+
+
+def answer_membership(
+    recoding: Recoding, values: Sequence[Value], text: str, *, whole_bins: bool
+) -> Answered:
+    """A column that is one of several values."""
+    covered = Covered()
+    for value in values:
+        covered |= _equal(recoding, value)
+    ordered = tuple(label for label in recoding.labels if label in set(covered.labels))
+    covered = _filled(recoding, values, Covered(ordered, covered.cut))
+    return _settled(recoding, "=", covered, text, whole_bins)
+
+
+def mirrored(operator: str) -> str:
+    """The operator with its sides exchanged: 65 > age is age < 65."""
+    return _MIRRORED[operator]
+
+
+def misused(recoding: Recoding, text: str) -> InputError:
+    """What to say of anything else that is done with a recoded column."""
+    name = recoding.column
+    how = "with numbers or with its bins" if recoding.numeric else "(=, IN) with its groups"
+    return InputError(
+        f"Column {name!r} holds {'bins' if recoding.numeric else 'groups'}, so {text!r} has no"
+        " meaning.",
+        hint=f"Compare it {how}, for example {name} = {recoding.labels[0]!r}.",
+    )
+
+
+def _equal(recoding: Recoding, value: Value) -> Covered:
+    """The label itself; else the bin that holds a number, or the group that lists a text."""
+    if isinstance(value, str) and value in recoding.labels:
+        return Covered((value,))
+    if recoding.numeric:
+        number = as_number(value)
+        if number is None:
+            raise _unknown(recoding, value)
+        number = _clamped(number)
+        return in_interval(recoding, Interval(number, number))
+    text = _text(value)
+    for label, values in zip(recoding.labels, recoding.groups, strict=True):
+        if text in values:
+            alone = len(values) == 1 and label != recoding.rest
+            return Covered((label,), () if alone else (label,))
+    raise _unknown(recoding, value)
+
+
+def _text(value: Value) -> str:
+    """A value as groups list it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return plain(value) if isinstance(value, Decimal) else str(value)
+
+
+def _filled(recoding: Recoding, values: Sequence[Value], covered: Covered) -> Covered:
+    """A group or a bin of whole numbers is not cut where every value of it is listed."""
+    if recoding.numeric and not recoding.whole:
+        return covered
+    cut = []
+    for label in covered.cut:
+        i = recoding.labels.index(label)
+        if recoding.numeric:
+            low, high = recoding.interval(i)
+            listed = {as_number(value) for value in values}
+            inside = sum(low <= n < high for n in listed if n is not None and high is not None)
+            every = high is not None and inside == high - low
+        else:
+            every = label != recoding.rest and set(recoding.groups[i]) <= set(map(_text, values))
+        if not every:
+            cut.append(label)
+    return Covered(covered.labels, tuple(cut))
+
+
+def _settled(
+    recoding: Recoding, operator: str, covered: Covered, text: str, whole_bins: bool
+) -> Answered:
+    negated = operator == "<>"
+    if not covered.cut:
+        return Answered(covered.labels, negated)
+    if not whole_bins:
+        raise _cuts(recoding, operator, covered, text)
+    return Answered(covered.labels, negated, _remark(recoding, operator, covered))
+
+
+def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> InputError:
+    name, cut = recoding.column, covered.cut
+    allow = "allow whole bins (--whole-bins, whole_bins=True)"
+    if not recoding.numeric:
+        return InputError(
+            f"The condition {text} asks for part of the group {cut[0]!r} of {name!r}.",
+            hint=f"Ask for the whole group ({name} = {cut[0]!r}), or {allow}.",
+        )
+    what = f"the bin {cut[0]!r}" if len(cut) == 1 else f"the bins {_listed(cut)}"
+    if operator in ("=", "<>"):
+        hint = f"Ask for the whole bin ({name} = {cut[0]!r}), or {allow}."
+    else:
+        borders = [recoding.interval(recoding.labels.index(label)) for label in cut]
+        ends = dict.fromkeys(plain(end) for pair in borders for end in pair if end is not None)
+        *some, last = ends
+        listed = f"{', '.join(some)} or {last}" if some else last
+        hint = f"Use a border ({listed}), or {allow}."
+    return InputError(f"The condition {text} cuts {what} of {name!r}.", hint=hint)
+
+
+def _remark(recoding: Recoding, operator: str, covered: Covered) -> str:
+    """What was answered in place of what was asked."""
+    name, labels = recoding.column, covered.labels
+    kind = "bin" if recoding.numeric else "group"
+    if recoding.numeric and operator in ("<", "<="):
+        end = recoding.interval(recoding.labels.index(labels[-1]))[1]
+        answered = f"any {name}" if end is None else f"{name} < {plain(end)}"
+    elif recoding.numeric and operator in (">", ">="):
+        start = recoding.interval(recoding.labels.index(labels[0]))[0]
+        answered = f"{name} >= {plain(start)}"
+    elif len(labels) == 1:
+        answered = f"{name} {'<>' if operator == '<>' else '='} {labels[0]!r}"
+    else:
+        answered = f"{name} in {_listed(labels)}"
+    fate = "left out" if operator == "<>" else "counted"
+    several = len(covered.cut) > 1
+    return (
+        f"answered for {answered}: the {kind}{'s' if several else ''} {_listed(covered.cut)}"
+        f" {'are' if several else 'is'} {fate} whole"
+    )
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return ", ".join(map(repr, labels))
+
+
+def _number(recoding: Recoding, value: Value, text: str) -> Decimal:
+    number = as_number(value) if recoding.numeric else None
+    if number is None:
+        raise misused(recoding, text)
+    return number
+
+
+def _clamped(number: Decimal) -> Decimal:
+    return max(-_BEYOND, min(_BEYOND, number))
+
+
+def _unknown(recoding: Recoding, value: Value) -> InputError:
+    shown = ", ".join(recoding.labels[:8]) + (", …" if len(recoding.labels) > 8 else "")
+    return InputError(
+        f"Column {recoding.column!r} has no value {value!r}.", hint=f"Known: {shown}."
+    )

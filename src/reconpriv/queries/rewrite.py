@@ -1,0 +1,115 @@
+"""Conditions in SQL on recoded columns, rewritten to the labels that stand for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from reconpriv.queries.bins import (
+    Answered,
+    answer_between,
+    answer_comparison,
+    answer_membership,
+    mirrored,
+    misused,
+)
+from reconpriv.recoding import Recoding, as_number
+from reconpriv.schema import Schema, Value
+
+_OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+_NO_LITERAL = object()
+
+
+def rewrite_recoded(
+    exp: Any,
+    condition: Any,
+    schema: Schema,
+    known: Mapping[str, Sequence[Value]],
+    *,
+    whole_bins: bool,
+) -> tuple[Any, tuple[str, ...]]:
+    """The condition in terms of labels, and what must be said of the answer.
+
+    Columns have been checked and quoted. Anything but a comparison with values is refused.
+    """
+    if not any(schema.recoding(node.name) for node in condition.find_all(exp.Column)):
+        return condition, ()
+    holder = exp.Paren(this=condition.copy())
+    remarks = []
+    for column in list(holder.find_all(exp.Column)):
+        recoding = schema.recoding(column.name)
+        if recoding is None:
+            continue
+        side, test = column, column.parent
+        while isinstance(test, exp.Paren) and test is not holder:
+            side, test = test, test.parent
+        if isinstance(test, exp.Is) and isinstance(test.expression, exp.Null):
+            continue
+        answered = _answer(exp, side, test, recoding, whole_bins)
+        labels = [label for label in answered.labels if label in known[column.name]]
+        test.replace(_membership(exp, column.copy(), labels, answered.negated))
+        if answered.remark is not None:
+            remarks.append(answered.remark)
+    return holder.this, tuple(dict.fromkeys(remarks))
+
+
+def _answer(exp: Any, side: Any, test: Any, recoding: Recoding, whole_bins: bool) -> Answered:
+    """What a comparison covers; ``side`` is where in it the column stands."""
+    text = _shown(exp, test)
+    operator = _OPERATORS.get(type(test).__name__)
+    if operator is not None:
+        on_left = test.this is side
+        value = _literal(exp, test.expression if on_left else test.this)
+        if value is not _NO_LITERAL:
+            operator = operator if on_left else mirrored(operator)
+            return answer_comparison(recoding, operator, value, text, whole_bins=whole_bins)
+    elif isinstance(test, exp.Between) and test.this is side and not test.args.get("symmetric"):
+        low, high = _literal(exp, test.args["low"]), _literal(exp, test.args["high"])
+        if _NO_LITERAL not in (low, high):
+            return answer_between(recoding, low, high, text, whole_bins=whole_bins)
+    elif isinstance(test, exp.In) and test.this is side and test.expressions:
+        values = [_literal(exp, one) for one in test.expressions]
+        if _NO_LITERAL not in values:
+            return answer_membership(recoding, values, text, whole_bins=whole_bins)
+    raise misused(recoding, text)
+
+
+def _literal(exp: Any, node: Any) -> Any:
+    """A text, a number or a truth value that was written down."""
+    if isinstance(node, exp.Paren):
+        return _literal(exp, node.this)
+    if isinstance(node, exp.Neg):
+        number = _literal(exp, node.this)
+        return number.copy_negate() if isinstance(number, Decimal) else _NO_LITERAL
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if not isinstance(node, exp.Literal):
+        return _NO_LITERAL
+    if node.is_string:
+        return node.this
+    number = as_number(node.this)
+    return _NO_LITERAL if number is None else number
+
+
+def _membership(exp: Any, column: Any, labels: Sequence[str], negated: bool) -> Any:
+    """Whether the column has one of these labels; unknown where it is missing."""
+    texts = [exp.Literal.string(label) for label in labels]
+    if not texts:
+        never = exp.EQ if negated else exp.NEQ
+        return exp.Paren(this=never(this=column, expression=column.copy()))
+    if len(texts) == 1:
+        equal = exp.NEQ if negated else exp.EQ
+        return exp.Paren(this=equal(this=column, expression=texts[0]))
+    inside = exp.In(this=column, expressions=texts)
+    return exp.Paren(this=exp.Not(this=inside) if negated else inside)
+
+
+def _shown(exp: Any, node: Any) -> str:
+    """A condition as its user may have written it: names are quoted only where they must be."""
+    copy = node.copy()
+    for name in copy.find_all(exp.Identifier):
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", str(name.this)):
+            name.set("quoted", False)
+    return str(copy.sql(dialect="duckdb"))

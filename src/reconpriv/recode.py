@@ -1,0 +1,154 @@
+"""Apply declared bins and groups to the table behind an engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconpriv.engines.base import Engine
+from reconpriv.errors import InputError
+from reconpriv.recoding import (
+    Bins,
+    Groups,
+    Recoding,
+    as_number,
+    bins_between,
+    bins_of_width,
+    declared_bins,
+    declared_groups,
+    grouped,
+    plain,
+    quantile_border,
+)
+from reconpriv.schema import Column, Kind, require_columns
+
+_NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
+_GROUPED = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the user declared of each column that is to be recoded."""
+
+    by_column: Mapping[str, Bins | Groups]
+
+    @classmethod
+    def of(cls, bins: Mapping[str, Any], groups: Mapping[str, Any]) -> Declared:
+        """Check the declarations; the table is not needed for that."""
+        for name, said in (("bin", bins), ("group", groups)):
+            if not isinstance(said, Mapping):
+                raise InputError(f"{name} is a dictionary with an entry for each column.")
+        both = [name for name in bins if name in groups]
+        if both:
+            raise InputError(
+                f"Column {both[0]!r} is both binned and grouped.", hint="Choose one of the two."
+            )
+        found: dict[str, Bins | Groups] = {n: declared_bins(n, said) for n, said in bins.items()}
+        return cls(found | {name: declared_groups(name, said) for name, said in groups.items()})
+
+
+def recode(
+    engine: Engine, columns: Sequence[Column], declared: Declared, present: Column | None
+) -> tuple[Recoding, ...]:
+    """Recode the columns that were declared; records without ``present`` are left out later."""
+    require_columns(engine.columns(), list(declared.by_column), "binned or grouped")
+    kept = {column.name: column for column in columns}
+    for name in declared.by_column:
+        if name not in kept:
+            raise InputError(
+                f"Column {name!r} is binned or grouped, but it is not published.",
+                hint="Make it public or sensitive, or leave its bins or groups out.",
+            )
+    columns = [_as_number(engine, one, declared.by_column.get(one.name)) for one in columns]
+    if present is not None:
+        present = next(column for column in columns if column.name == present.name)
+    # All are settled before one is applied: ``present`` may be recoded itself.
+    settled = []
+    for column in columns:
+        said = declared.by_column.get(column.name)
+        if isinstance(said, Bins):
+            settled.append((column, _bins(engine, column, said, present)))
+        elif said is not None:
+            settled.append((column, _groups(engine, column, said)))
+    for column, recoding in settled:
+        engine.recode(column, recoding)
+    return tuple(recoding for _, recoding in settled)
+
+
+def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Column:
+    """The column to be binned; texts such as 12.50 are not read as numbers unless they are binned.
+
+    As values they differ from 12.5; which bin they are in does not.
+    """
+    if not isinstance(said, Bins) or column.kind is not Kind.STRING:
+        return column
+    return engine.as_number(column) or column
+
+
+def quantile_notes(recodings: Sequence[Recoding]) -> tuple[str, ...]:
+    """What borders that were read off the data tell."""
+    return tuple(
+        f"The borders of {one.column!r} are quantiles of the table. They are published with the"
+        " release and say where its records lie; the promise about groups does not cover them."
+        for one in recodings
+        if one.declared == "quantiles"
+    )
+
+
+def _bins(engine: Engine, column: Column, said: Bins, present: Column | None) -> Recoding:
+    name, whole = column.name, column.kind is Kind.INTEGER
+    if column.kind not in _NUMBERS:
+        raise InputError(
+            f"Column {name!r} holds {column.kind.value} values; bins are for numbers.",
+            hint="Group its values (--group), or turn it into a number with --sql.",
+        )
+    found = engine.value_range(column, present)
+    if found is None:
+        raise InputError(f"Column {name!r} has no value in any record, so it has no bins.")
+    if not all(math.isfinite(value) for value in found):
+        raise InputError(
+            f"Column {name!r} holds infinite numbers, which fit no bin.",
+            hint="Make them missing, or leave those records out, with --sql.",
+        )
+    lowest, highest = (as_number(value) for value in found)
+    assert lowest is not None and highest is not None
+    if said.width is not None:
+        return bins_of_width(name, said.width, lowest, highest, whole=whole)
+    if said.quantiles is not None:
+        values = engine.quantiles(column, said.quantiles, present)
+        borders = list(dict.fromkeys(quantile_border(value) for value in values))
+        if len(borders) < 2:
+            raise InputError(
+                f"The quantiles of {name!r} fall together: most records have one value.",
+                hint="Give borders instead.",
+            )
+        return bins_between(name, borders, whole=whole, declared="quantiles")
+    recoding = bins_between(name, said.borders, whole=whole)
+    if lowest < recoding.borders[0]:
+        given = ",".join(map(plain, said.borders))
+        raise InputError(
+            f"Column {name!r} holds values below its first border, {plain(said.borders[0])}.",
+            hint=f"Add a lower border: --bin {name}=LOWER,{given}.",
+        )
+    return recoding
+
+
+def _groups(engine: Engine, column: Column, said: Groups) -> Recoding:
+    name = column.name
+    if column.kind not in _GROUPED:
+        raise InputError(
+            f"Column {name!r} holds {column.kind.value} values, which cannot be grouped one by"
+            " one.",
+            hint="Bin it (--bin)." if column.kind in _NUMBERS else "Turn it into text with --sql.",
+        )
+    recoding = grouped(name, said)
+    stranger = None if said.rest is not None else engine.stranger(column, recoding)
+    if stranger is not None:
+        shown = stranger if len(stranger) <= 40 else stranger[:39] + "…"
+        raise InputError(
+            f"Column {name!r} holds values that its groups do not list, for example {shown!r}.",
+            hint="List every value, or add a line '*,GROUP' for all others.",
+        )
+    return recoding

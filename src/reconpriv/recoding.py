@@ -1,0 +1,383 @@
+"""Recoded columns: numbers in bins and values in groups, as their publisher declared them.
+
+A recoding says what is published in place of a column's values: an ordered list of labels, each of
+which stands for an interval of numbers or for a set of texts. It goes into the manifest, so that
+whoever asks the release knows what a label covers.
+"""
+
+from __future__ import annotations
+
+import csv
+import decimal
+import itertools
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from reconpriv.errors import InputError, MissingFileError
+from reconpriv.shown import shown_path
+
+MOST_LABELS = 1000
+EVERYTHING_ELSE = "*"
+
+# A border is stored as a JSON number, which keeps that many digits whatever reads it.
+_MOST_DIGITS = 15
+_QUANTILE_DIGITS = 6
+_QUANTILES = re.compile(r"\s*quantiles\s*:\s*(\d{1,9})\s*", re.IGNORECASE)
+_HOW = "Write a width (10), borders (0,18,65) or quantiles:5."
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """What is published of a column: labels in order, and what each of them stands for.
+
+    Bin i holds the numbers from ``borders[i]`` to under ``borders[i + 1]``; where the last bin is
+    open there is one border fewer. ``whole`` says that the column holds whole numbers alone. Of
+    groups, ``groups[i]`` are the original texts behind label i, and the label ``rest``, if there is
+    one, stands for every other text as well. ``declared`` is width, borders, quantiles or groups.
+    """
+
+    column: str
+    declared: str
+    labels: tuple[str, ...]
+    borders: tuple[Decimal, ...] = ()
+    whole: bool = False
+    groups: tuple[tuple[str, ...], ...] = ()
+    rest: str | None = None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the labels are bins of numbers."""
+        return bool(self.borders)
+
+    def interval(self, position: int) -> tuple[Decimal, Decimal | None]:
+        """The bin's borders: the lower belongs to it, the upper does not; None if there is none."""
+        above = self.borders[position + 1 : position + 2]
+        return self.borders[position], above[0] if above else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for the manifest; the labels are the field's categories, too."""
+        shown: dict[str, Any] = {"declared": self.declared, "labels": list(self.labels)}
+        if self.numeric:
+            return shown | {"borders": list(map(_json_number, self.borders)), "whole": self.whole}
+        shown["groups"] = [list(values) for values in self.groups]
+        return shown | ({"rest": self.rest} if self.rest is not None else {})
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Bins that hold about equally many records each; their borders come from the data."""
+
+    bins: int
+
+    def __post_init__(self) -> None:
+        """Check the number of bins."""
+        if type(self.bins) is not int or not 2 <= self.bins <= MOST_LABELS:
+            raise InputError(
+                f"Quantiles make 2 to {MOST_LABELS:,} bins; got {str(self.bins)[:20]}."
+            )
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A declaration: a width, or borders, or a number of quantiles."""
+
+    width: Decimal | None = None
+    borders: tuple[Decimal, ...] = ()
+    quantiles: int | None = None
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A declaration: the original text of every value with its group, in order of appearance."""
+
+    group_of: Mapping[str, str]
+    rest: str | None = None
+    labels: tuple[str, ...] = field(default=())
+
+
+# --- declarations
+
+
+def declared_bins(column: str, said: Any) -> Bins:
+    """What a user wrote for a column: 10, "10", [0, 18, 65], "0,18,65", "quantiles:5"."""
+    if isinstance(said, Quantiles):
+        return Bins(quantiles=said.bins)
+    if isinstance(said, str):
+        quantiles = _QUANTILES.fullmatch(said)
+        if quantiles:
+            return Bins(quantiles=Quantiles(int(quantiles[1])).bins)
+        parts: list[Any] = said.split(",")
+        single = len(parts) == 1
+    elif isinstance(said, Iterable):
+        parts, single = list(said), False
+    else:
+        parts, single = [said], True
+    numbers = [_number(column, part) for part in parts]
+    if single:
+        if numbers[0] <= 0:
+            raise InputError(
+                f"The bin width of {column!r} must be above 0; got {plain(numbers[0])}.", hint=_HOW
+            )
+        return Bins(width=numbers[0])
+    if len(numbers) < 2:
+        raise InputError(f"The bins of {column!r} need at least two borders.", hint=_HOW)
+    if len(numbers) > MOST_LABELS:
+        raise _too_many(column)
+    if any(low >= high for low, high in itertools.pairwise(numbers)):
+        raise InputError(f"The borders of {column!r} must ascend.", hint=_HOW)
+    return Bins(borders=tuple(numbers))
+
+
+def _number(column: str, said: Any) -> Decimal:
+    number = as_number(said)
+    if number is None:
+        shown = repr(said.strip() if isinstance(said, str) else said)[:40]
+        raise InputError(f"The bins of {column!r} are given by numbers; got {shown}.", hint=_HOW)
+    if len(number.as_tuple().digits) > _MOST_DIGITS or abs(number.adjusted()) >= 2 * _MOST_DIGITS:
+        raise _too_fine(column)
+    return number
+
+
+def as_number(said: Any) -> Decimal | None:
+    """A finite number as it was written, or None where it is none."""
+    if isinstance(said, bool) or said is None:
+        return None
+    try:
+        # The text of a float is the number that was meant: 0.1, not its nearest binary fraction.
+        number = Decimal(str(said).strip())
+    except decimal.InvalidOperation:
+        return None
+    if not number.is_finite():
+        return None
+    if not number:
+        return Decimal(0)
+    sign, digits, exponent = number.as_tuple()
+    kept = len(digits)
+    while digits[kept - 1] == 0:
+        kept -= 1
+    return Decimal((sign, digits[:kept], int(exponent) + len(digits) - kept))
+
+
+def declared_groups(column: str, said: Any) -> Groups:
+    """Groups as a dictionary, a file, or a file with the level of its hierarchy."""
+    if isinstance(said, Mapping):
+        return _groups(column, [(_text(value), group) for value, group in said.items()])
+    if isinstance(said, tuple):
+        if len(said) != 2:
+            raise InputError(f"The groups of {column!r} are a file, or (file, level).")
+        return _group_file(column, Path(said[0]), str(said[1]))
+    if isinstance(said, str | os.PathLike):
+        file = Path(said)
+        name, colon, level = os.fspath(said).rpartition(":")
+        if colon and name and not file.exists():
+            return _group_file(column, Path(name), level)
+        return _group_file(column, file, None)
+    raise InputError(
+        f"The groups of {column!r} are a dictionary or a file, not a {type(said).__name__}."
+    )
+
+
+def _text(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _groups(column: str, pairs: Iterable[tuple[str, Any]]) -> Groups:
+    group_of: dict[str, str] = {}
+    for value, group in pairs:
+        if not isinstance(group, str) or not group.strip():
+            raise InputError(f"A group of {column!r} has no name.", hint="Name every group.")
+        if group_of.setdefault(value, group) != group:
+            raise InputError(f"The groups of {column!r} list {value[:40]!r} twice.")
+    labels = tuple(dict.fromkeys(group_of.values()))
+    rest = group_of.pop(EVERYTHING_ELSE, None)
+    for label in labels:
+        if group_of.get(label, label) != label:
+            raise InputError(
+                f"The group {label[:40]!r} of {column!r} is called like a value of another group.",
+                hint="Give it another name, so that a question about it has one meaning.",
+            )
+    if not labels:
+        raise InputError(f"The groups of {column!r} are empty.")
+    if len(labels) > MOST_LABELS:
+        raise _too_many(column)
+    return Groups(group_of, rest, labels)
+
+
+def _group_file(column: str, path: Path, level: str | None) -> Groups:
+    """A CSV file with a header: original value, group, coarser groups."""
+    shown = shown_path(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = [row for row in csv.reader(stream, skipinitialspace=True, strict=True) if row]
+    except FileNotFoundError:
+        raise MissingFileError(f"There is no file of groups at {shown}.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"The file of groups {shown} cannot be read ({type(error).__name__}).",
+            hint="It is a CSV file in UTF-8: a header, then one line per value: value,group.",
+        ) from None
+    header = [name.strip() for name in rows[0]] if rows else []
+    if len(header) < 2 or len(rows) < 2:
+        raise InputError(
+            f"The file of groups {shown} needs a header, two columns and at least one line.",
+            hint="The first column is the value, the second its group.",
+        )
+    uneven = [i for i, row in enumerate(rows) if len(row) != len(header)]
+    if uneven:
+        raise InputError(
+            f"Row {uneven[0] + 1} of the file of groups {shown} does not have"
+            f" {len(header)} columns, as the header has."
+        )
+    place = _level(shown, header[1:], level)
+    return _groups(column, [(row[0], row[place + 1].strip()) for row in rows[1:]])
+
+
+def _level(shown: str, levels: Sequence[str], level: str | None) -> int:
+    if level is None:
+        return 0
+    if level.strip() in levels:
+        return levels.index(level.strip())
+    if level.strip().isdigit() and 1 <= int(level) <= len(levels):
+        return int(level) - 1
+    raise InputError(
+        f"The file of groups {shown} has no level {level!r}.",
+        hint=f"It has: {', '.join(levels)}; or give a number, 1 to {len(levels)}.",
+    )
+
+
+# --- from a declaration to labels
+
+
+def bins_of_width(
+    column: str, width: Decimal, lowest: Decimal, highest: Decimal, *, whole: bool
+) -> Recoding:
+    """Bins between multiples of the width, from the lowest value to the highest."""
+    if whole and width != width.to_integral_value():
+        raise InputError(
+            f"Column {column!r} holds whole numbers; a bin width of {plain(width)} would make bins"
+            " of different sizes.",
+            hint="Choose a whole width, or give borders.",
+        )
+    with decimal.localcontext(prec=100):
+        first = (lowest / width).to_integral_value(decimal.ROUND_FLOOR)
+        last = (highest / width).to_integral_value(decimal.ROUND_FLOOR)
+        if last - first >= MOST_LABELS:
+            raise _too_many(column)
+        edges = tuple((first + i) * width for i in range(int(last - first) + 2))
+    return _binned(column, "width", edges, whole=whole, is_open=False)
+
+
+def bins_between(
+    column: str, borders: Sequence[Decimal], *, whole: bool, declared: str = "borders"
+) -> Recoding:
+    """Bins from border to border; the last one is open."""
+    if whole:
+        # Of whole numbers, those from 17.5 on are those from 18 on.
+        borders = [border.to_integral_value(decimal.ROUND_CEILING) for border in borders]
+        if any(low == high for low, high in itertools.pairwise(borders)):
+            raise InputError(f"No whole number lies between two borders of {column!r}.")
+        if not all(-(2**63) <= border < 2**63 for border in borders):
+            raise InputError(f"A border of {column!r} is a whole number beyond 64 bits.")
+    return _binned(column, declared, tuple(borders), whole=whole, is_open=True)
+
+
+def quantile_border(value: Any) -> Decimal:
+    """A value of the table as a border: cut to a few digits, downwards."""
+    number = as_number(value)
+    assert number is not None
+    place = number.adjusted() - _QUANTILE_DIGITS + 1
+    return number.quantize(Decimal((0, (1,), place)), decimal.ROUND_FLOOR)
+
+
+def _binned(
+    column: str, declared: str, edges: tuple[Decimal, ...], *, whole: bool, is_open: bool
+) -> Recoding:
+    edges = tuple(edge if edge else Decimal(0) for edge in edges)
+    if any(as_number(_json_number(edge)) != edge for edge in edges):
+        raise _too_fine(column)
+    labels = bin_labels(edges, whole=whole, is_open=is_open)
+    return Recoding(column, declared, labels, edges, whole)
+
+
+def bin_labels(edges: Sequence[Decimal], *, whole: bool, is_open: bool) -> tuple[str, ...]:
+    """How the bins between these borders read."""
+    labels = []
+    for low, high in itertools.pairwise(edges):
+        if not whole:
+            labels.append(f"{plain(low)} to under {plain(high)}")
+        elif high - low == 1:
+            labels.append(plain(low))
+        else:
+            labels.append(f"{plain(low)} to {plain(high - 1)}")
+    return (*labels, *([f"{plain(edges[-1])} or more"] if is_open else []))
+
+
+def grouped(column: str, groups: Groups) -> Recoding:
+    """Groups in order of appearance with the values behind each."""
+    members: dict[str, list[str]] = {label: [] for label in groups.labels}
+    for value, group in groups.group_of.items():
+        members[group].append(value)
+    values = tuple(tuple(members[label]) for label in groups.labels)
+    return Recoding(column, "groups", groups.labels, groups=values, rest=groups.rest)
+
+
+def read_recoding(column: str, said: Mapping[str, Any]) -> Recoding:
+    """A recoding as a manifest has it; a ValueError, TypeError or KeyError if it is malformed."""
+    declared, labels = said["declared"], _texts(said["labels"])
+    if not 1 <= len(labels) <= MOST_LABELS or len(set(labels)) != len(labels):
+        raise ValueError
+    if declared == "groups":
+        groups, rest = tuple(_texts(values) for values in said["groups"]), said.get("rest")
+        every = [value for values in groups for value in values]
+        if len(groups) != len(labels) or len(set(every)) != len(every):
+            raise ValueError
+        if rest is not None and rest not in labels:
+            raise ValueError
+        return Recoding(column, declared, labels, groups=groups, rest=rest)
+    numbers = [None if isinstance(one, str) else as_number(one) for one in said["borders"]]
+    borders = tuple(number for number in numbers if number is not None)
+    whole = said["whole"]
+    if declared not in ("width", "borders", "quantiles") or type(whole) is not bool:
+        raise ValueError
+    if len(borders) != len(numbers) or len(borders) - len(labels) not in (0, 1):
+        raise ValueError
+    if any(low >= high for low, high in itertools.pairwise(borders)):
+        raise ValueError
+    if labels != bin_labels(borders, whole=whole, is_open=len(borders) == len(labels)):
+        raise ValueError
+    return Recoding(column, declared, labels, borders, whole)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError
+    return tuple(values)
+
+
+def plain(number: Decimal) -> str:
+    """A number in digits, without an exponent."""
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _json_number(number: Decimal) -> int | float:
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _too_fine(column: str) -> InputError:
+    return InputError(
+        f"A border of {column!r} has more than {_MOST_DIGITS} digits.",
+        hint="Round it, or choose wider bins.",
+    )
+
+
+def _too_many(column: str) -> InputError:
+    return InputError(
+        f"The recoding of {column!r} would make more than {MOST_LABELS:,} values.",
+        hint="Choose wider bins or coarser groups.",
+    )

@@ -1,0 +1,158 @@
+"""Bins and groups on the command line: published, asked about, refused."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer.main
+
+import reconpriv as rp
+from reconpriv.cli.app import app
+from reconpriv.cli.options import split_assignments
+from reconpriv.errors import PolicyError
+
+ROLES = ("-s", "occupation", "--public", "age,sex,race", "--missing", "value")
+COUNT = "SELECT count(*) FROM release WHERE "
+
+
+@pytest.fixture(scope="module")
+def folder(cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("cli") / "release"
+    done = cli("publish", "example:adult", out, *ROLES, "--test-key", "--bin", "age=10")
+    assert done.code == 0, done.err
+    return out
+
+
+def test_a_condition_that_cuts_a_bin_is_refused_with_its_borders(cli, folder: Path) -> None:
+    done = cli("query", folder, COUNT + "age < 65")
+    assert done.code == 2
+    assert done.out == ""
+    assert "cuts the bin '60 to 69' of 'age'. Use a border (60 or 70)" in done.err
+    assert "--whole-bins" in done.err
+
+
+def test_whole_bins_are_counted_on_request_and_the_answer_says_so(cli, folder: Path) -> None:
+    done = cli("query", folder, COUNT + "age < 65", "--whole-bins")
+    assert done.code == 0
+    assert "exact" not in done.out
+    assert "note: answered for age < 70: the bin '60 to 69' is counted whole." in done.out
+    shown = json.loads(cli("query", folder, COUNT + "age < 65", "--whole-bins", "--json").out)
+    assert shown["exact"] is False
+    assert shown["estimator"] != "exact"
+
+
+def test_a_condition_at_a_border_is_the_count_of_the_raw_table(cli, folder: Path) -> None:
+    ages = pq.read_table(rp.dataset_path("adult"), columns=["age"])["age"].to_numpy()
+    shown = json.loads(cli("query", folder, COUNT + "age < 70", "--json").out)
+    assert (shown["count"], shown["exact"]) == ((ages < 70).sum(), True)
+
+
+def test_a_batch_takes_numbers_and_bins(cli, folder: Path, tmp_path: Path) -> None:
+    batch = tmp_path / "batch.csv"
+    batch.write_text("age\n60 to 69\n65\n")
+    done = cli("query", folder, "--batch", batch)
+    assert (done.code, "Line 3 of 'batch.csv': The condition" in done.err) == (2, True)
+    done = cli("query", folder, "--batch", batch, "--whole-bins")
+    first, second = done.out.splitlines()[1:]
+    assert first.split(",")[1] == second.split(",")[1]
+    assert "counted whole" in second
+    assert "counted whole" not in first
+
+
+def test_a_number_becomes_publishable_by_its_borders(cli, tmp_path: Path) -> None:
+    file = tmp_path / "income.csv"
+    rows = [f"{'mf'[i % 2]},{(i * 37) % 300 * 100 + 0.5}" for i in range(400)]
+    file.write_text("\n".join(["sex,income", *rows]) + "\n")
+    refused = cli("audit", file, "-s", "income")
+    assert refused.code == 2
+    assert "Bin it: --bin income=0,10000,20000" in refused.err
+    common = ("-s", "income", "--bin", "income=0,10000,20000")
+    assert cli("audit", file, *common).code in (0, 1)
+    assert cli("publish", file, tmp_path / "out", *common, "--test-key").code == 0
+    shown = json.loads(cli("query", tmp_path / "out", COUNT + "income < 10000", "--json").out)
+    assert shown["low"] <= sum(float(row.split(",")[1]) < 10_000 for row in rows) <= shown["high"]
+    info = json.loads(cli("info", tmp_path / "out", "--json").out)
+    assert info["domain"] == ["0 to under 10000", "10000 to under 20000", "20000 or more"]
+    assert info["recoded"]["income"]["borders"] == [0, 10_000, 20_000]
+
+
+def test_groups_come_from_a_file_and_its_levels(cli, tmp_path: Path) -> None:
+    groups = tmp_path / "races.csv"
+    groups.write_text("race,kind,coarse\nWhite,A,X\nBlack,B,X\n*,C,Y\n")
+    for level, labels in (("", ["A", "B", "C"]), (":coarse", ["X", "Y"]), (":2", ["X", "Y"])):
+        out = tmp_path / f"out{len(level)}{len(labels)}"
+        done = cli(
+            "publish", "example:adult", out, *ROLES, "--test-key", "--overwrite",
+            "--bin", "age=0,30", "--group", f"race={groups}{level}",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        fields = json.loads((out / "datapackage.json").read_text())["resources"][0]["schema"]
+        assert fields["fields"][2]["categories"] == labels
+    assert str(tmp_path) not in (out / "datapackage.json").read_text()
+
+
+def test_quantiles_warn_of_what_they_tell(cli, tmp_path: Path) -> None:
+    done = cli("publish", "example:adult", tmp_path / "out", *ROLES, "--test-key",
+               "--bin", "age=quantiles:4")  # fmt: skip
+    assert done.code == 0
+    assert "The borders of 'age' are quantiles of the table." in done.err
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--bin", "age"), "--bin takes COLUMN=…; got 'age'"),
+        (("--bin", "=10"), "--bin takes COLUMN=…"),
+        (("--bin", "age=10", "--bin", "age=5"), "given twice for column 'age'"),
+        (("--bin", "age=18,65"), "below its first border, 18. Add a lower border"),
+        (("--bin", "agee=10"), "no column 'agee'"),
+        (("--bin", "sex=10"), "bins are for numbers"),
+        (("--group", "sex=gone.csv"), "There is no file of groups at gone.csv"),
+        (("--group", "sex=gone.csv:level"), "There is no file of groups at gone.csv"),
+    ],
+)
+def test_bad_bins_leave_nothing(cli, tmp_path: Path, given, words: str) -> None:
+    done = cli("publish", "example:adult", tmp_path / "out", *ROLES, "--test-key", *given)
+    assert done.code == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
+    assert not any(tmp_path.iterdir())
+
+
+def test_names_may_hold_anything() -> None:
+    found = split_assignments("--bin", ['"a=b,c"=10', '"say ""x"""=0,5', " plain =quantiles:3"])
+    assert found == {"a=b,c": "10", 'say "x"': "0,5", "plain": "quantiles:3"}
+    with pytest.raises(PolicyError):
+        split_assignments("--bin", ['"open=10'])
+
+
+def test_a_column_with_an_odd_name_is_binned(cli, tmp_path: Path) -> None:
+    file = tmp_path / "odd.parquet"
+    pq.write_table(pa.table({"a=b,c": [1, 12, 25] * 9, "s": ["x", "y", "z"] * 9}), file)
+    done = cli("publish", file, tmp_path / "out", "-s", "s", "--test-key", "--bin", '"a=b,c"=10')
+    assert done.code == 0, done.err
+    shown = cli("query", tmp_path / "out", COUNT + '"a=b,c" < 20', "--json")
+    assert json.loads(shown.out)["count"] == 18
+
+
+@pytest.mark.parametrize("command", ["audit", "publish", "attack", "tune", "workload"])
+def test_every_command_that_reads_a_table_knows_the_same_options(command: str) -> None:
+    """They have one home; only the choice of the engine is not for all."""
+    from reconpriv.cli.table_options import TableOptions
+
+    known = {parameter.name for parameter in typer.main.get_command(app).commands[command].params}
+    assert set(inspect.signature(TableOptions).parameters) - known <= {"engine", "master"}
+
+
+@pytest.mark.parametrize("command", ["tune", "workload", "attack"])
+def test_the_other_commands_take_bins_too(cli, command: str) -> None:
+    first = ("attack", "side-channels") if command == "attack" else (command,)
+    few = () if command == "attack" else ("--queries", "20")
+    done = cli(*first, "example:adult", *ROLES, "--bin", "age=0,40", *few)
+    assert done.code == 0, done.err
+    assert cli(*first, "example:adult", *ROLES, "--bin", "age=40,50", *few).code == 2
