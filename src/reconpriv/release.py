@@ -23,7 +23,7 @@ from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.load import load_cells, load_groups, load_records
-from reconpriv.queries.ordering import sorted_for_display
+from reconpriv.queries.ordering import by_number
 from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
@@ -64,7 +64,7 @@ class Release:
     @property
     def domain(self) -> list[Value]:
         """The sensitive values in the order in which they are shown."""
-        return sorted_for_display(self._description.schema.domain)
+        return by_number(self._description.schema.domain)
 
     @cached_property
     def _description(self) -> Description:
@@ -225,7 +225,7 @@ class Release:
         m, p = len(block["domain"]), block["retention"]
         return {
             **block,
-            "domain": sorted_for_display(block["domain"]),
+            "domain": by_number(block["domain"]),
             "release": self.place,
             "public_counts_exact": block["sample_size"] != "paper",
             "local_dp_epsilon": local_privacy_level(p, m),

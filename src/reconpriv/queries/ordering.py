@@ -18,6 +18,12 @@ def sorted_for_display(values: Iterable[Value]) -> list[Value]:
     return sorted(found, key=_code_key if looks_numeric(found) else _plain_key)
 
 
+def by_number(values: Iterable[Value]) -> list[Value]:
+    """Text codes by their numbers; anything else in the order in which it comes."""
+    found = list(values)
+    return sorted(found, key=_code_key) if looks_numeric(found) else found
+
+
 def first_for_display(values: Sequence[Value], how_many: int) -> list[Value]:
     """The first of sorted values as they are shown; there may be millions of them."""
     if isinstance(values, Values) and not values.numeric_text:
