@@ -426,16 +426,31 @@ _REFUSED = {
     "WITH": "WITH release AS (SELECT 1) SELECT count(*) FROM release",
     "UNION": "SELECT count(*) FROM release UNION ALL SELECT count(*) FROM release",
     "HAVING": "SELECT age, count(*) FROM release GROUP BY age HAVING count(*) > 3",
-    "ORDER BY": "SELECT age, count(*) FROM release GROUP BY age ORDER BY age",
-    "LIMIT": "SELECT age, count(*) FROM release GROUP BY age LIMIT 3",
-    "OFFSET": "SELECT age, count(*) FROM release GROUP BY age OFFSET 3",
+    "ORDER BY a column not grouped by":
+        "SELECT age, count(*) FROM release GROUP BY age ORDER BY Sex",
+    "ORDER BY ALL": "SELECT age, count(*) FROM release GROUP BY age ORDER BY ALL",
+    "ORDER BY a position that is not there":
+        "SELECT age, count(*) FROM release GROUP BY age ORDER BY 3",
+    "ORDER BY without GROUP BY": "SELECT count(*) FROM release ORDER BY count(*)",
+    "LIMIT without GROUP BY": "SELECT count(*) FROM release LIMIT 3",
+    "OFFSET without GROUP BY": "SELECT count(*) FROM release OFFSET 3",
+    "a share as LIMIT": "SELECT age, count(*) FROM release GROUP BY age LIMIT 10%",
+    "a computed LIMIT": "SELECT age, count(*) FROM release GROUP BY age LIMIT 1 + 2",
+    "a negative LIMIT": "SELECT age, count(*) FROM release GROUP BY age LIMIT -1",
+    "FETCH": "SELECT age, count(*) FROM release GROUP BY age FETCH FIRST 3 ROWS ONLY",
     "USING SAMPLE": "SELECT count(*) FROM release USING SAMPLE 10%",
     "TABLESAMPLE": "SELECT count(*) FROM release TABLESAMPLE 10%",
     "INTO": "SELECT count(*) INTO other FROM release",
     "QUALIFY": "SELECT count(*) FROM release QUALIFY true",
     "DISTINCT": "SELECT DISTINCT count(*) FROM release",
     "ROLLUP": "SELECT count(*) FROM release GROUP BY ROLLUP (age)",
-    "GROUP BY of an expression": "SELECT count(*) FROM release GROUP BY age + 1",
+    "GROUP BY of the sensitive column in an expression":
+        "SELECT count(*) FROM release GROUP BY upper(job)",
+    "GROUP BY of chance": "SELECT count(*) FROM release GROUP BY random()",
+    "GROUP BY of a constant": "SELECT count(*) FROM release GROUP BY 1 + 1",
+    "GROUP BY of a position that is not there": "SELECT count(*) FROM release GROUP BY 2",
+    "GROUP BY of the count": "SELECT age, count(*) FROM release GROUP BY 2",
+    "an expression that is not grouped by": "SELECT age + 1, count(*) FROM release GROUP BY age",
     "an aggregate in WHERE": "SELECT count(*) FROM release WHERE age > max(age)",
     "another table": "SELECT count(*) FROM other",
     "a table of another schema": "SELECT count(*) FROM secret.release",
@@ -485,8 +500,10 @@ def test_an_empty_condition_is_refused():
 
 
 def test_a_comparison_that_makes_no_sense_is_refused_in_a_sentence():
-    with pytest.raises(InputError, match="cannot be evaluated"):
+    with pytest.raises(InputError, match="'Sex' holds text; 3 is a number"):
         people_release("octave").count("Sex > 3")
+    with pytest.raises(InputError, match=r"cannot be evaluated: the operator '\+' does not take"):
+        people_release("octave").count("Sex + 1 = 2")
     with pytest.raises(InputError, match="holds numbers; 'old' is none"):
         people_release("octave").count("age = 'old'")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property, reduce
 from typing import Any
 
@@ -16,8 +17,10 @@ from reconpriv.engines.predicates import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.bins import answer_membership
+from reconpriv.queries.comparisons import holds_codes, unknown_value
 from reconpriv.queries.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
 from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.grouping import Shape
 from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.sql import (
     Condition,
@@ -25,16 +28,17 @@ from reconpriv.queries.sql import (
     parse_condition,
     parse_query,
     unknown_column,
-    unknown_value,
 )
+from reconpriv.queries.text_codes import matching_code
 from reconpriv.queries.values import Values
-from reconpriv.schema import Kind, Value, json_value, parse_value, sort_domain
+from reconpriv.schema import Kind, Value, json_value, parse_value
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
+_NUMBERS = (int, float, Decimal)
 _NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
@@ -114,11 +118,11 @@ class Answerer:
         condition = replace(condition, remarks=condition.remarks + remarks)
         return self._settle(describe(where, equal), condition, labels)
 
-    def parse(self, sql: str, *, whole_bins: bool = False) -> tuple[Selected, tuple[str, ...]]:
-        """Settle a whole SELECT; the second part is what it groups by."""
+    def parse(self, sql: str, *, whole_bins: bool = False) -> tuple[Selected, Shape]:
+        """Settle a whole SELECT; the second part is what it groups by, and which rows it shows."""
         schema = self.cells.schema
         query: CountQuery = parse_query(sql, schema, self.known, whole_bins=whole_bins)
-        return self._settle(query.text, query.condition, {}), query.by
+        return self._settle(query.text, query.condition, {}), query.shape
 
     def _recoded(
         self, equal: dict[str, Value], whole_bins: bool
@@ -186,7 +190,10 @@ class Answerer:
         """The code of a value; -1 for a number or date that does not occur."""
         column = next(c for c in self.cells.schema.columns if c.name == name)
         parsed = parse_value(column, value)
-        code = self.known[name].position(parsed)
+        known = self.known[name]
+        if column.kind is Kind.STRING and isinstance(value, _NUMBERS) and holds_codes(known):
+            parsed = matching_code(name, Decimal(str(value)), known) or parsed
+        code = known.position(parsed)
         if code < 0 and column.kind is Kind.STRING:
             raise unknown_value(name, value, self.known[name])
         return code
@@ -240,15 +247,16 @@ class Answerer:
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, in sorted order."""
         rows = self._table(selected, by, settings, simultaneous)
-        # Within a combination of public values the sensitive ones are in order already.
+        # Public values come first, as always; the sensitive ones vary fastest.
         sensitive = self.cells.schema.sensitive.name
-        places = {name: self._places(name, rows) for name in by if name != sensitive}
+        ordered = sorted(by, key=lambda name: name == sensitive)
+        places = {name: self._places(name, rows) for name in ordered}
         rows.sort(key=lambda row: [place[row[0][name]] for name, place in places.items()])
         return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
 
     def _places(self, name: str, rows: list[tuple[dict[str, Value], Estimate]]) -> dict[Value, int]:
-        """Where each value of a public attribute stands among those in a table."""
-        occurring = sort_domain({labels[name] for labels, _ in rows})
+        """Where each value of an attribute stands among those in a table."""
+        occurring = {labels[name] for labels, _ in rows}
         ordered = sorted_for_display(occurring, self.cells.schema.recoding(name))
         return {value: i for i, value in enumerate(ordered)}
 
