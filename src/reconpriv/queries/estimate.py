@@ -26,10 +26,7 @@ MICRO = (
     "rests on a single micro group, where the release is made to be uninformative: the interval"
     " says how little it tells"
 )
-OUTSIDE = (
-    "the estimate lies outside what is possible, 0 to {records:,}, as an unbiased one may; the"
-    " interval does not"
-)
+OUTSIDE = "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
 STRETCHED = "the interval was stretched to contain the estimate"
 APPROXIMATE = (
     "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
@@ -293,7 +290,7 @@ def estimated(
             remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)
     elif not 0 <= count <= records:
-        remarks.append(OUTSIDE.format(records=records))
+        remarks.append(OUTSIDE)
     if groups == 1:
         remarks.append(SINGLE if design.sample_size == "none" else MICRO)
     if design.sample_size == "paper":
