@@ -357,8 +357,10 @@ def keygen(
                 f"Key written to {shown_path(file)} (256 bits, mode 0600)."
                 " Keep it secret, keep it safe:"
             )
-            typer.echo("anyone who has it can undo the randomisation; without it you cannot publish")
-            typer.echo("the same table again without giving a second sample away.")
+            typer.echo(
+                "anyone who has it can undo the randomisation; without it you cannot publish\n"
+                "the same table again without giving a second sample away."
+            )
 
 
 def demo(

@@ -26,7 +26,9 @@ MICRO = (
     "rests on a single micro group, where the release is made to be uninformative: the interval"
     " says how little it tells"
 )
-OUTSIDE = "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
+OUTSIDE = (
+    "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
+)
 STRETCHED = "the interval was stretched to contain the estimate"
 APPROXIMATE = (
     "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
