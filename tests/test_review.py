@@ -197,7 +197,7 @@ def test_a_stopped_publication_leaves_nothing(sent, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "reconpriv", "publish", str(source), str(tmp_path / "out"),
-               "-s", "s"]  # fmt: skip
+               "-s", "s", "--keep-identifier", "id"]  # fmt: skip
     process = subprocess.Popen(
         command, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.PIPE
     )

@@ -11,10 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.cells import CellBatch
+from reconpriv.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
 from reconpriv.errors import PolicyError
 from reconpriv.kernel import largest_frequency
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
+from reconpriv.single_records import SingleRecords, check_k
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
 from reconpriv.theory.privacy import private_group_sizes
@@ -23,15 +25,21 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _SMALL_GROUP = 256
+K = 5
 
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """One micro group: for the publisher's eyes only."""
+    """One micro group: for the publisher's eyes only.
+
+    ``value`` is the sensitive value behind the largest frequency; of several the first of the
+    domain.
+    """
 
     public: dict[str, Value]
     size: int
     largest_frequency: float
+    value: Value
     largest_private_size: float
     private: bool
     bound_above: float
@@ -45,6 +53,7 @@ class GroupVerdict:
             "public": {name: json_value(value) for name, value in self.public.items()},
             "size": self.size,
             "largest_frequency": self.largest_frequency,
+            "value": json_value(self.value),
             "largest_private_size": _finite(self.largest_private_size),
             "private": self.private,
             "bound": {"above": self.bound_above, "below": self.bound_below},
@@ -54,9 +63,12 @@ class GroupVerdict:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What plain randomisation of this table would let an adversary reconstruct.
+    """What a publication of this table risks, in three parts: groups, single records, columns.
 
+    The figures of groups say what plain randomisation would let an adversary reconstruct.
     ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
+    ``error`` is the analysts' expected mean relative error on the standard workload. Where what
+    each column does was not computed, ``columns_note`` says why.
     """
 
     policy: Policy
@@ -69,12 +81,83 @@ class AuditReport:
     violating_records: int
     size_distribution: tuple[tuple[int, int, int, int], ...]
     worst: tuple[GroupVerdict, ...]
+    single_records: SingleRecords
+    cells: int
+    columns: tuple[ColumnRisk, ...] = ()
+    columns_note: str = ""
+    error: float | None = None
     warnings: tuple[str, ...] = field(default=())
 
     @property
     def private(self) -> bool:
         """Whether every group is (ε, δ)-reconstruction-private under perturbation alone."""
         return self.violating_groups == 0
+
+    @property
+    def passes(self) -> bool:
+        """Whether every group is private and no nearly unique column is kept unknowingly."""
+        return self.private and not any(column.refused for column in self.columns)
+
+    @property
+    def standing(self) -> str:
+        """``bad`` where it does not pass, ``fair`` where somebody stands out, ``good`` else."""
+        if not self.passes:
+            return "bad"
+        exposed = self.single_records.below_k or any(c.identifier for c in self.columns)
+        return "fair" if exposed else "good"
+
+    @property
+    def figures(self) -> Figures:
+        """The figures that are compared with those of the table without a column."""
+        single = self.single_records
+        return Figures(
+            self.groups,
+            self.violating_groups,
+            self.violating_records,
+            single.unique,
+            single.below_k,
+        )
+
+    @property
+    def groups_sentence(self) -> str:
+        """Whether groups could be reconstructed."""
+        if self.private:
+            return "Every group is private: perturbing alone, without sampling, keeps this policy."
+        return (
+            f"Not private: {self.violating_groups:,} of {self.groups:,} groups, with"
+            f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
+            " the table were only perturbed. `reconpriv publish` samples those groups."
+        )
+
+    @property
+    def columns_sentence(self) -> str:
+        """Which columns are nearly unique, and what leaving one out would do."""
+        found = identifier_sentence(self.columns, self.records)
+        parts = [
+            found[:1].upper() + found[1:] if found else "No public column is nearly unique.",
+            effect_sentence(self.columns, self.figures),
+            self.columns_note,
+        ]
+        return " ".join(part for part in parts if part)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict by part: the worst first, then the others as far as they say more."""
+        single = self.single_records
+        parts = [self.groups_sentence, single.sentence]
+        if single.below_k and (self.private or single.unique > self.violating_records):
+            parts.reverse()
+        found = identifier_sentence(self.columns, self.records)
+        if any(column.refused for column in self.columns):
+            parts.insert(0, f"Not ready to publish: {found}")
+        elif found:
+            parts.append(found[:1].upper() + found[1:])
+        return tuple(parts)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, never more comforting than the worst of its parts, which comes first."""
+        return " ".join(self.sentences)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -85,6 +168,7 @@ class AuditReport:
             "violating_groups": self.violating_groups,
             "violating_records": self.violating_records,
             "private": self.private,
+            "verdict": self._verdict(),
             "policy": self.policy.as_dict(),
             "sensitive": self.sensitive,
             "public": list(self.public),
@@ -96,9 +180,29 @@ class AuditReport:
             "warnings": list(self.warnings),
         }
 
+    def _verdict(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence,
+            "passes": self.passes,
+            "groups": {
+                "sentence": self.groups_sentence,
+                "private": self.private,
+                "groups": self.groups,
+                "violating_groups": self.violating_groups,
+                "violating_records": self.violating_records,
+            },
+            "single_records": self.single_records.as_dict(),
+            "columns": {
+                "sentence": self.columns_sentence,
+                "identifiers": [column.name for column in self.columns if column.identifier],
+                "error": self.error,
+                "each": [column.as_dict() for column in self.columns],
+            },
+        }
+
     def __str__(self) -> str:
         """The report as text."""
-        from reconpriv.render import audit_text  # noqa: PLC0415 - rich only where it is shown
+        from reconpriv.render_audit import audit_text  # noqa: PLC0415 - rich only where it is shown
 
         return audit_text(self)
 
@@ -132,24 +236,28 @@ class AuditPart:
     groups: int
     violating_groups: int
     violating_records: int
+    below_k: int
+    cells: int
     distribution: Ints
     worst: tuple[tuple[float, GroupVerdict], ...]
 
 
 def audit_groups(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, worst: int = 10
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, worst: int = 10, k: int = K
 ) -> AuditReport:
     """Test every group and keep the worst ones, those furthest above their s_g."""
-    return join_parts([audit_part(batches, schema, policy, worst)], schema, policy, worst=worst)
+    part = audit_part(batches, schema, policy, worst, k)
+    return join_parts([part], schema, policy, worst=worst, k=k)
 
 
 def audit_part(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, worst: int
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, worst: int, k: int = K
 ) -> AuditPart:
     """Test some of the groups, whole ones, in canonical order."""
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
-    records = groups = violating_groups = violating_records = 0
+    check_k(k)
+    records = groups = violating_groups = violating_records = below_k = cells = 0
     distribution = np.zeros((64, 2), dtype=np.int64)
     found: list[tuple[float, GroupVerdict]] = []
     for batch in batches:
@@ -171,8 +279,17 @@ def audit_part(
         groups += batch.groups
         violating_groups += int((~private).sum())
         violating_records += int(sizes[~private].sum())
+        below_k += int(sizes[sizes < k].sum())
+        cells += batch.count.size
     return AuditPart(
-        records, groups, violating_groups, violating_records, distribution, tuple(found)
+        records,
+        groups,
+        violating_groups,
+        violating_records,
+        below_k,
+        cells,
+        distribution,
+        tuple(found),
     )
 
 
@@ -191,16 +308,17 @@ def _worst_of(
 
 
 def join_parts(
-    parts: Sequence[AuditPart], schema: Schema, policy: Policy, *, worst: int
+    parts: Sequence[AuditPart], schema: Schema, policy: Policy, *, worst: int, k: int = K
 ) -> AuditReport:
     """One report of all parts; the order of the parts does not matter."""
+    records = sum(part.records for part in parts)
     distribution = np.sum([part.distribution for part in parts], axis=0)
     found = _worst_of((entry for part in parts for entry in part.worst), worst)
     return AuditReport(
         policy=policy,
         sensitive=schema.sensitive.name,
         public=tuple(column.name for column in schema.public),
-        records=sum(part.records for part in parts),
+        records=records,
         groups=sum(part.groups for part in parts),
         domain_size=schema.domain_size,
         violating_groups=sum(part.violating_groups for part in parts),
@@ -211,6 +329,15 @@ def join_parts(
             if row[0]
         ),
         worst=tuple(verdict for _, verdict in found),
+        single_records=SingleRecords.of(
+            k=k,
+            records=records,
+            unique=int(distribution[0, 1]),
+            below_k=sum(part.below_k for part in parts),
+            policy=policy,
+            domain_size=schema.domain_size,
+        ),
+        cells=sum(part.cells for part in parts),
     )
 
 
@@ -218,6 +345,7 @@ def group_table(
     batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, exact: bool = False
 ) -> Iterator[pa.Table]:
     """Every group with its verdict, batch by batch; the exact tails where asked for."""
+    domain = pa.array(schema.domain)
     for batch in batches:
         limits, private = judge(batch, policy, schema.domain_size)
         columns: dict[str, Any] = {
@@ -227,6 +355,7 @@ def group_table(
         facts: dict[str, Any] = {
             "size": batch.sizes,
             "largest_frequency": largest_frequency(batch),
+            "largest_value": domain.take(pa.array(most_frequent(batch))),
             "largest_private_size": limits,
             "private": private,
         }
@@ -243,6 +372,14 @@ def group_table(
                 free = f"reconpriv_{free}"
             columns[free] = values
         yield pa.table(columns)
+
+
+def most_frequent(batch: CellBatch) -> Ints:
+    """The value behind each group's largest frequency, as an index; the first of the domain."""
+    largest = np.maximum.reduceat(batch.count, batch.starts)[batch.group_of_cell]
+    candidates = np.flatnonzero(batch.count == largest)
+    owner = batch.group_of_cell[candidates]
+    return batch.value[candidates[np.searchsorted(owner, np.arange(batch.groups))]]
 
 
 def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Floats]:
@@ -316,6 +453,7 @@ def _verdict(
         public=batch.public_values(group, schema),
         size=int(alone.sizes[0]),
         largest_frequency=float(largest_frequency(alone)[0]),
+        value=schema.domain[int(most_frequent(alone)[0])],
         largest_private_size=float(limits[group]),
         private=bool(private[group]),
         bound_above=float(above[0]),

@@ -21,7 +21,8 @@ from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.randomness import Key
 from reconpriv.reading import read
 from reconpriv.release import Release
-from reconpriv.render import audit_view, release_view
+from reconpriv.render import release_view
+from reconpriv.render_audit import audit_view
 from reconpriv.shown import shown_path
 from reconpriv.table import Table
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.auditing import AuditReport
+from reconpriv.auditing import AuditReport, K
 from reconpriv.engines.frames import may_be_table, not_a_table
 from reconpriv.errors import InputError, OutputError, warn_caller
 from reconpriv.folder import is_uri
@@ -36,11 +36,21 @@ if TYPE_CHECKING:
 
 
 def audit(
-    source: Any, policy: Policy, *, sensitive: str, worst: int = 10, **roles: Any
+    source: Any,
+    policy: Policy,
+    *,
+    sensitive: str,
+    worst: int = 10,
+    k: int = K,
+    columns: bool | None = None,
+    keep_identifier: Iterable[str] = (),
+    **roles: Any,
 ) -> AuditReport:
     """Audit a table in one call; ``roles`` and further settings are those of :func:`read`."""
     with read(source, sensitive=sensitive, **roles) as table:
-        return table.audit(policy, worst=worst)
+        return table.audit(
+            policy, worst=worst, k=k, columns=columns, keep_identifier=keep_identifier
+        )
 
 
 def publish(
@@ -52,6 +62,7 @@ def publish(
     key: Key | bytes | str | os.PathLike[str] | None = None,
     file_format: str = "parquet",
     overwrite: bool = False,
+    keep_identifier: Iterable[str] = (),
     **roles: Any,
 ) -> Any:
     """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
@@ -61,7 +72,8 @@ def publish(
     recoded column comes back as text. A
     lazy Polars frame comes back lazy, an Arrow stream as a stream, a DuckDB relation as an Arrow
     table. With ``out`` the release folder is written too; analysts need it for intervals. From a
-    path, a database or Spark the release folder is what comes out.
+    path, a database or Spark the release folder is what comes out. A nearly unique public column is
+    refused unless ``keep_identifier`` names it.
     """
     give_back = _kind_of(source)
     if give_back is None:
@@ -73,7 +85,7 @@ def publish(
                 hint="Give one: publish(source, policy, sensitive=…, out='release').",
             )
         with read(source, sensitive=sensitive, **roles) as table:
-            return _publish(table, policy, out, key, file_format, overwrite)
+            return _publish(table, policy, out, key, file_format, overwrite, keep_identifier)
     if out is not None and is_uri(out):
         raise OutputError("The release of a frame goes into a folder of this machine.")
     made: list[Any] = []
@@ -92,7 +104,7 @@ def publish(
             notes.extend(unused_categories(made[0], table.schema))
 
         folder = Path(scratch) / "release" if out is None else out
-        _publish(table, policy, folder, key, file_format, overwrite, convert)
+        _publish(table, policy, folder, key, file_format, overwrite, keep_identifier, convert)
     for note in notes:
         warn_caller(note)
     return made[0]
@@ -105,10 +117,17 @@ def _publish(
     key: Key | bytes | str | os.PathLike[str] | None,
     file_format: str,
     overwrite: bool,
+    keep_identifier: Iterable[str],
     also: Callable[[Path], None] | None = None,
 ) -> Release:
     release = table.publish(
-        policy, out, key=key, file_format=file_format, overwrite=overwrite, also=also
+        policy,
+        out,
+        key=key,
+        file_format=file_format,
+        overwrite=overwrite,
+        keep_identifier=keep_identifier,
+        also=also,
     )
     for note in release.warnings:
         if note not in table.warnings:  # those have been said

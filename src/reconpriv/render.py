@@ -10,11 +10,12 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv._version import __version__
+from reconpriv.phrases import group_words
+from reconpriv.render_rows import FittingTable
 from reconpriv.wording import policy_line, release_words
 
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult
-    from reconpriv.auditing import AuditReport
     from reconpriv.doctor import Examination
     from reconpriv.experiments.run import Study
     from reconpriv.queries.estimate import Estimate
@@ -33,103 +34,18 @@ def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().splitlines())
 
 
-def audit_text(report: AuditReport) -> str:
-    """The audit as plain text."""
-    return as_text(audit_view(report))
-
-
 def release_text(release: Release) -> str:
     """The publisher's summary of a release as plain text."""
     return as_text(release_view(release))
 
 
-def audit_view(report: AuditReport) -> RenderableType:
-    """Verdict first, then the figures, the sizes and the worst groups."""
-    parts: list[RenderableType] = [verdict(report), audit_figures(report), sizes(report)]
-    if report.worst:
-        parts += [worst_groups(report)]
-    return Group(*parts)
-
-
-def verdict(report: AuditReport) -> Text:
-    """The audit in a sentence."""
-    if report.private:
-        return Text(
-            "Every group is private: perturbing alone, without sampling, keeps this policy.\n",
-            style="bold green",
-        )
-    return Text(
-        f"Not private: {report.violating_groups:,} of {report.groups:,} groups, with"
-        f" {report.violating_records:,} of {report.records:,} records, could be reconstructed if"
-        " the table were only perturbed. `reconpriv publish` samples those groups.\n",
-        style="bold red",
-    )
-
-
 def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
     """Names and what they are, without a heading."""
-    table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = FittingTable(show_header=False)
     table.add_column(style="dim")
     table.add_column()
     for row in rows:
         table.add_row(*row)
-    return table
-
-
-def _probability(number: float) -> str:
-    return "< 0.01%" if 0 <= number < 1e-4 else f"{number:.2%}"
-
-
-def audit_figures(report: AuditReport) -> RichTable:
-    """What was audited, and how much of it is not private."""
-    return pairs_table(
-        [
-            ("records", f"{report.records:,}"),
-            ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
-            ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
-            ("policy", policy_line(report.policy.as_dict())),
-            ("violating groups", f"{report.violating_groups:,}"),
-            ("violating records", f"{report.violating_records:,}"),
-        ]
-    )
-
-
-def sizes(report: AuditReport) -> RichTable:
-    """How many groups and records there are of each size."""
-    table = RichTable(title="\nGroup sizes", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for heading in ("records in group", "groups", "records"):
-        table.add_column(heading, justify="right")
-    for low, high, groups, records in report.size_distribution:
-        size = str(low) if low == high else f"{low:,} to {high:,}"
-        table.add_row(size, f"{groups:,}", f"{records:,}")
-    return table
-
-
-def worst_groups(report: AuditReport) -> RichTable:
-    """The groups farthest from private, with their true figures: internal."""
-    table = RichTable(
-        title="\nWorst groups (internal: not for release)",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        caption="size above s_g, or bound below δ: not private. exact tails: the true probability"
-        " that the estimate of the most exposed value is more than ε too high / too low.",
-        caption_justify="left",
-    )
-    table.add_column("group", overflow="fold")
-    for heading in ("size", "largest f", "s_g", "private", "bound", "exact tail above", "below"):
-        table.add_column(heading, justify="right")
-    for verdict in report.worst:
-        table.add_row(
-            Text(", ".join("-" if v is None else str(v) for v in verdict.public.values())),
-            f"{verdict.size:,}",
-            f"{verdict.largest_frequency:.3f}",
-            f"{verdict.largest_private_size:,.1f}",
-            "yes" if verdict.private else "no",
-            _probability(min(verdict.bound_above, verdict.bound_below)),
-            _probability(verdict.upper_tail),
-            _probability(verdict.lower_tail),
-        )
     return table
 
 
@@ -269,19 +185,19 @@ def attack_tables(result: AttackResult) -> list[RichTable]:
 
 
 def _rows_table(title: str, rows: tuple[dict[str, Any], ...]) -> RichTable:
-    table = RichTable(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = FittingTable(title=title)
     for name, value in rows[0].items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if number else "left")
     for row in rows:
         table.add_row(*(Text(_figure(value)) for value in row.values()))
     return table
 
 
 def _figure(value: Any) -> str:
-    """A figure for reading: three digits, thousands set apart, a group by its values."""
+    """A figure for reading: three digits, thousands set apart, a group by its columns."""
     if isinstance(value, dict):
-        return ", ".join("-" if v is None else str(v) for v in value.values())
+        return group_words(value)
     if value is None:
         return "-"
     if isinstance(value, bool):

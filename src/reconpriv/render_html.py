@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table as RichTable
 
-from reconpriv.render import (
-    attack_tables,
-    audit_figures,
-    estimate_cells,
-    release_figures,
-    remarks,
-    sizes,
-    verdict,
-    worst_groups,
-)
+from reconpriv.render import attack_tables, estimate_cells, release_figures, remarks
+from reconpriv.render_audit import audit_figures, columns_table, sizes, worst_groups
 from reconpriv.wording import release_words
 
 if TYPE_CHECKING:
@@ -30,19 +22,26 @@ if TYPE_CHECKING:
     from reconpriv.queries.table import EstimateTable
     from reconpriv.release import Release
 
-_GOOD, _BAD, _BLUE = "#2e8540", "#d8391f", "#2f7fd8"  # readable on white and on black
+_GOOD, _FAIR, _BAD, _BLUE = "#2e8540", "#a86a00", "#d8391f", "#2f7fd8"  # on white and on black
 _WIDTH, _HEIGHT = 220, 14
 
 
 def audit_html(report: AuditReport) -> str:
     """Verdict, figures, sizes as bars; the worst groups stay closed, for they are internal."""
     share = report.violating_records / max(report.records, 1)
+    alone = report.single_records.unique / max(report.records, 1)
+    colours = {"bad": _BAD, "fair": _FAIR, "good": _GOOD}
     parts = [
-        _headline(verdict(report).plain.strip(), _GOOD if report.private else _BAD),
+        _headline(report.sentences[0], colours[report.standing]),
+        *(f"<p>{escape(sentence)}</p>" for sentence in report.sentences[1:]),
         _share_bar(share, _BAD, f"{share:.0%} of the records are in groups that are not private"),
+        _share_bar(alone, _FAIR, f"{alone:.0%} of the records are unique on the public columns"),
         html_table(audit_figures(report)),
         _with_bars(sizes(report), [row[3] for row in report.size_distribution]),
     ]
+    if report.columns:
+        parts.append(html_table(columns_table(report)))
+        parts.append(f"<p>{escape(report.columns_sentence)}</p>")
     if report.worst:
         inner = html_table(worst_groups(report))
         parts.append(f"<details><summary>Worst groups (internal)</summary>{inner}</details>")
@@ -129,10 +128,13 @@ def attack_html(result: AttackResult) -> str:
     return _box(parts)
 
 
-def headed_tables(headline: str, colour: str, tables: Iterable[RichTable]) -> str:
-    """A bold line and tables below it."""
+def headed_tables(
+    headline: str, colour: str, tables: Iterable[RichTable], *, before: str = "", after: str = ""
+) -> str:
+    """A bold line and tables below it, with what comes before and after the line."""
     shade = {"green": _GOOD, "red": _BAD}.get(colour, colour)
-    return _box([_headline(headline, shade), *map(html_table, tables)])
+    first, second = (f"<p>{escape(text)}</p>" if text else "" for text in (before, after))
+    return _box([first, _headline(headline, shade), second, *map(html_table, tables)])
 
 
 def html_table(table: RichTable) -> str:
@@ -164,7 +166,8 @@ def _table(table: RichTable, last: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return f'<td style="text-align:left">{escape(text)}</td>'
+    lines = "<br>".join(escape(line) for line in text.splitlines())
+    return f'<td style="text-align:left">{lines}</td>'
 
 
 def _number(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from reconpriv.render import as_text, pairs_table
 from reconpriv.render_html import headed_tables
+from reconpriv.render_rows import FittingTable
 
 if TYPE_CHECKING:
     from reconpriv.tuning.report import Setting, TuneReport
@@ -22,20 +24,54 @@ def tune_text(report: TuneReport) -> str:
     return as_text(tune_view(report))
 
 
-def tune_view(report: TuneReport) -> RenderableType:
-    """Verdict first, then the figures and a choice of the efficient settings."""
-    return Group(Text(f"{report.verdict}\n", style=f"bold {_colour(report)}"), *_tables(report))
+def tune_view(report: TuneReport, *, remedy: str | None = None) -> RenderableType:
+    """Where the current policy stands, the verdict, the figures, a choice of efficient settings.
+
+    ``remedy`` says what to do next; without it, it is said for Python.
+    """
+    verdict = Text(f"{report.verdict}", style=f"bold {_colour(report)}")
+    next_step = _remedy(report) if remedy is None else remedy
+    return Group(
+        Text(f"{report.standing}\n"),
+        verdict,
+        *([Text(next_step)] if next_step else []),
+        Text(),
+        *_tables(report),
+    )
 
 
 def tune_html(report: TuneReport) -> str:
     """The sweep for a notebook."""
-    return headed_tables(report.verdict, _colour(report) or "inherit", _tables(report))
+    return headed_tables(
+        report.verdict,
+        _colour(report) or "inherit",
+        _tables(report),
+        before=report.standing,
+        after=_remedy(report),
+    )
+
+
+def _remedy(report: TuneReport) -> str:
+    """What to do next, as arguments of ``Table.tune``."""
+    if report.remedy == "state-a-target":
+        return "State a target, such as max_error=0.1."
+    if report.needed is None:
+        return ""
+    accepted = f"rho2={rounded_up(report.needed.posterior):g}"
+    if report.remedy == "weaker-records":
+        return f"To allow that belief, ask with {accepted}, or weaker_records=True for any belief."
+    return f"To allow that belief, ask with {accepted}."
+
+
+def rounded_up(share: float) -> float:
+    """A share with three digits that is not below it."""
+    return math.ceil(share * 1000) / 1000
 
 
 def _colour(report: TuneReport) -> str:
     if report.recommended is not None:
         return "green"
-    return "red" if report.nearest is not None else ""
+    return "red" if report.target.stated else ""
 
 
 def _tables(report: TuneReport) -> list[RichTable]:
@@ -49,9 +85,7 @@ def _tables(report: TuneReport) -> list[RichTable]:
     ]
     if report.left_out:
         rows.append(("left out", f"{report.left_out:,} settings with ε past the bounds' range"))
-    found = [pairs_table(rows)]
-    shown = spread_out(report)
-    return [*found, _settings(report, shown)] if shown else found
+    return [pairs_table(rows), _settings(report, spread_out(report))]
 
 
 def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
@@ -68,25 +102,22 @@ def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
 
 def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
     chosen = report.recommended or report.nearest
-    table = RichTable(
-        title=f"\nEfficient settings ({len(shown)} of {len(report.efficient):,} shown)",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        caption="error: expected mean relative error of the workload. best told group: the"
+    table = FittingTable(
+        title=f"\nEfficient settings ({len(shown)} of {len(report.efficient):,} shown),"
+        " below the current one",
+        caption="error: expected mean relative error of the workload. most exposed group: the"
         " adversary's expected error there. ρ2: the largest posterior of a prior of"
-        f" {report.rho1:g}. violating: groups exposed if only perturbed.",
-        caption_justify="left",
+        f" {report.rho1:g}. violating: groups exposed if only perturbed. →: the setting above.",
     )
     table.add_column("")
     for name in ("p", "ε", "δ"):
         table.add_column(name, justify="right")
     table.add_column("sample size")
-    for name in ("error", "best told group", "ρ2", "local-DP ε", "violating", "trials"):
+    for name in ("error", "most exposed group", "ρ2", "local-DP ε", "violating", "trials"):
         table.add_column(name, justify="right")
-    for setting in shown:
+    for mark, setting in [("now", report.current), *(("", setting) for setting in shown)]:
         table.add_row(
-            Text("→" if setting == chosen else ""),
+            Text(mark or ("→" if setting == chosen else "")),
             f"{setting.retention:.3g}",
             f"{setting.epsilon:g}",
             f"{setting.delta:g}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from reconpriv.auditing import AuditReport, audit_part, group_table, join_parts
+from reconpriv.auditing import AuditReport, K, audit_part, group_table, join_parts
 from reconpriv.cells import CellBatch
+from reconpriv.column_risk import ColumnRisk, column_risks
 from reconpriv.engines.base import (
     FORMATS,
     Engine,
@@ -32,6 +33,13 @@ from reconpriv.errors import (
     warn_caller,
 )
 from reconpriv.folder import is_uri, new_folder
+from reconpriv.identifiers import (
+    columns_to_keep,
+    distinct_values,
+    find_identifiers,
+    identifier_note,
+    refuse_identifiers,
+)
 from reconpriv.kernel import Kernel
 from reconpriv.labels import Watched, labels_of
 from reconpriv.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
@@ -42,13 +50,10 @@ from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.randomness import Key, as_key
 from reconpriv.release import TEST_KEY_NOTE, Release
-from reconpriv.schema import (
-    Column,
-    Schema,
-    Value,
-    looks_like_identifier,
-)
+from reconpriv.schema import Schema, Value, looks_like_identifier
+from reconpriv.single_records import check_k
 from reconpriv.theory.bounds import Bound, TailBound
+from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
 from reconpriv.tuning.report import Target, TuneReport
 from reconpriv.tuning.sweep import check_target as check_tune_target
 from reconpriv.tuning.sweep import sweep
@@ -66,32 +71,74 @@ class Table:
         self.schema = schema
         self.labels = labels_of(schema, engine.labels)
         self.warnings = notes
-        self._warned = False
+        self._warned: set[str] = set()
+        self._identifiers: dict[str, int] | None = None
         self._drop_missing = drop_missing
 
     def audit(
-        self, policy: Policy, *, worst: int = 10, progress: Progress = no_progress
+        self,
+        policy: Policy,
+        *,
+        worst: int = 10,
+        k: int = K,
+        columns: bool | None = None,
+        keep_identifier: Iterable[str] = (),
+        progress: Progress = no_progress,
     ) -> AuditReport:
-        """Test every micro group against the policy (Corollary 2)."""
+        """Test every micro group against the policy (Corollary 2), single records and columns.
+
+        ``k``: records in groups with fewer than so many are counted. ``columns`` says whether to
+        compute what the audit would be without each public column; None does so where the cells fit
+        into memory. ``keep_identifier`` names nearly unique columns that are kept on purpose.
+        """
+        kept = columns_to_keep(keep_identifier, self.schema)
         parts = self.engine.map_groups(
             self.schema,
-            partial(audit_part, schema=self.schema, policy=policy, worst=worst),
+            partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k)),
             drop_missing=self._drop_missing,
             progress=progress,
         )
-        report = join_parts(parts, self.schema, policy, worst=worst)
-        self._warn_of_identifiers(report.groups)
+        report = join_parts(parts, self.schema, policy, worst=worst, k=k)
+        report = self._with_columns(report, columns, kept)
+        self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
+        self._warn_of(c for c in report.columns if c.identifier)
         return replace(report, warnings=self.warnings)
 
-    def _warn_of_identifiers(self, groups: int) -> None:
-        """Warn of identifiers: a nearly unique column makes about as many groups as records."""
-        if self._warned or not looks_like_identifier(groups, self.schema.records):
-            return
-        notes = _identifier_notes(self.engine, self.schema, self.schema.public)
-        self.warnings += notes
-        self._warned = bool(notes)
-        for note in notes:
-            warn_caller(note)
+    def _with_columns(
+        self, report: AuditReport, wanted: bool | None, kept: frozenset[str]
+    ) -> AuditReport:
+        if wanted or (wanted is None and report.cells <= CELLS_IN_MEMORY):
+            cube = collect(self.groups(), self.schema)
+            effects = column_effects(cube, report.policy, k=report.single_records.k)
+            columns = column_risks(
+                distinct_in(cube), report.records, kept=kept, without=effects.without
+            )
+            return replace(report, columns=columns, error=effects.error)
+        distinct = distinct_values(self.engine, self.schema, drop_missing=self._drop_missing)
+        note = "What the audit would be without each column was not computed"
+        note += (
+            f" for a table of {report.cells:,} cells; ask for it with --columns (columns=True)."
+            if wanted is None
+            else "."
+        )
+        columns = column_risks(distinct, report.records, kept=kept)
+        return replace(report, columns=columns, columns_note=note)
+
+    def _warn_of(self, identifiers: Iterable[ColumnRisk]) -> None:
+        """Warn of each nearly unique column once."""
+        for column in identifiers:
+            note = identifier_note(column, self.schema.records)
+            if column.name not in self._warned:
+                self._warned.add(column.name)
+                self.warnings += (note,)
+                warn_caller(note)
+
+    def _find_identifiers(self) -> dict[str, int]:
+        if self._identifiers is None:
+            self._identifiers = find_identifiers(
+                self.engine, self.schema, drop_missing=self._drop_missing
+            )
+        return self._identifiers
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
@@ -109,10 +156,13 @@ class Table:
         key: Key | bytes | str | os.PathLike[str] | None = None,
         file_format: str = "parquet",
         overwrite: bool = False,
+        keep_identifier: Iterable[str] = (),
         progress: Progress = no_progress,
         also: Callable[[Path], None] | None = None,
     ) -> Release:
         """Write a release folder; see docs/threat-model.md for what it promises.
+
+        A nearly unique public column is refused unless ``keep_identifier`` names it.
 
         Without a key a fresh one is drawn and forgotten: a second publication would then be an
         independent sample, which an adversary could average with the first. ``also`` is called
@@ -121,6 +171,8 @@ class Table:
         check_format(file_format)
         secret = as_key(key)
         policy.check_sampling()
+        kept = columns_to_keep(keep_identifier, self.schema)
+        refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
         layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
         kernel: PublishFunction = Kernel(self.schema, policy, secret)
         if self.labels:
@@ -158,7 +210,10 @@ class Table:
                 _check_folder(folder, written)
                 if also is not None:
                     also(folder)
-        self._warn_of_identifiers(written.groups)
+        self._warn_of(
+            ColumnRisk(name, values, identifier=True, kept=True)
+            for name, values in self._find_identifiers().items()
+        )
         notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
         uri = str(out) if is_uri(out) else None
         return Release(Path(out), describe(written), written, notes, uri=uri)
@@ -227,7 +282,11 @@ class Table:
         """One pass over the cells; then ``tuner.setting(policy)`` takes about a millisecond."""
         batches = self.groups(progress=progress)
         found = Tuner.of(batches, self.schema, queries=queries, seed=seed)
-        self._warn_of_identifiers(found.batch.groups)
+        if looks_like_identifier(found.batch.groups, self.schema.records):
+            self._warn_of(
+                ColumnRisk(name, values, identifier=True)
+                for name, values in self._find_identifiers().items()
+            )
         return found
 
     def tune(
@@ -242,6 +301,8 @@ class Table:
         rho1: float | None = None,
         rho2: float | None = None,
         min_group_error: float | None = None,
+        current: Policy | None = None,
+        weaker_records: bool = False,
         queries: int = 5_000,
         seed: int = 0,
         progress: Progress = no_progress,
@@ -250,9 +311,11 @@ class Table:
 
         ``max_error`` is the largest acceptable mean relative error of the workload, ``rho2`` the
         largest belief after seeing a value that was held with at most ``rho1`` before (0.1), and
-        ``min_group_error`` the least error that an adversary must make in every group.
+        ``min_group_error`` the least error that an adversary must make in every group. ``current``
+        is the policy in use, by default that of ``publish``: without ``rho2`` no setting is
+        recommended that protects single records less, unless ``weaker_records`` is true.
         """
-        target = Target(max_error, rho1, rho2, min_group_error)
+        target = Target(max_error, rho1, rho2, min_group_error, weaker_records)
         check_tune_target(target)
         tuner = self.tuner(queries=queries, seed=seed, progress=progress)
         report = sweep(
@@ -263,6 +326,7 @@ class Table:
             sample_sizes=sample_sizes,
             bound=bound,
             target=target,
+            current=current,
         )
         return replace(report, warnings=self.warnings)
 
@@ -274,6 +338,8 @@ class Table:
         release: Release | None = None,
         source: str = "",
         overwrite: bool = False,
+        k: int = K,
+        keep_identifier: Iterable[str] = (),
     ) -> None:
         """Write the publisher's report, one HTML file about the raw table: not for release.
 
@@ -282,7 +348,14 @@ class Table:
         from reconpriv.reports.internal import write_internal  # noqa: PLC0415 - needs an extra
 
         write_internal(
-            self, policy, Path(path), release=release, source=source, overwrite=overwrite
+            self,
+            policy,
+            Path(path),
+            release=release,
+            source=source,
+            overwrite=overwrite,
+            k=k,
+            keep_identifier=keep_identifier,
         )
 
     def close(self) -> None:
@@ -309,20 +382,6 @@ class Table:
             f"<reconpriv table: sensitive {self.schema.sensitive.name}"
             f" ({self.schema.domain_size} values), public {public or 'none'}>"
         )
-
-
-def _identifier_notes(engine: Engine, schema: Schema, columns: Sequence[Column]) -> tuple[str, ...]:
-    """A note for each of these public columns that is nearly unique."""
-    notes = []
-    for column, distinct in zip(columns, engine.distinct(columns), strict=True):
-        if looks_like_identifier(distinct, schema.records):
-            notes.append(
-                f"Public column {column.name!r} is nearly unique ({distinct:,} values in"
-                f" {schema.records:,} records): is it an identifier? It would be published as it"
-                f" is, and splits the table into tiny groups; leave it out with --drop"
-                f" {column.name}."
-            )
-    return tuple(notes)
 
 
 def check_format(file_format: str) -> None:

@@ -40,7 +40,10 @@ def walk(page: Page, folder: Path, name: str) -> None:
     page.select_option("#missing", "value")
     shoot("2-roles")
     to_policy(page)
-    page.wait_for_selector("#details svg")
+    # The dials stick to the top of a long page; a screenshot of all of it starts there.
+    for part in ("#details svg", "#columns_part table", "#advice .notice"):
+        page.wait_for_selector(part, timeout=60_000)
+    page.evaluate("window.scrollTo(0, 0)")
     shoot("3-policy")
     to_publish(page)
     publish(page)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import pytest
 import reconpriv as rp
 from reconpriv.studio.desk import CancelledError, Desk, explain, in_page_words, safe_name
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
-from reconpriv.studio.step_policy import plain_verdict, try_settings
+from reconpriv.studio.step_policy import try_settings
 from reconpriv.studio.step_roles import chosen_roles, read_groups
+from reconpriv.studio.targets import Asked
+from reconpriv.studio.verdict import plain_verdict
+from reconpriv.tuning.report import Target
 
 AWKWARD = pa.table(
     {
@@ -64,6 +68,30 @@ def test_the_command_makes_the_same_release(
     words = shlex.split(command.replace("\\\n", " "))
     assert cli(*words).code == 0
     assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
+
+
+def test_a_kept_identifier_is_kept_by_the_script_and_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
+) -> None:
+    rows = range(200)
+    data = pa.table({"a, b": list(rows), "x": [str(i % 3) for i in rows]})
+    pq.write_table(data, tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    roles = Roles("x", ("a, b",))
+    plan = Plan("t.parquet", roles, rp.Policy(0.5, 0.5, 0.3), test_key=True)
+    with (
+        read_table(plan.source, roles) as table,
+        pytest.raises(rp.ReconprivError, match="nearly unique") as caught,
+    ):
+        table.publish(plan.policy, "mine", key=rp.Key.test())
+    assert "--" not in explain(caught.value)
+    assert "tick the box" in explain(caught.value)
+    kept = replace(plan, keep_identifier=("a, b",))
+    with pytest.warns(rp.ReconprivWarning):
+        exec(python_script(kept), {})
+    (tmp_path / "release").rename(tmp_path / "first")
+    words = shlex.split(shell_command(kept).replace("\\\n", " "))
+    assert cli(*words[1:]).code == 0
 
 
 def test_a_plan_without_groups_is_one_command() -> None:
@@ -203,7 +231,8 @@ def test_a_table_without_a_workload_still_has_a_verdict(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     opened = desk.look(str(tmp_path / "even.parquet"))
     settled = desk.settle(opened, Roles("x", ("a",)))
-    picture = try_settings(desk, settled, None, 0.1)
+    asked = Asked(rp.Policy(0.5, 0.5, 0.3), Target(max_error=0.1), weaker=False)
+    picture = try_settings(desk, settled, asked)
     assert picture.tuner is None
     assert "no picture" in picture.reason
     report = desk.audit(settled, rp.Policy(0.5, 0.5, 0.3), worst=3)

@@ -33,7 +33,7 @@ reconpriv COMMAND --help
 [bold]Exit status[/bold]
 
 0  done
-1  audit: some group is not private; doctor: something needed is missing
+1  audit: not ready to publish as it is; doctor: something needed is missing
 2  bad input; nothing was written
 70  a bug
 130, 143  interrupted; nothing was left behind
@@ -104,15 +104,31 @@ def audit(
     exact_tails: Annotated[
         bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
     ] = False,
+    k: Annotated[
+        int, typer.Option("--k", min=2, help="Count records in groups with fewer than this.")
+    ] = 5,
+    columns: Annotated[
+        bool | None,
+        typer.Option(
+            "--columns/--no-columns",
+            help="What the audit would be without each public column; by default up to a million"
+            " cells.",
+            show_default=False,
+        ),
+    ] = None,
+    keep_identifier: opt.KeepIdentifier = None,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
-    """Would plain randomisation let somebody's group be reconstructed?
+    """Could groups be reconstructed, do single records stand out, are columns nearly unique?
 
-    Exits 0 where every group is private, 1 where some are not, 2 on bad input.
+    Exits 0 where every group is private and no public column is nearly unique (or it is named in
+    --keep-identifier), 1 where that is not so, 2 on bad input. Records that are unique on the
+    public columns do not change the exit status: read what the verdict says about them.
     """
     with reported():
         policy = opt.make_policy(retention, epsilon, delta, bound)
+        kept = opt.split_names(keep_identifier or "")
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails goes with --groups FILE.")
         if groups is not None:
@@ -126,21 +142,28 @@ def audit(
         opened = table.open()
         with contextlib.closing(opened):
             with ticking(opened.schema.records) as ticker:
-                report = opened.audit(policy, worst=worst, progress=ticker)
+                report = opened.audit(
+                    policy,
+                    worst=worst,
+                    k=k,
+                    columns=columns,
+                    keep_identifier=kept,
+                    progress=ticker,
+                )
             if groups is not None:
                 from reconpriv.group_file import write_groups
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
-                opened.report(policy, report_file, source=table.name)
+                opened.report(policy, report_file, source=table.name, k=k, keep_identifier=kept)
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
         else:
-            from reconpriv.render import audit_view
+            from reconpriv.render_audit import audit_view
 
             show(audit_view(report))
-    if not report.private:
+    if not report.passes:
         raise typer.Exit(EXIT_NOT_PRIVATE)
 
 
@@ -224,6 +247,7 @@ def publish(
             help="With --to-table: postgresql://…, a SQLite or DuckDB file; else that of TABLE.",
         ),
     ] = None,
+    keep_identifier: opt.KeepIdentifier = None,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
@@ -240,6 +264,7 @@ def publish(
         policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
         policy.check_sampling()
         check_format(file_format)
+        kept = opt.split_names(keep_identifier or "")
         loading = begin_loading(table.source, to, to_table, out, overwrite=overwrite)
         if out is None:
             out = str(stack.enter_context(temporary_release()))
@@ -264,6 +289,7 @@ def publish(
                 key=secret,
                 file_format=file_format,
                 overwrite=overwrite,
+                keep_identifier=kept,
                 progress=ticker,
                 also=loading,
             )
@@ -274,6 +300,7 @@ def publish(
                     release=release,
                     source=table.name,
                     overwrite=overwrite,
+                    keep_identifier=kept,
                 )
         if loading is not None:
             release = loading.loaded(release)
@@ -318,8 +345,10 @@ def keygen(
 ) -> None:
     """Make a secret 256-bit key, readable by you alone; never overwrites."""
     with reported():
+        from reconpriv.folder import refuse_inside_release
         from reconpriv.randomness import Key
 
+        refuse_inside_release(file, "the key")
         Key.generate().write(file)
         if json:
             show_json({"key_file": str(file), "bits": 256})

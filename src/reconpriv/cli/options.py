@@ -61,6 +61,14 @@ BoundName = Annotated[
         rich_help_panel=POLICY,
     ),
 ]
+KeepIdentifier = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-identifier",
+        metavar="A,B,…",
+        help="Nearly unique public columns to publish on purpose; others are refused.",
+    ),
+]
 InternalReport = Annotated[
     Path | None,
     typer.Option(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from reconpriv.cli.completion import tables
 from reconpriv.cli.options import (
     TABLE,
     Memory,
@@ -23,6 +24,7 @@ from reconpriv.cli.options import (
     split_names,
     warn_of_password,
 )
+from reconpriv.commands import Part
 from reconpriv.shown import shown_file
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ Source = Annotated[
         help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
         " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
         " --table); example:adult or example:census_workers.",
+        autocompletion=tables,
     ),
 ]
 Sensitive = Annotated[
@@ -177,6 +180,23 @@ class TableOptions:
     def only_source(self) -> bool:
         """Whether nothing but the source was given."""
         return self == TableOptions(self.source, None)
+
+    def parts(self) -> list[Part]:
+        """The options as they were given, each with its value; what is as by default is not."""
+        found: list[Part] = []
+        hints = get_type_hints(TableOptions, include_extras=True)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "source" or value is None or value == field.default:
+                continue
+            # Within Annotated, typer takes the first name for the default.
+            option = str(hints[field.name].__metadata__[0].default)
+            if value is True:
+                found.append((option, None))
+                continue
+            each = value if isinstance(value, list | tuple) else [value]
+            found += [(option, str(one)) for one in each]
+        return found
 
     def open(self) -> Table:
         """Read the table."""

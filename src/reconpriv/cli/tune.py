@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
 from reconpriv.cli.table_options import TableOptions, taking_table
+from reconpriv.commands import Part, policy_parts, publish_command
 from reconpriv.errors import PolicyError
+from reconpriv.shown import without_logins
 
 if TYPE_CHECKING:
-    from reconpriv.tuning.report import TuneReport
+    from reconpriv.policy import Policy
+    from reconpriv.tuning.report import Setting, TuneReport
 
+KEY_FILE = "my.key"
 SWEEP = "Sweep"
 TARGET = "Target"
 _MOST = 1_000
 EXIT_OUT_OF_REACH = 1
+
+_POLICY_FIELDS = {
+    "p": "retention",
+    "e": "epsilon",
+    "d": "delta",
+    "sample-size": "sample_size",
+    "bound": "bound",
+}
 
 Numbers = str | None
 
@@ -74,6 +87,17 @@ def tune(
         typer.Option("--min-group-error", help="The least relative error an adversary must make"
                      " in every group.", rich_help_panel=TARGET),
     ] = None,
+    current: Annotated[
+        str | None,
+        typer.Option("--current", metavar="p=0.5,e=0.5,…", help="The policy in use: p, e, d,"
+                     " sample-size, bound; what is left out is as in publish.",
+                     rich_help_panel=TARGET),
+    ] = None,
+    weaker_records: Annotated[
+        bool,
+        typer.Option("--weaker-records", help="Also recommend settings that protect single records"
+                     " less than the current policy.", rich_help_panel=TARGET),
+    ] = False,
     queries: Annotated[int, typer.Option("--queries", help="Queries to judge by.")] = 5_000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same queries.")] = 0,
     out: Annotated[
@@ -85,32 +109,36 @@ def tune(
 ) -> None:  # fmt: skip
     """Which p, ε, δ and sample size? Tries many on the table, publishes none.
 
-    Says for each how far count queries would be off and how well a group would be told, and
-    recommends one for a target. The result is for the publisher. Exits 1 where no setting
-    reaches the target.
+    Says for each how far count queries would be off and how far an adversary would be, shows where
+    the current policy stands, recommends a setting for a target and prints its publish command.
+    Without --rho2 it recommends none that protects single records less than the current policy.
+    The result is for the publisher. Exits 1 where no setting reaches the target.
     """
     with reported():
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
-        lists = {
-            "retentions": parse_numbers("-p", retention),
-            "epsilons": parse_numbers("-e", epsilon),
-            "deltas": parse_numbers("-d", delta),
-        }
+        p_list = parse_numbers("-p", retention)
+        e_list = parse_numbers("-e", epsilon)
+        d_list = parse_numbers("-d", delta)
+        in_use = parse_policy(current)
         from reconpriv.files import check_file
 
         if out is not None:
-            check_file(out, overwrite=overwrite)
+            check_file(out, overwrite=overwrite, private=True)
         opened = table.open()
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             report = opened.tune(
-                **lists,
+                retentions=p_list,
+                epsilons=e_list,
+                deltas=d_list,
                 sample_sizes=None if sample_size is None else opt.split_names(sample_size),
                 bound=bound,
                 max_error=max_error,
                 rho1=rho1,
                 rho2=rho2,
                 min_group_error=min_group_error,
+                current=in_use,
+                weaker_records=weaker_records,
                 queries=queries,
                 seed=seed,
                 progress=ticker,
@@ -118,12 +146,17 @@ def tune(
         say_all("warning", report.warnings)
         if out is not None:
             _write(report, out, overwrite)
+        command = _command(table, report.recommended)
         if json:
-            show_json(report.as_dict() if out is None else _brief(report, out))
+            show_json(_as_json(report, command, out))
         else:
             from reconpriv.render_tune import tune_view
 
-            show(tune_view(report))
+            show(tune_view(report, remedy=_remedy(report)))
+            if command is not None:
+                # Not by rich, which would cut a long line of it.
+                typer.echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
+                typer.echo(command, nl=False)
     if report.target.stated and report.recommended is None:
         raise typer.Exit(EXIT_OUT_OF_REACH)
 
@@ -137,11 +170,66 @@ def _write(report: TuneReport, out: Path, overwrite: bool) -> None:
         pyarrow.csv.write_csv(report.to_arrow(), str(work))
 
 
-def _brief(report: TuneReport, out: Path) -> dict[str, object]:
-    """The report without its settings, which are in the file."""
-    brief: dict[str, object] = {**report.as_dict(), "file": str(out)}
-    brief["settings"] = len(report.settings)
-    return brief
+def _as_json(report: TuneReport, command: str | None, out: Path | None) -> dict[str, Any]:
+    """The report with the command; settings that are in a file are only counted."""
+    found: dict[str, Any] = {}
+    for name, value in report.as_dict().items():
+        found[name] = value
+        if name == "recommended":
+            found["command"] = command
+    if out is not None:
+        found |= {"settings": len(report.settings), "file": str(out)}
+    return found
+
+
+def _command(table: TableOptions, chosen: Setting | None) -> str | None:
+    """The publish command for a setting, with the options of the table as they were given."""
+    if chosen is None:
+        return None
+    parts: list[Part] = [*table.parts(), *policy_parts(chosen.policy), ("--key", KEY_FILE)]
+    if without_logins(table.source) != table.source:
+        return publish_command("DATABASE_URL", parts, variable=True)
+    return publish_command(table.source, parts)
+
+
+def _remedy(report: TuneReport) -> str:
+    """What to do next, as options of this command."""
+    from reconpriv.render_tune import rounded_up
+
+    if report.remedy == "state-a-target":
+        return "State a target, such as --max-error 0.1."
+    if report.needed is None:
+        return ""
+    accepted = f"--rho2 {rounded_up(report.needed.posterior):g}"
+    if report.remedy == "weaker-records":
+        return f"To allow that belief, ask with {accepted}, or --weaker-records for any belief."
+    return f"To allow that belief, ask with {accepted}."
+
+
+def parse_policy(text: str | None) -> Policy | None:
+    """A policy written as p=0.5,e=0.5,d=0.3,sample-size=octave; the rest as in publish."""
+    if text is None:
+        return None
+    from reconpriv.tuning.sweep import CURRENT
+
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, sign, value = (piece.strip() for piece in part.partition("="))
+        field = _POLICY_FIELDS.get(name)
+        if field is None or not sign or not value or field in found:
+            raise _no_policy(text)
+        try:
+            found[field] = float(value) if field in ("retention", "epsilon", "delta") else value
+        except ValueError:
+            raise _no_policy(text) from None
+    return replace(CURRENT, **found)
+
+
+def _no_policy(text: str) -> PolicyError:
+    return PolicyError(
+        f"--current takes a policy; got {text!r}.",
+        hint="Write p=0.5,e=0.5,d=0.3,sample-size=octave; what you leave out is as in publish.",
+    )
 
 
 def parse_numbers(option: str, text: str | None) -> list[float] | None:

@@ -105,8 +105,13 @@ class Engine(Protocol):
         """The distinct values of a column with their counts, None among them; some, if too many."""
         ...
 
-    def distinct(self, columns: Sequence[Column]) -> list[int]:
-        """How many distinct values each column has."""
+    def distinct(
+        self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
+    ) -> list[int]:
+        """How many distinct values each column has, or roughly; where ``present`` is not missing.
+
+        A rough count may be off by a third, and takes little memory.
+        """
         ...
 
     def as_number(self, column: Column) -> Column | None:

@@ -208,14 +208,17 @@ class SparkEngine:
         label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
         self._replace(column, Kind.STRING, label)
 
-    def distinct(self, columns: Sequence[Column]) -> list[int]:
-        """How many distinct values each column has."""
+    def distinct(
+        self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
+    ) -> list[int]:
+        """How many distinct values each column has, where ``present`` is not missing."""
+        count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
         counts = [
-            f"count(DISTINCT {self._expressions[column]}) AS c{i}"
-            for i, column in enumerate(columns)
+            f"{count.format(self._expressions[column])} AS c{i}" for i, column in enumerate(columns)
         ]
+        frame = self._frame.where(self._present(present))
         with spark_work(self.session, "counting", "counting"):
-            return list(self._frame.selectExpr(*counts).first())
+            return list(frame.selectExpr(*counts).first())
 
     def _cells(self, schema: Schema, drop_missing: bool) -> Any:
         """Every cell with its count, as c0, c1, …, n."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -21,17 +23,23 @@ Ints = NDArray[np.int64]
 # A pool is drawn in rounds of candidates; past this many the table has too few such queries.
 _ROUND = 1 << 14
 _ROUNDS = 200
+# Up to so many possible cells are counted in an array of all of them, which needs no sorting.
+_DENSE = 1 << 22
+
+Candidate = tuple[tuple[int, ...], tuple[int, ...], int, int]
 
 
 @dataclass(frozen=True)
 class Workload:
     """Queries of the form A1 = a1 AND … AND SA = x, with their true answers.
 
-    The answers are raw counts: a workload stays with the publisher.
+    The answers are raw counts: a workload stays with the publisher. ``selected`` are the records
+    that satisfy the public half of each query.
     """
 
     queries: tuple[dict[str, Value], ...]
     answers: Ints
+    selected: Ints
     records: int
     candidates: int
 
@@ -61,20 +69,19 @@ def make_workload(
         raise PolicyError(f"A query needs at least one public attribute; got {max_attributes}.")
     if not cube.codes:
         raise InputError("A workload needs at least one public attribute.")
-    pool = _Pool(cube, min(max_attributes, len(cube.codes)), seed)
     least = min_selectivity * int(cube.records.sum())
-    if pool.largest_answer() < least:
+    pool = _Pool(cube, min(max_attributes, len(cube.codes)), seed, least)
+    if not pool.useful:
         raise InputError(
             f"No query on this table reaches a selectivity of {min_selectivity:g}.",
             hint="Ask for a lower one.",
         )
-    found: list[tuple[tuple[int, ...], tuple[int, ...], int, int]] = []
+    found: list[Candidate] = []
     for number in range(_ROUNDS):
         for attributes, codes, value, answer in pool.candidates(number):
-            if answer >= least:
-                found.append((attributes, codes, value, answer))
-                if len(found) == queries:
-                    return _workload(cube, found, number)
+            found.append((attributes, codes, value, answer))
+            if len(found) == queries:
+                return _workload(pool, found, number)
     raise InputError(
         f"Only {len(found):,} of {_ROUND * _ROUNDS:,} random queries reach a selectivity of"
         f" {min_selectivity:g}.",
@@ -85,20 +92,20 @@ def make_workload(
 class _Pool:
     """Candidates with their true answers, looked up in one table per attribute subset."""
 
-    def __init__(self, cube: Cube, most: int, seed: int) -> None:
-        self._cube, self._most = cube, most
+    def __init__(self, cube: Cube, most: int, seed: int, least: float) -> None:
+        self.cube, self._most, self._least = cube, most, least
         # Any 32 bytes will do here: a pool is no secret, it only has to be repeatable.
         digest = hashlib.blake2b(f"workload {seed}".encode(), digest_size=32).digest()
         self._randomness = Randomness(Key(digest))
         self._tables: dict[tuple[int, ...], tuple[Ints, Ints]] = {}
+        # Further conditions only lower an answer, so other attributes need not be looked at.
+        self.useful = {
+            i for i in range(len(cube.codes)) if int(self._count((i,))[1].max()) >= least
+        }
 
-    def largest_answer(self) -> int:
-        """The largest answer that a query with one public attribute can have."""
-        return max(int(self._count((i,))[1].max()) for i in range(len(self._cube.codes)))
-
-    def candidates(self, number: int) -> list[tuple[tuple[int, ...], tuple[int, ...], int, int]]:
-        """One round of candidates."""
-        m, sizes = self._cube.schema.domain_size, [len(v) for v in self._cube.values]
+    def candidates(self, number: int) -> Iterator[Candidate]:
+        """Those of one round of candidates that reach the least answer."""
+        m, sizes = self.cube.schema.domain_size, [len(v) for v in self.cube.values]
         index = np.arange(_ROUND, dtype=np.uint64) + np.uint64(number * _ROUND)
         draws = [
             unit_interval(self._randomness.words(np.full(_ROUND, i, np.uint64), index))
@@ -112,38 +119,50 @@ class _Pool:
             [(d[:, 1] * size).astype(np.int64) for d, size in zip(draws[1:], sizes, strict=True)],
             axis=1,
         )
-        result = []
         for row in range(_ROUND):
             attributes = tuple(sorted(order[row, : how_many[row]].tolist()))
+            if not self.useful.issuperset(attributes):
+                continue
             codes = tuple(chosen[row, list(attributes)].tolist())
-            answer = self._answer(attributes, codes, int(value[row]))
-            result.append((attributes, codes, int(value[row]), answer))
-        return result
+            answer = self._sum(attributes, codes, int(value[row]), int(value[row]) + 1)
+            if answer >= self._least:
+                yield attributes, codes, int(value[row]), answer
 
-    def _answer(self, attributes: tuple[int, ...], codes: tuple[int, ...], value: int) -> int:
+    def selected(self, attributes: tuple[int, ...], codes: tuple[int, ...]) -> int:
+        """The records that satisfy the public half of a query."""
+        return self._sum(attributes, codes, 0, self.cube.schema.domain_size)
+
+    def _sum(
+        self, attributes: tuple[int, ...], codes: tuple[int, ...], first: int, last: int
+    ) -> int:
+        """The records with these codes and a sensitive value in first..last-1."""
         if attributes not in self._tables:
             self._tables[attributes] = self._count(attributes)
         keys, counts = self._tables[attributes]
         key = 0
         for attribute, code in zip(attributes, codes, strict=True):
-            key = key * len(self._cube.values[attribute]) + code
-        key = key * self._cube.schema.domain_size + value
-        place = int(np.searchsorted(keys, key))
-        return int(counts[place]) if place < keys.size and keys[place] == key else 0
+            key = key * len(self.cube.values[attribute]) + code
+        key *= self.cube.schema.domain_size
+        low, high = np.searchsorted(keys, (key + first, key + last))
+        return int(counts[low:high].sum()) if high > low else 0
 
     def _count(self, attributes: tuple[int, ...]) -> tuple[Ints, Ints]:
-        cube = self._cube
+        cube = self.cube
         packed = np.zeros(cube.groups, dtype=np.int64)
         for attribute in attributes:
             packed = packed * len(cube.values[attribute]) + cube.codes[attribute]
         cells = packed[cube.group] * cube.schema.domain_size + cube.value
+        possible = cube.schema.domain_size * math.prod(len(cube.values[a]) for a in attributes)
+        if possible <= _DENSE:
+            counts = np.bincount(cells, weights=cube.count, minlength=1)
+            keys = np.flatnonzero(counts)
+            return keys, counts[keys].astype(np.int64)
         keys, position = np.unique(cells, return_inverse=True)
         return keys, np.bincount(position, weights=cube.count).astype(np.int64)
 
 
-def _workload(
-    cube: Cube, found: list[tuple[tuple[int, ...], tuple[int, ...], int, int]], number: int
-) -> Workload:
+def _workload(pool: _Pool, found: list[Candidate], number: int) -> Workload:
+    cube = pool.cube
     known = [values.to_pylist() for values in cube.values]
     names = [column.name for column in cube.schema.public]
     queries = []
@@ -153,6 +172,7 @@ def _workload(
     return Workload(
         queries=tuple(queries),
         answers=np.array([answer for *_, answer in found], dtype=np.int64),
+        selected=np.array([pool.selected(a, c) for a, c, *_ in found], dtype=np.int64),
         records=int(cube.records.sum()),
         candidates=(number + 1) * _ROUND,
     )

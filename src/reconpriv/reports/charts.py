@@ -42,6 +42,7 @@ def sizes_chart(rows: Sequence[Row], description: str) -> Spec:
     left, right = (f(row["size"] for row in rows) for f in (min, max))
     low, top = (f(row["limit"] for row in rows) for f in (min, max))
     low *= 0.8
+    right = max(right, 2 * left)  # one size alone gives no scale
     choice = alt.selection_point(fields=["verdict"], bind="legend")
     verdict = alt.Scale(domain=[PRIVATE, EXPOSED], range=[BLUE, RED])
     points = (
@@ -67,7 +68,8 @@ def sizes_chart(rows: Sequence[Row], description: str) -> Spec:
         )
         .add_params(choice)
     )
-    ends = [max(left, low), min(right, top)]
+    low_end, high_end = max(left, low), min(right, top)
+    ends = [low_end, high_end] if low_end < high_end else []  # the line lies outside
     line = (
         alt.Chart(alt.Data(values=[{"size": end, "limit": end} for end in ends]))
         .mark_line(color="currentColor", strokeDash=[5, 4], opacity=0.7, strokeWidth=1.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
-from reconpriv.auditing import AuditReport, GroupVerdict
+from reconpriv.auditing import AuditReport, K
 from reconpriv.errors import PolicyError
 from reconpriv.files import check_file, whole_file
-from reconpriv.folder import is_release
+from reconpriv.folder import refuse_inside_release
+from reconpriv.identifiers import identifier_note
+from reconpriv.phrases import frequency_words, group_words
 from reconpriv.policy import Policy
-from reconpriv.reports import charts, lab
+from reconpriv.queries.cube import collect
+from reconpriv.reports import changes, charts, lab
 from reconpriv.reports.groups import GroupFacts, group_facts
 from reconpriv.reports.page import (
     Chart,
@@ -31,9 +35,9 @@ from reconpriv.reports.page import (
     table,
     vega_scripts,
 )
-from reconpriv.theory.perturbation import local_privacy_level, posterior_limit
+from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
+from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.tuner import PRIOR
 
 if TYPE_CHECKING:
     from reconpriv.release import Release
@@ -52,6 +56,7 @@ class Findings:
     attacks: tuple[AttackResult, ...]
     attack_note: str
     setting: Setting | None
+    bins: tuple[WiderBins, ...]
     release: Release | None
     source: str
 
@@ -63,11 +68,7 @@ def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = No
         raise PolicyError(
             "The internal report must not lie inside the release.", hint="Choose another folder."
         )
-    if is_release(inside):
-        raise PolicyError(
-            f"{inside.name} is a release; the internal report must not lie inside it.",
-            hint="Choose another folder.",
-        )
+    refuse_inside_release(path, "the internal report")
     check_file(path, overwrite=overwrite, hint="Choose another name for the report.")
     vega_scripts()
 
@@ -80,16 +81,27 @@ def write_internal(
     release: Release | None = None,
     source: str = "",
     overwrite: bool = False,
+    k: int = K,
+    keep_identifier: Iterable[str] = (),
 ) -> None:
     """Write the report, readable by its owner alone."""
     check_internal(path, overwrite=overwrite, out=None if release is None else release.path)
-    html = internal_html(find(table, policy, release=release, source=source))
+    found = find(
+        table, policy, release=release, source=source, k=k, keep_identifier=keep_identifier
+    )
+    html = internal_html(found)
     with whole_file(path, overwrite=overwrite, private=True) as work:
         work.write_text(html, encoding="utf-8")
 
 
 def find(
-    table: Table, policy: Policy, *, release: Release | None = None, source: str = ""
+    table: Table,
+    policy: Policy,
+    *,
+    release: Release | None = None,
+    source: str = "",
+    k: int = K,
+    keep_identifier: Iterable[str] = (),
 ) -> Findings:
     """Audit, count, attack and judge by the workload."""
     if policy.sample_size in ("octave", "public") and not (
@@ -97,10 +109,14 @@ def find(
     ):
         # An audit may use such a bound; a publication with it could only be that of the paper.
         policy = replace(policy, sample_size="paper")
-    audit = table.audit(policy, worst=_TAILS)
+    audit = table.audit(policy, worst=_TAILS, k=k, keep_identifier=keep_identifier)
     groups = group_facts(table.groups(), table.schema, policy)
     attacks, note = lab.run(table, policy, audit)
-    return Findings(audit, groups, attacks, note, lab.setting(table, policy), release, source)
+    bins: tuple[WiderBins, ...] = ()
+    if audit.cells <= CELLS_IN_MEMORY:
+        bins = bin_effects(collect(table.groups(), table.schema), policy, k=k)
+    setting = lab.setting(table, policy)
+    return Findings(audit, groups, attacks, note, setting, bins, release, source)
 
 
 def internal_html(found: Findings) -> str:
@@ -114,6 +130,7 @@ def internal_html(found: Findings) -> str:
     )
     sections = [
         _summary(found),
+        changes.section(audit, found.bins),
         _sizes(found.groups),
         _attributes(found),
         _tails(found),
@@ -127,24 +144,24 @@ def internal_html(found: Findings) -> str:
 
 def _summary(found: Findings) -> Section:
     audit, groups, setting = found.audit, found.groups, found.setting
-    if audit.private:
-        text, kind = (
-            "Every group is private: perturbing alone, without sampling, keeps this policy.",
-            "verdict good",
-        )
-    else:
-        text, kind = (
-            f"{audit.violating_groups:,} of {audit.groups:,} groups, with"
-            f" {audit.violating_records:,} of {audit.records:,} records, could be reconstructed if"
-            " the table were only perturbed.",
-            "verdict bad",
-        )
+    single = audit.single_records
     cards = [
         ("groups", f"{audit.groups:,}", f"{audit.records:,} records"),
         (
             "violating groups",
             f"{audit.violating_groups:,}",
             f"{percent(audit.violating_records / audit.records)} of the records",
+        ),
+        (
+            "unique records",
+            f"{single.unique:,}",
+            f"{percent(single.unique / audit.records)} of the records;"
+            f" {single.below_k:,} in groups below {single.k}",
+        ),
+        (
+            "a published value is true",
+            percent(single.retention_probability),
+            f"raises a belief of {single.prior:.0%} to at most {percent(single.posterior)}",
         ),
         (
             "independent trials",
@@ -158,10 +175,20 @@ def _summary(found: Findings) -> Section:
             ("expected error", percent(setting.error), "of an analyst's count, mean relative")
         )
         cards.append(
-            ("best told group", percent(setting.group_error), "expected error of an adversary")
+            ("most exposed group", percent(setting.group_error), "expected error of an adversary")
         )
-    notes = "".join(paragraph(f"Warning: {note}") for note in audit.warnings)
-    return Section("summary", "Summary", paragraph(text, kind) + figures(cards) + notes)
+    kind = {"bad": "verdict bad", "fair": "verdict fair", "good": "verdict good"}[audit.standing]
+    parts = facts(
+        [
+            ("groups", audit.groups_sentence),
+            ("single records", single.sentence),
+            ("columns", audit.columns_sentence),
+        ]
+    )
+    said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
+    notes = "".join(paragraph(f"Warning: {n}") for n in audit.warnings if n not in said)
+    html = paragraph(audit.sentences[0], kind) + parts + figures(cards) + notes
+    return Section("summary", "Summary", html)
 
 
 def _sizes(groups: GroupFacts) -> Section:
@@ -199,7 +226,7 @@ def _attributes(found: Findings) -> Section:
     total = found.audit.violating_records
     text = paragraph(
         "The public values with the most records in violating groups, and their share of all such"
-        " records. A value that stands out is a candidate for coarser bins."
+        " records."
     )
     if not total:
         return Section("attributes", "Violating groups by attribute", paragraph("There are none."))
@@ -224,10 +251,6 @@ def _bar(name: str, share: float, groups: int) -> str:
     )
 
 
-def _name(verdict: GroupVerdict) -> str:
-    return ", ".join(label(value) for value in verdict.public.values()) or "(all records)"
-
-
 def _tails(found: Findings) -> Section:
     audit = found.audit
     title = "Exact tails beside the bound"
@@ -248,7 +271,7 @@ def _tails(found: Findings) -> Section:
         )
         rows += [
             {
-                "group": _name(verdict),
+                "group": group_words(verdict.public),
                 "size": verdict.size,
                 "what": what,
                 "probability": max(float(value), _LEAST_TAIL),
@@ -287,9 +310,9 @@ def _worst(audit: AuditReport) -> Section:
     head = ("group", "|g|", "largest f", "s_g", "bound", "exact above", "exact below")
     rows = [
         (
-            _name(v),
+            group_words(v.public),
             v.size,
-            v.largest_frequency,
+            frequency_words(v.largest_frequency, v.value),
             v.largest_private_size,
             percent(min(v.bound_above, v.bound_below)),
             percent(v.upper_tail),
@@ -298,8 +321,8 @@ def _worst(audit: AuditReport) -> Section:
         for v in audit.worst[:_WORST]
     ]
     text = paragraph(
-        f"The groups with the largest |g|/s_g (public: {', '.join(audit.public) or 'none'}). The"
-        " exact tails are those of the most exposed value."
+        "The groups with the largest |g|/s_g, each with its largest frequency and the value behind"
+        " it. The exact tails are those of the most exposed value."
     )
     return Section("worst", "Worst groups", text + (table(head, rows) if rows else ""))
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from htmltools import Tag, TagList, tags
-from shiny import App, Inputs, Outputs, Session, reactive, ui
+from shiny import App, Inputs, Outputs, Session, reactive, render, ui
 from starlette.requests import Request
 
 from reconpriv.studio import (
@@ -24,6 +24,7 @@ from reconpriv.studio.live import STEPS, Live, make_live
 os.environ["SHINY_OTEL_COLLECT"] = "none"
 
 WWW = Path(__file__).parent / "www"
+_POLL_SECONDS = 1.0
 TITLES = (
     "Open a table",
     "What is each column?",
@@ -44,6 +45,7 @@ def make_app(desk: Desk) -> App:
         del output
         live = make_live(desk, session)
         _serve_navigation(input, live)
+        _serve_elsewhere(live)
         for step in (step_open, step_roles, step_policy, step_publish, step_download, step_ask):
             step.serve(input, live)
 
@@ -80,6 +82,7 @@ def page(desk: Desk) -> TagList:
             ),
             class_="top",
         ),
+        tags.div(ui.output_ui("elsewhere"), role="alert", class_="elsewhere-place"),
         tags.div(
             _navigation(desk),
             tags.main(*(_step(i, panel, desk) for i, panel in enumerate(panels, 1)), id="main"),
@@ -134,6 +137,32 @@ def _serve_navigation(input: Inputs, live: Live) -> None:
             "open": live.desk.open_steps,
         }
         await live.session.send_custom_message("studio-step", message)
+
+
+def _serve_elsewhere(live: Live) -> None:
+    """All pages share the desk: each says when another one has changed it."""
+
+    @reactive.effect
+    @reactive.event(live.opened, live.settled, live.published, ignore_init=True)
+    def _() -> None:
+        live.touch()
+
+    @reactive.poll(live.changed_elsewhere, _POLL_SECONDS)
+    def changed() -> str:
+        return live.changed_elsewhere()
+
+    @render.ui
+    def elsewhere() -> Tag | None:
+        words = changed()
+        if not words:
+            return None
+        return tags.div(
+            tags.p(tags.strong(words), " This page still shows what was there before."),
+            tags.button(
+                "Reload this page", {"data-reload": ""}, type="button", class_="button small"
+            ),
+            class_="elsewhere",
+        )
 
 
 def _serve_link(input: Inputs, live: Live, id: str, step: int) -> None:

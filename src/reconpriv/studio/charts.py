@@ -65,7 +65,7 @@ class RiskUtility:
         y = Axis(*_padded([s.group_error for s in shown]), HEIGHT - _BOTTOM, _TOP, log=True)
         return cls(shown, x, y)
 
-    def picture(self, suggested: Setting | None) -> Tag:
+    def picture(self) -> Tag:
         """Every setting as a dot."""
         x, y = self.x, self.y
         front = [s for s in self.shown if s.efficient]
@@ -74,8 +74,6 @@ class RiskUtility:
             self._dots(self.shown, "dots"),
             self._dots(front, "dots efficient"),
         ]
-        if suggested is not None:
-            parts.append(_diamond(x(suggested.error), y(suggested.group_error)))
         return _svg(
             parts,
             f"{len(self.shown)} settings by the analysts’ and the adversary’s expected error,"
@@ -87,14 +85,17 @@ class RiskUtility:
         at = (f"M{self.x(s.error):.1f} {self.y(s.group_error):.1f}h0" for s in settings)
         return Tag("path", d="".join(at), class_=kind)
 
-    def marker(self, current: Setting) -> Tag:
-        """The current setting, as a layer of its own: it moves while the dots stay."""
+    def marker(self, current: Setting, suggested: Setting | None) -> Tag:
+        """The current setting and the suggested one, in a layer of their own: the dots stay."""
         words = (
             f"Your setting: analysts {_percent(current.error)}, adversary"
             f" {_percent(current.group_error)}."
         )
         at = self.x(current.error), self.y(current.group_error)
-        return _svg([_dot(*at, 8, "dot current")], words)
+        marks = [_dot(*at, 8, "dot current")]
+        if suggested is not None:
+            marks.append(_diamond(self.x(suggested.error), self.y(suggested.group_error)))
+        return _svg(marks, words)
 
 
 def group_sizes(sizes: Sequence[tuple[int, int, int, int]]) -> Tag:

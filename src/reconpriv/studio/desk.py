@@ -13,10 +13,13 @@ import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import reconpriv as rp
+from reconpriv.errors import InputError
+from reconpriv.studio.keys import KeyRing, TableKey, identity_of_path, identity_of_upload
 from reconpriv.studio.plan import Plan, Roles, read_table
 
 Progress = Callable[[str, float], None]
@@ -31,6 +34,7 @@ class Opened:
     """A table that was looked at: where it is read from, and what the user calls it.
 
     ``number`` tells one opening from the next, so that no form field of one is taken for the other.
+    ``identity`` is the same whenever the same table is opened: its key hangs on it.
     """
 
     source: str
@@ -38,6 +42,7 @@ class Opened:
     uploaded: bool
     summary: rp.TableSummary
     number: int = 0
+    identity: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class Published:
     key: rp.Key
     generated: bool
     settled: Settled
+    made: datetime = field(default_factory=lambda: datetime.now().astimezone())
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,10 @@ class Reports:
 
 @dataclass
 class Desk:
-    """What is open at the moment; ``draft`` holds inputs as they were last seen."""
+    """What is open at the moment; ``draft`` holds inputs as they were last seen.
+
+    ``revision`` grows with every change, so that a page can tell that another one made it.
+    """
 
     home: Path
     step: int = 1
@@ -79,7 +88,10 @@ class Desk:
     settled: Settled | None = None
     published: Published | None = None
     draft: dict[str, Any] = field(default_factory=dict)
+    keys: KeyRing = field(default_factory=KeyRing)
+    revision: int = 0
     progress: tuple[str, float] = ("", 0.0)
+    _tuner: tuple[Settled, Any] | None = field(default=None, repr=False)
     cancel: threading.Event = field(default_factory=threading.Event)
     # One thread: a table is never used by two at a time.
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "studio"))
@@ -107,7 +119,9 @@ class Desk:
     def look(self, source: str, *, shown: str | None = None, uploaded: bool = False) -> Opened:
         """Look at a table and put it on the desk."""
         number = 0 if self.opened is None else self.opened.number + 1
-        opened = Opened(source, shown or source, uploaded, rp.describe(source), number)
+        summary = rp.describe(source)
+        identity = identity_of_upload(Path(source)) if uploaded else identity_of_path(source)
+        opened = Opened(source, shown or source, uploaded, summary, number, identity)
         self.opened = opened
         return opened
 
@@ -117,11 +131,28 @@ class Desk:
         shutil.move(file, target)
         return self.look(str(target), shown=target.name, uploaded=True)
 
+    def key_of(self, opened: Opened) -> TableKey | None:
+        """The key that a table was published with in this studio."""
+        return self.keys.of(opened.identity, opened.shown, uploaded=opened.uploaded)
+
     def audit(self, settled: Settled, policy: rp.Policy, *, worst: int) -> rp.AuditReport:
         """Audit, unless the table has been replaced meanwhile."""
         if settled is not self.settled:
             raise CancelledError
-        return settled.table.audit(policy, worst=worst)
+        return settled.table.audit(policy, worst=worst, columns=False)
+
+    def tuner(self, settled: Settled) -> Any:
+        """One pass over the table for all policies; it is kept for as long as the table is."""
+        if settled is not self.settled:
+            raise CancelledError
+        if self._tuner is None or self._tuner[0] is not settled:
+            self._tuner = settled, settled.table.tuner()
+        return self._tuner[1]
+
+    def audit_columns(self, settled: Settled, policy: rp.Policy) -> rp.AuditReport:
+        """What the audit would be without each column; it opens the table for itself."""
+        with read_table(settled.opened.source, settled.roles) as table:
+            return table.audit(policy, worst=0, columns=True)
 
     def settle(self, opened: Opened, roles: Roles) -> Settled:
         """Give the columns their roles; the first audit counts the cells and keeps them."""
@@ -134,6 +165,10 @@ class Desk:
 
     def publish(self, settled: Settled, plan: Plan, key: rp.Key, *, generated: bool) -> Published:
         """Write a release into the desk's folder; :attr:`cancel` stops it."""
+        if settled is not self.settled:
+            raise InputError(
+                "The table or its roles were changed in another tab.", hint="Reload this page."
+            )
 
         def progress(stage: str, done: float) -> None:
             self.progress = (stage, done)
@@ -142,12 +177,20 @@ class Desk:
 
         try:
             out = self.folder("made") / "release"
-            release = settled.table.publish(plan.policy, out, key=key, progress=progress)
+            release = settled.table.publish(
+                plan.policy,
+                out,
+                key=key,
+                keep_identifier=plan.keep_identifier,
+                progress=progress,
+            )
         except KeyboardInterrupt:
             # The engine was interrupted; on the event loop this would end the whole studio.
             raise CancelledError from None
         before = self.published
         self.published = Published(plan, release, key, generated, settled)
+        opened = settled.opened
+        self.keys.remember(opened.identity, opened.shown, plan, key, generated)
         if before is not None:
             shutil.rmtree(before.release.path.parent, ignore_errors=True)
             if before.settled is not settled:
@@ -161,7 +204,13 @@ class Desk:
 
         def internal(file: Path) -> None:
             with read_table(settled.opened.source, settled.roles) as table:
-                table.report(policy, file, release=release, source=settled.opened.shown)
+                table.report(
+                    policy,
+                    file,
+                    release=release,
+                    source=settled.opened.shown,
+                    keep_identifier=published.plan.keep_identifier,
+                )
 
         def made(file: Path, write: Callable[[Path], object]) -> Path | str:
             try:
@@ -217,7 +266,14 @@ def shown_plan(published: Published) -> Plan:
 HINTS = (
     (r"with --missing drop", "by “leave them out”"),
     (r"with --missing value", "by “a value of its own”"),
+    (r"or allow whole bins \(--whole-bins, whole_bins=True\)\.",
+     "or tick “Answer for whole bins”."),
     (r"; leave it out with --drop .*$", "; give it the role “leave out”."),
+    (r"Leave (\w+) out \(--drop [^)]*\), bin \w+, or keep \w+ on purpose"
+     r" \(--keep-identifier .*\)\.$",
+     r"Leave \1 out or bin \1, in the roles step, or tick the box to publish \1 as it is."),
+    (r"Drop (\w+), bin \w+, or keep \w+ on purpose with `--keep-identifier [^`]*`\.",
+     r"Leave \1 out or bin \1, or confirm \1 when you publish."),
     (r"Leave it out \(--drop [^)]*\) or turn it into text with --sql\.", "Leave it out."),
     (r"Bin it: --bin .*$", "Give it bins in its row."),
     (r"Bin it on the way in with --sql\.", "Choose another column."),

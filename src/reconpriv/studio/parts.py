@@ -39,6 +39,15 @@ def choice(id: str, label: str, options: Mapping[str, str], chosen: str, help: s
     )
 
 
+def check(id: str, label: str, help: str, *, checked: bool = False) -> Tag:
+    """A checkbox with its label, and a line below."""
+    return tags.label(
+        tags.input(id=id, type="checkbox", checked="" if checked else None),
+        tags.span(label, tags.span(help, class_="muted")),
+        class_="check",
+    )
+
+
 def select(
     id: str,
     options: Mapping[str, str],
@@ -82,14 +91,14 @@ def dial(
     )  # fmt: skip
 
 
-def notice(text: str, kind: str = "error") -> Tag | None:
+def notice(text: str, kind: str = "error", *, lead: str = "") -> Tag | None:
     """An explanation at the place where it happened; announced to screen readers."""
     if not text:
         return None
     marks = {"error": "✕", "warning": "!", "good": "✓", "info": "i"}
     return tags.div(
         tags.span(marks[kind], {"aria-hidden": "true"}, class_="mark"),
-        tags.p(text),
+        tags.p(tags.strong(lead) if lead else None, text),
         class_=f"notice {kind}",
     )
 
@@ -99,14 +108,14 @@ def alert_place(id: str) -> Tag:
     return tags.div(ui.output_ui(id), role="alert", class_="alert-place")
 
 
-def figures(pairs: Sequence[tuple[str, str, str]]) -> Tag:
+def figures(pairs: Sequence[tuple[str, str, str]], class_: str = "") -> Tag:
     """Large numbers with a word below each; the third part is a tone."""
     return tags.dl(
         *(
             tags.div(tags.dt(word), tags.dd(number), class_=f"figure {tone}".strip())
             for number, word, tone in pairs
         ),
-        class_="figures",
+        class_=f"figures {class_}".strip(),
     )
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 from dataclasses import dataclass, field
 
 import reconpriv as rp
+from reconpriv.commands import OUT, Part, listed, policy_parts, publish_command
 
 KEY_FILE = "reconpriv.key"
-OUT = "release"
-_TEXT_WIDTH = 88
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,7 @@ class Plan:
     policy: rp.Policy
     test_key: bool = False
     uploaded: bool = False
+    keep_identifier: tuple[str, ...] = ()
 
 
 def read_table(source: str, roles: Roles) -> rp.Table:
@@ -64,6 +63,7 @@ def python_script(plan: Plan) -> str:
     roles, policy = plan.roles, plan.policy.as_dict()
     hint = "  # the table that was uploaded: where is your copy?" if plan.uploaded else ""
     key = "rp.Key.test()" if plan.test_key else "rp.Key.from_file(KEY)"
+    kept = f", keep_identifier={list(plan.keep_identifier)!r}" if plan.keep_identifier else ""
     lines = [
         '"""Written by reconpriv studio. With the same key it makes the same release."""',
         "",
@@ -90,7 +90,7 @@ def python_script(plan: Plan) -> str:
         ")",
         "with table:",
         "    print(table.audit(policy))",
-        f"    print(table.publish(policy, OUT, key={key}))",
+        f"    print(table.publish(policy, OUT, key={key}{kept}))",
     ]
     return "\n".join(lines) + "\n"
 
@@ -109,28 +109,19 @@ def _python_groups(groups: dict[str, dict[str, str]]) -> list[str]:
 
 def shell_command(plan: Plan) -> str:
     """The command that makes the same release; groups go into files before it."""
-    roles, policy = plan.roles, plan.policy.as_dict()
+    roles = plan.roles
     files = {name: f"groups-{i}.csv" for i, name in enumerate(roles.groups, start=1)}
     before = "".join(_here_document(files[name], said) for name, said in roles.groups.items())
-    parts = [
-        f"reconpriv publish {shlex.quote(plan.source)} {OUT}/",
-        f"-s {shlex.quote(roles.sensitive)}",
-        f"--public {shlex.quote(','.join(map(_listed, roles.public)))}",
-        *([f"--missing {roles.missing}"] if roles.missing != "refuse" else []),
-        *(f"--bin {_assigned(name, said)}" for name, said in roles.bins.items()),
-        *(f"--group {_assigned(name, file)}" for name, file in files.items()),
-        f"-p {policy['retention']!r} -e {policy['epsilon']!r} -d {policy['delta']!r}",
-        f"--bound {policy['bound']} --sample-size {policy['sample_size']}",
-        *(["--unattainable one-trial"] if policy["unattainable"] == "one-trial" else []),
-        "--test-key" if plan.test_key else f"--key {KEY_FILE}",
-    ]
-    lines = [parts[0]]
-    for part in parts[1:]:
-        if len(lines[-1]) + len(part) + 1 <= _TEXT_WIDTH:
-            lines[-1] += f" {part}"
-        else:
-            lines.append(f"  {part}")
-    return before + " \\\n".join(lines) + "\n"
+    parts: list[Part] = [("-s", roles.sensitive), ("--public", listed(roles.public))]
+    if roles.missing != "refuse":
+        parts.append(("--missing", roles.missing))
+    parts += [("--bin", _assigned(name, said)) for name, said in roles.bins.items()]
+    parts += [("--group", _assigned(name, file)) for name, file in files.items()]
+    if plan.keep_identifier:
+        parts.append(("--keep-identifier", listed(plan.keep_identifier)))
+    parts += policy_parts(plan.policy)
+    parts.append(("--test-key", None) if plan.test_key else ("--key", KEY_FILE))
+    return before + publish_command(plan.source, parts)
 
 
 def _here_document(file: str, groups: dict[str, str]) -> str:
@@ -145,16 +136,10 @@ def _here_document(file: str, groups: dict[str, str]) -> str:
 
 
 def _assigned(name: str, said: str) -> str:
-    """COLUMN=WHAT for the shell; the name is quoted where it must be."""
+    """COLUMN=WHAT; the name is quoted where it must be."""
     plain = name == name.strip() and not set(name) & {"=", '"'}
-    return shlex.quote(f"{name if plain else _quote(name)}={said}")
+    return f"{name if plain else _quote(name)}={said}"
 
 
 def _quote(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
-
-
-def _listed(name: str) -> str:
-    """A name in a list between commas, quoted where it must be."""
-    plain = name == name.strip() and not set(name) & {",", '"'}
-    return name if plain else _quote(name)

@@ -12,12 +12,15 @@ import reconpriv as rp
 from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import alert_place, button, card, choice, footer, grid, notice
+from reconpriv.studio.parts import alert_place, button, card, check, choice, footer, grid, notice
 
 ANY = ""
 _MISSING = "(missing)"
 _MOST_ROWS = 40
 _KEPT = 12
+# From here on a decimal is noise.
+_LARGE = 100
+ESTIMATORS = {"mle": "unbiased", "constrained": "possible", "exact": "none needed"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,13 @@ def panel() -> Tag:
                     class_="field",
                 ),
                 ui.output_ui("ask_choices"),
+                check(
+                    "possible",
+                    "Only possible values",
+                    "No estimate below 0 or above the number of records, and the values of a group"
+                    " add up. Unbiased estimates, the default, can be impossible, but are right on"
+                    " average.",
+                ),
                 button("ask", "Ask", primary=True),
                 {"data-enter": "ask"},
             ),
@@ -85,7 +95,9 @@ def serve(input: Inputs, live: Live) -> None:
         # The choices appear a moment after the step does; a quick key must not be lost.
         value = input.ask_value() if "ask_value" in input else ANY
         by = input.ask_by() if "ask_by" in input else ANY
-        job.start(lambda: ask(published, where or None, value, by))
+        estimator = "constrained" if input.possible() else "mle"
+        whole = "whole_bins" in input and bool(input.whole_bins())
+        job.start(lambda: ask(published, where or None, value, by, estimator, whole))
 
     @render.ui
     def ask_note() -> Tag | None:
@@ -108,11 +120,19 @@ def _serve_form(live: Live) -> None:
         req(published is not None)
         assert published is not None
         schema = published.settled.table.schema
-        domain = {str(i): _shown(value) for i, value in enumerate(schema.domain)}
+        place = {value: str(i) for i, value in enumerate(schema.domain)}
+        domain = {place[value]: _shown(value) for value in published.release.domain}
         names = [column.name for column in schema.public]
         return tags.div(
             choice("ask_value", schema.sensitive.name, {ANY: "any value", **domain}, ANY),
             choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, ANY),
+            check(
+                "whole_bins",
+                "Answer for whole bins",
+                "A condition that cuts a bin or a group is refused otherwise.",
+            )
+            if published.settled.roles.recoded
+            else None,
             class_="pair",
         )
 
@@ -124,21 +144,30 @@ def _serve_form(live: Live) -> None:
         return tags.p("For example: ", tags.code(example_condition(published)), class_="help")
 
 
-def ask(published: Published, where: str | None, value: str, by: str) -> list[Answer]:
+def ask(
+    published: Published,
+    where: str | None,
+    value: str,
+    by: str,
+    estimator: str = "mle",
+    whole_bins: bool = False,
+) -> list[Answer]:
     """Ask the release and the table the same."""
     table, release = published.settled.table, published.release
     equal: dict[str, Any] = {}
     if value != ANY:
         equal[table.schema.sensitive.name] = table.schema.domain[int(value)]
     if by == ANY:
-        estimate = release.count(where, **equal)
-        return [Answer(estimate.query, estimate, table.count(where, **equal))]
-    rows = list(release.crosstab([by], where, **equal))[:_MOST_ROWS]
+        estimate = release.count(where, estimator=estimator, whole_bins=whole_bins, **equal)
+        truth = table.count(where, whole_bins=whole_bins, **equal)
+        return [Answer(estimate.query, estimate, truth)]
+    found = release.crosstab([by], where, estimator=estimator, whole_bins=whole_bins, **equal)
+    rows = list(found)[:_MOST_ROWS]
     return [
         Answer(
             f"{estimate.query} · {by} = {_shown(label[by])}",
             estimate,
-            table.count(where, **{**equal, **label}),
+            table.count(where, whole_bins=whole_bins, **{**equal, **label}),
         )
         for label, estimate in rows
     ]
@@ -146,17 +175,18 @@ def ask(published: Published, where: str | None, value: str, by: str) -> list[An
 
 def answers_card(found: tuple[Answer, ...]) -> Tag:
     """The latest answers first."""
-    head = ("Question", "Estimate", "95 % interval", "Truth", "Inside?")
+    head = ("Question", "Estimate", "95 % interval", "Estimator", "Truth", "Inside?")
     rows: list[tuple[TagChild, ...]] = []
     for answer in found:
         estimate = answer.estimate
         inside = estimate.low <= answer.truth <= estimate.high
-        interval = "exact" if estimate.exact else f"{estimate.low:,.0f} to {estimate.high:,.0f}"
+        interval = f"{number(estimate.low)} to {number(estimate.high)}"
         rows.append(
             (
                 answer.label,
-                f"{estimate.count:,.0f}",
-                interval,
+                number(estimate.count),
+                "exact" if estimate.exact else interval,
+                ESTIMATORS.get(estimate.estimator, estimate.estimator),
                 f"{answer.truth:,}",
                 tags.span(
                     "yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}"
@@ -166,10 +196,17 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
     remarks = sorted({remark for answer in found for remark in answer.estimate.remarks})
     return card(
         "Answers",
-        grid(head, rows, label="Answers", numbers=4),
+        grid(head, rows, label="Answers", numbers=5),
         *(tags.p(f"Note: {remark}.", class_="help") for remark in remarks),
         intro="About one interval in twenty misses the truth by design.",
     )
+
+
+def number(value: float) -> str:
+    """A count; a small one with a decimal, since half a record is much of it."""
+    if abs(value) >= _LARGE or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:,.1f}"
 
 
 def example_condition(published: Published) -> str:

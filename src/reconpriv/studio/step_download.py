@@ -8,10 +8,11 @@ from pathlib import Path
 from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, req, ui
 
+from reconpriv.studio.changes import since_release
 from reconpriv.studio.desk import Published, Reports, explain, shown_plan, zip_release
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import alert_place, card, footer, notice
+from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
 
 STEP = 5
@@ -54,7 +55,11 @@ def panel() -> Tag:
 
 def _offer(id: str, title: str, words: str) -> Tag:
     return tags.li(
-        tags.div(tags.strong(title), tags.span(words, class_="muted")),
+        tags.div(
+            tags.strong(title),
+            ui.output_ui("release_mark", inline=True) if id == "get_release" else None,
+            tags.span(words, class_="muted"),
+        ),
         _download(id, title) if id.startswith("get_") else ui.output_ui(id),
     )
 
@@ -83,9 +88,23 @@ def serve(input: Inputs, live: Live) -> None:
         published = live.published()
         if published is None:
             return notice("There is no release yet: publish one first.", "info")
-        same = published.settled is live.settled() and published.plan.policy == live.policy()
-        words = "These files belong to the release made before you changed your settings."
-        return None if same else notice(words, "warning")
+        changed = changes(published)
+        return stale_notice(published, changed) if changed else None
+
+    @render.ui
+    def release_mark() -> Tag | None:
+        published = live.published()
+        older = published is not None and changes(published)
+        return tags.span("older than your settings", class_="tag warning") if older else None
+
+    def changes(published: Published) -> list[str]:
+        return since_release(published, live.opened(), live.settled(), live.policy())
+
+    @reactive.effect
+    @reactive.event(input.republish)
+    async def _() -> None:
+        # Another table may have no roles yet: as far as can be gone.
+        await live.go(max(step for step in live.desk.open_steps if step <= STEP - 1))
 
     @render.ui
     def recipes() -> TagList | None:
@@ -97,6 +116,22 @@ def serve(input: Inputs, live: Live) -> None:
             _recipe("Shell", "command_text", shell_command(plan)),
             _recipe("Python", "script_text", python_script(plan)),
         )
+
+
+def stale_notice(published: Published, changed: list[str]) -> Tag:
+    """That the files are older than the settings, in what, and the way to new ones."""
+    return tags.div(
+        tags.span("!", {"aria-hidden": "true"}, class_="mark"),
+        tags.div(
+            tags.p(
+                f"The release below was made at {published.made:%H:%M}, with other settings than"
+                " those you have now. What has changed since:"
+            ),
+            tags.ul(*(tags.li(change) for change in changed), class_="effects"),
+            button("republish", "Publish again"),
+        ),
+        class_="notice warning",
+    )
 
 
 def _recipe(title: str, id: str, text: str) -> Tag:

@@ -37,11 +37,12 @@ def panel() -> Tag:
             ),
             card(
                 "Open by its path",
-                tags.div(
+                tags.form(
                     tags.label("Path on this computer", {"for": "path"}),
                     tags.input(id="path", type="text", spellcheck="false", autocomplete="off",
                                placeholder="/data/survey.parquet"),
                     button("open_path", "Open"),
+                    {"data-enter": "open_path"},
                     class_="field joined",
                 ),
                 intro="Better for large tables: nothing is copied. A folder or glob of Parquet"

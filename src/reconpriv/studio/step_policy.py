@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from htmltools import Tag, tags
+from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
-from reconpriv.studio.charts import RiskUtility, group_sizes, legend
-from reconpriv.studio.desk import CancelledError, Desk, Settled, explain, in_page_words
+from reconpriv.studio import targets
+from reconpriv.studio.charts import RiskUtility, legend
+from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
 from reconpriv.studio.jobs import Job
+from reconpriv.studio.judged import Judged, shown
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import (
-    alert_place,
-    button,
-    card,
-    choice,
-    dial,
-    figures,
-    footer,
-    grid,
-    notice,
+from reconpriv.studio.parts import alert_place, button, card, choice, dial, footer, notice
+from reconpriv.studio.targets import (
+    WISHES,
+    Asked,
+    dials_of,
+    fault_of,
+    searched,
+    standing,
+    suggestion,
+    target_of,
 )
-from reconpriv.tuning.report import Setting, Target, TuneReport
+from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
+from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
-START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": "chernoff", "sample_size": "octave",
+_PLAIN_BOUND = "chernoff"
+START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": _PLAIN_BOUND, "sample_size": "octave",
          "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
 BOUNDS = {
     "chernoff": "Chernoff (the paper’s)",
@@ -47,6 +52,8 @@ SAMPLE_SIZES = {
 UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
 STEP = 3
 _WORST = 6
+# What each column does is counted unasked up to here: within a second or two.
+_QUICK_CELLS = 20_000
 
 
 def panel(draft: dict[str, Any]) -> Tag:
@@ -84,18 +91,12 @@ def panel(draft: dict[str, Any]) -> Tag:
                 class_="layers",
             ),
             legend(),
-            tags.div(
-                tags.label("Largest error analysts can live with", {"for": "max_error"}),
-                tags.input(id="max_error", type="number", min=0.01, max=2, step=0.01,
-                           value=at["max_error"]),
-                button("recommend", "Use the suggested setting"),
-                class_="field joined",
-            ),
-            ui.output_ui("advice"),
-            intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: the group"
-            " that an adversary can tell best is told worse.",
+            targets.panel(at),
+            intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: an"
+            " adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),
+        tags.div(ui.output_ui("columns_part")),
         class_="answers",
     )  # fmt: skip
     return tags.div(tags.div(dials, answers, class_="split"), footer(3, "Continue to publish"))
@@ -103,9 +104,10 @@ def panel(draft: dict[str, Any]) -> Tag:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is known about a table's settings."""
+    """What is known about a table's settings; the suggestion answers what was ``asked``."""
 
     settled: Settled
+    asked: Asked
     tuner: Any = None
     report: TuneReport | None = None
     chart: RiskUtility | None = None
@@ -114,99 +116,130 @@ class Picture:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the page knows about the current policy, as it comes in."""
+    """What the page knows, as it comes in; each result knows what it is about."""
 
-    setting: reactive.Value[Setting | None]
+    setting: reactive.Value[Judged[Setting] | None]
     picture: reactive.Value[Picture | None]
-    audit: reactive.Value[rp.AuditReport | None]
+    columns: reactive.Value[Judged[rp.AuditReport] | None]
 
 
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
     answers = Answers(reactive.value(None), reactive.value(None), reactive.value(None))
     _serve_dials(input, live)
-    _serve_work(input, live, answers)
-    _serve_views(input, live, answers)
-    note = live.note("policy")
 
-    @reactive.effect
-    @reactive.event(input.recommend)
-    async def _() -> None:
-        picture = answers.picture()
-        report = picture.report if picture is not None else None
-        best = None if report is None else report.recommended or report.nearest
-        if best is not None:
-            chosen: dict[str, object] = {"p": best.retention, "e": best.epsilon, "d": best.delta}
-            await live.session.send_custom_message("studio-dials", chosen)
-            ui.update_select("sample_size", selected=best.sample_size)
+    @reactive.calc
+    def asked() -> Asked | None:
+        """What a suggestion would have to answer now."""
+        policy = live.policy()
+        wishes = {name: input[name]() for name in WISHES}
+        return None if policy is None else Asked(policy, target_of(wishes), input.weaker())
+
+    _serve_work(input, live, answers, asked)
+    _serve_views(live, answers, asked)
+    _serve_columns(input, live, answers)
+    _serve_targets(input, live, answers, asked)
 
     @reactive.effect
     @reactive.event(input.next_3)
     async def _() -> None:
+        note = live.note("policy")
         if live.policy() is None:
             note.set(note() or "Choose a policy that can be used first.")
         else:
             await live.go(4)
 
 
-def _serve_work(input: Inputs, live: Live, answers: Answers) -> None:
-    """Figures at once; the sweep once a table; the audit when the dials have come to rest."""
+def _serve_work(
+    input: Inputs, live: Live, answers: Answers, asked: Callable[[], Asked | None]
+) -> None:
+    """Figures at once; the sweep and the audit when the dials have come to rest."""
     note = live.note("policy")
 
     def failed(error: BaseException) -> None:
         if not isinstance(error, CancelledError):
             note.set(explain(error))
 
-    def answered(found: Setting) -> None:
-        note.set("")
+    def answered(found: Judged[Setting]) -> None:
+        if found.holds_for(live.settled(), live.policy()):
+            note.set("")
         answers.setting.set(found)
 
-    quick: Job[Setting] = Job(live.desk.quick_pool, answered, failed)
-    slow: Job[rp.AuditReport] = Job(live.desk.pool, answers.audit.set, failed)
+    quick: Job[Judged[Setting]] = Job(live.desk.quick_pool, answered, failed)
+    slow: Job[Judged[rp.AuditReport]] = Job(live.desk.pool, live.audit.set, failed)
     sweeping: Job[Picture] = Job(live.desk.pool, answers.picture.set, failed)
+    rested: reactive.Value[rp.Policy | None] = reactive.value(None)
 
     @reactive.effect
+    @reactive.event(input.still)
     def _() -> None:
-        settled, wanted = live.settled(), input.max_error()
-        if settled is None or live.step() != STEP:
-            return
-        with reactive.isolate():
-            known = answers.picture()
-        tuner = known.tuner if known is not None and known.settled is settled else None
-        sweeping.start(lambda: try_settings(live.desk, settled, tuner, wanted))
+        rested.set(live.policy())
 
-    @reactive.effect
-    def _() -> None:
-        policy, picture = live.policy(), answers.picture()
-        if policy is None or picture is None or picture.settled is not live.settled():
-            return
-        if (tuner := picture.tuner) is not None:
-            quick.start(lambda: tuner.setting(policy))
-
+    # Before the sweep: no verdict is shown that knows nothing of single records and columns.
     @reactive.effect
     @reactive.event(input.still, live.settled, live.step)
     def _() -> None:
-        settled, policy = live.settled(), live.policy()
-        if settled is not None and policy is not None and live.step() == STEP:
-            slow.start(lambda: live.desk.audit(settled, policy, worst=_WORST))
+        settled, policy, known = live.settled(), live.policy(), live.audit()
+        if settled is None or policy is None or live.step() not in (STEP, STEP + 1):
+            return
+        if known is None or not known.holds_for(settled, policy):
+            audit = live.desk.audit
+            slow.start(lambda: Judged(settled, policy, audit(settled, policy, worst=_WORST)))
+
+    @reactive.effect
+    @reactive.event(
+        rested, live.settled, live.step, input.weaker, *(input[name] for name in WISHES),
+        answers.setting,
+    )  # fmt: skip
+    def _() -> None:
+        settled, wanted, known = live.settled(), asked(), answers.picture()
+        if settled is None or wanted is None or live.step() != STEP or fault_of(wanted.target):
+            return
+        if known is None or known.settled is not settled:
+            sweeping.start(lambda: try_settings(live.desk, settled, wanted))
+            return
+        # Not while a dial moves, and after the verdict: where that takes long, so does a sweep.
+        judged = answers.setting()
+        ready = judged is not None and judged.holds_for(settled, wanted.policy)
+        if known.asked != wanted and ready and rested() == wanted.policy:
+            sweeping.start(lambda: try_settings(live.desk, settled, wanted))
+
+    @reactive.effect
+    def _() -> None:
+        settled, policy, picture = live.settled(), live.policy(), answers.picture()
+        if settled is None or policy is None or picture is None or picture.settled is not settled:
+            return
+        with reactive.isolate():
+            known = answers.setting()
+        if known is not None and known.holds_for(settled, policy):
+            return
+        if (tuner := picture.tuner) is not None:
+            quick.start(lambda: Judged(settled, policy, tuner.setting(policy)))
 
 
-def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
+def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]) -> None:
     @render.ui
     def policy_note() -> Tag | None:
         return notice(live.note("policy")())
 
     @render.ui
     def verdict() -> Tag | None:
-        if live.note("policy")():
+        settled, policy = live.settled(), live.policy()
+        if live.note("policy")() or settled is None or policy is None:
             return None
-        settled, found, picture = live.settled(), answers.setting(), answers.picture()
-        audit = answers.audit()
-        if picture is not None and picture.reason and audit is not None:
-            return plain_verdict(audit, picture.reason)
-        if settled is None or found is None or picture is None or picture.settled is not settled:
-            return tags.p("Counting and trying settings…", class_="working")
-        return verdict_card(settled, found, one_trial=input.unattainable() == "one-trial")
+        judged, picture, audit = answers.setting(), answers.picture(), live.audit()
+        waiting = tags.p("Counting and trying settings…", class_="working")
+        if picture is None or picture.settled is not settled:
+            return waiting
+        if audit is None or audit.settled is not settled:
+            return waiting
+        if picture.reason:
+            words = plain_verdict(audit.found, picture.reason)
+            return shown(words, current=audit.holds_for(settled, policy))
+        if judged is None or judged.settled is not settled:
+            return waiting
+        words = verdict_card(audit.found, judged.policy, judged.found)
+        return shown(words, current=judged.holds_for(settled, policy))
 
     @render.ui
     def picture() -> Tag:
@@ -216,26 +249,151 @@ def _serve_views(input: Inputs, live: Live, answers: Answers) -> None:
         if known.chart is None or known.report is None:
             words = known.reason or "No setting of the sweep can be published on this table."
             return tags.p(words, class_="empty-state")
-        return known.chart.picture(known.report.recommended or known.report.nearest)
+        return known.chart.picture()
 
     @render.ui
     def marker() -> Tag | None:
-        known, found = answers.picture(), answers.setting()
-        if known is None or known.chart is None or found is None or not found.error > 0:
+        known, judged, settled = answers.picture(), answers.setting(), live.settled()
+        if known is None or known.chart is None or known.settled is not settled:
             return None
-        return known.chart.marker(found)
-
-    @render.ui
-    def advice() -> Tag | None:
-        known = answers.picture()
-        if known is None or known.report is None:
+        if judged is None or judged.settled is not settled or not judged.found.error > 0:
             return None
-        return tags.p(known.report.verdict, class_="help")
+        answered = known.report is not None and known.asked == asked()
+        best = suggestion(known.report) if answered and known.report is not None else None
+        mark = known.chart.marker(judged.found, best)
+        return mark if judged.holds_for(settled, live.policy()) else mark.add_class("stale")
 
     @render.ui
     def details() -> Tag | None:
-        report = answers.audit()
-        return None if report is None else details_cards(report)
+        audit, settled, policy = live.audit(), live.settled(), live.policy()
+        if audit is None or audit.settled is not settled or policy is None:
+            return None
+        return shown(details_cards(audit.found), current=audit.holds_for(settled, policy))
+
+
+def _serve_targets(
+    input: Inputs, live: Live, answers: Answers, asked: Callable[[], Asked | None]
+) -> None:
+    """Where the current policy stands, and what would be better."""
+
+    def judged() -> Judged[Setting] | None:
+        found, settled = answers.setting(), live.settled()
+        return found if found is not None and found.settled is settled else None
+
+    @reactive.effect
+    def _() -> None:
+        live.keep({name: input[name]() for name in (*WISHES, "weaker")})
+
+    for name in WISHES:
+        _serve_standing(name, live, judged, asked)
+
+    @reactive.calc
+    def offer() -> TuneReport | None:
+        """What was found for the policy and the targets as they stand."""
+        known, wanted = answers.picture(), asked()
+        if known is None or known.settled is not live.settled() or known.asked != wanted:
+            return None
+        return known.report
+
+    @render.ui
+    def advice() -> Tag | None:
+        known, wanted = answers.picture(), asked()
+        if wanted is None or (known is not None and known.reason):
+            return None
+        if fault := fault_of(wanted.target):
+            return notice(fault)
+        report = offer()
+        if report is None:
+            return tags.p("Looking for a suggestion…", class_="working")
+        return tags.div(targets.advice(report, wanted))
+
+    @reactive.effect
+    def _() -> None:
+        report = offer()
+        usable = report is not None and suggestion(report) is not None
+        ui.update_action_button("recommend", disabled=not usable)
+
+    @reactive.effect
+    @reactive.event(input.recommend)
+    async def _() -> None:
+        report = offer()
+        best = None if report is None else suggestion(report)
+        if best is None:
+            return
+        chosen: dict[str, object] = {**dials_of(best)}
+        await live.session.send_custom_message("studio-dials", chosen)
+        ui.update_select("sample_size", selected=best.sample_size)
+        ui.update_select("bound", selected=best.bound)
+
+
+def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
+    """What each column does: at once where that is quick, else where it is asked for."""
+    note: reactive.Value[str] = reactive.value("")
+
+    def failed(error: BaseException) -> None:
+        note.set("" if isinstance(error, CancelledError) else explain(error))
+
+    def done(found: Judged[rp.AuditReport]) -> None:
+        note.set("")
+        answers.columns.set(found)
+
+    job: Job[Judged[rp.AuditReport]] = Job(live.desk.report_pool, done, failed)
+
+    def start(audit: Judged[rp.AuditReport]) -> None:
+        settled, policy = audit.settled, audit.policy
+        job.start(lambda: Judged(settled, policy, live.desk.audit_columns(settled, policy)))
+
+    @reactive.effect
+    def _() -> None:
+        audit = live.audit()
+        if audit is not None and audit.holds_for(live.settled(), live.policy()) and quick(audit):
+            start(audit)
+
+    @reactive.effect
+    @reactive.event(input.try_columns)
+    def _() -> None:
+        audit = live.audit()
+        if audit is not None and audit.holds_for(live.settled(), live.policy()):
+            start(audit)
+
+    @render.ui
+    def columns_part() -> Tag | None:
+        audit, known = live.audit(), answers.columns()
+        settled, policy = live.settled(), live.policy()
+        if audit is None or audit.settled is not settled or policy is None:
+            return None
+        current = known is not None and known.holds_for(settled, policy)
+        here = known is not None and known.settled is settled
+        content: Tag | TagList
+        if known is not None and (current or (here and (quick(audit) or job.busy()))):
+            content = shown(columns_table(known.found), current=current)
+        elif quick(audit) or job.busy():
+            content = tags.p("Counting the table without each column…", class_="working")
+        else:
+            content = TagList(notice(note()), button("try_columns", "Count it without each column"))
+        return card("Columns", content, intro="What the audit, and the analysts’ error, would be"
+                    " without each public column.")  # fmt: skip
+
+
+def quick(audit: Judged[rp.AuditReport]) -> bool:
+    """Whether the table without each column can be counted whenever the dials come to rest."""
+    return audit.found.cells <= _QUICK_CELLS and audit.policy.as_dict()["bound"] != "exact"
+
+
+def _serve_standing(
+    name: str,
+    live: Live,
+    judged: Callable[[], Judged[Setting] | None],
+    asked: Callable[[], Asked | None],
+) -> None:
+    @live.session.output(id=f"stands_{name}")
+    @render.ui
+    def _() -> Tag | None:
+        found, wanted = judged(), asked()
+        if found is None or wanted is None:
+            return None
+        line = standing(name, wanted.target, found.found)
+        return line if found.holds_for(live.settled(), wanted.policy) else line.add_class("stale")
 
 
 def _serve_dials(input: Inputs, live: Live) -> None:
@@ -245,7 +403,7 @@ def _serve_dials(input: Inputs, live: Live) -> None:
     def _() -> None:
         names = ("bound", "sample_size", "unattainable")
         values = {name: input[name]() for name in ("p", "e", "d", *names)}
-        live.desk.draft |= values
+        live.keep(values)
         try:
             policy = rp.Policy(
                 values["p"], values["e"], values["d"], **{name: values[name] for name in names}
@@ -259,126 +417,30 @@ def _serve_dials(input: Inputs, live: Live) -> None:
         live.policy.set(policy)
 
 
-def try_settings(desk: Desk, settled: Settled, tuner: Any, max_error: float | None) -> Picture:
+def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
     """Try many settings; a table too small or too even for the workload has no such picture."""
-    if settled is not desk.settled:
-        raise CancelledError
+    tuner = None
     try:
-        tuner = tuner or settled.table.tuner()
-        report = sweep(tuner, target=Target(max_error=max_error or None))
+        tuner = desk.tuner(settled)
+        # What one record tells depends on p alone; without sampling that is quickly known.
+        plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none")
+        report = sweep(
+            tuner,
+            target=searched(asked, tuner.setting(plain).posterior),
+            bound=_bound_for_sampling(asked.policy),
+            current=asked.policy,
+        )
     except rp.ReconprivError as error:
-        return Picture(settled, reason=f"There is no picture for this table: {explain(error)}")
-    return Picture(settled, tuner, report, RiskUtility.of(report.settings))
+        words = f"There is no picture for this table: {explain(error)}"
+        return Picture(settled, asked, tuner, reason=words)
+    return Picture(settled, asked, tuner, report, RiskUtility.of(report.settings))
 
 
-def verdict_card(settled: Settled, found: Setting, *, one_trial: bool) -> Tag:
-    """One verdict across risk and utility, then its figures."""
-    records = settled.table.schema.records
-    kind, words = _verdict(found, one_trial)
-    risky = "bad" if found.violating_groups else "good"
-    return tags.section(
-        tags.h3("Verdict", class_="sr"),
-        notice(words, kind),
-        figures(
-            [
-                (f"{found.violating_groups:,}", "groups at risk if only perturbed", risky),
-                (f"{found.violating_records / records:.1%}", "of the records are in them", risky),
-                (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
-                (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
-                (f"{found.group_error:.1%}", "adversary’s error in the best told group", ""),
-                (f"{found.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
-            ]
-        ),
-        class_="card",
-    )
-
-
-def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
-    """What the audit alone can say."""
-    risky = "bad" if report.violating_groups else "good"
-    words = (
-        f"{report.violating_groups:,} groups would be open to reconstruction if only perturbed;"
-        " publishing samples them."
-        if report.violating_groups
-        else "Every group is private: perturbing alone keeps this policy."
-    )
-    return tags.section(
-        notice(words, "good"),
-        figures(
-            [
-                (f"{report.violating_groups:,}", "groups at risk if only perturbed", risky),
-                (
-                    f"{report.violating_records / report.records:.1%}",
-                    "of the records are in them",
-                    risky,
-                ),
-            ]
-        ),
-        tags.p(reason, class_="help"),
-        class_="card",
-    )
-
-
-def _verdict(found: Setting, one_trial: bool) -> tuple[str, str]:
-    cost = f"Expect analysts’ counts to be off by {found.error:.0%} on average."
-    if found.unattainable_groups and not one_trial:
-        return "error", (
-            f"This policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
-            " trial is private. Lower p, ε or δ, or let such groups keep one trial."
-        )
-    if found.unattainable_groups:
-        return "warning", (
-            f"Nothing is promised for {found.unattainable_groups:,} groups, which keep one trial;"
-            " the other groups keep the policy."
-        )
-    if found.sample_size == "none" and found.violating_groups:
-        return "warning", (
-            f"Without sampling {found.violating_groups:,} groups stay open to reconstruction."
-        )
-    if found.sample_size == "paper":
-        return "warning", (
-            "The paper’s sample size leaks the largest frequency of large groups; use octave or"
-            " public for a release."
-        )
-    if found.sampled_groups:
-        return "good", (
-            f"This policy can be kept: {found.sampled_groups:,} groups are published from a sample"
-            f" of their records. {cost}"
-        )
-    return "good", f"Every group is private: perturbing alone keeps this policy. {cost}"
-
-
-def details_cards(report: rp.AuditReport) -> Tag:
-    """The groups behind the figures."""
-    rows = [
-        (
-            ", ".join("–" if v is None else str(v) for v in verdict.public.values()),
-            f"{verdict.size:,}",
-            f"{verdict.largest_frequency:.2f}",
-            f"{verdict.largest_private_size:,.1f}",
-            "private" if verdict.private else "at risk",
-            f"{_tail(verdict.upper_tail)} / {_tail(verdict.lower_tail)}",
-        )
-        for verdict in report.worst
-    ]
-    head = ("Group", "Records", "Largest f", "Private up to", "Verdict", "Exact tails")
-    return tags.div(
-        *(notice(in_page_words(text), "warning") for text in report.warnings),
-        card(
-            "Groups by size",
-            group_sizes(report.size_distribution),
-            intro=f"{report.records:,} records in {report.groups:,} groups. Records in small groups"
-            " are hidden by chance; large groups are what sampling is for.",
-        ),
-        card(
-            "Most exposed groups",
-            grid(head, rows, label="Most exposed groups", numbers=5),
-            intro="Internal, not for release. Exact tails: how often an estimate is more than ε too"
-            " high / too low.",
-        ),
-        class_="stack",
-    )
-
-
-def _tail(probability: float) -> str:
-    return "<0.1%" if probability < 0.001 else f"{probability:.1%}"
+def _bound_for_sampling(policy: rp.Policy) -> str:
+    """The bound of the policy where settings with a sample can have it."""
+    chosen = policy.as_dict()
+    try:
+        replace(policy, sample_size="octave").check_sampling()
+    except rp.ReconprivError:
+        return _PLAIN_BOUND
+    return str(chosen["bound"])

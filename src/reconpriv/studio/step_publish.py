@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from htmltools import Tag, tags
-from shiny import Inputs, reactive, render, ui
+from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
-from reconpriv.studio.desk import CancelledError, Published, Settled, explain, in_page_words
+from reconpriv.studio.changes import same_key_means, since_release
+from reconpriv.studio.desk import (
+    CancelledError,
+    Published,
+    Settled,
+    explain,
+    in_page_words,
+)
 from reconpriv.studio.jobs import Job
+from reconpriv.studio.keys import TableKey
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, facts, footer, notice
-from reconpriv.studio.plan import Plan
+from reconpriv.studio.plan import KEY_FILE, Plan
 
-KEYS = {
-    "generate": ("Generate a new key", "For a first release. Download the key afterwards and keep"
-                 " it: with it a second release of the same table gives no second sample away."),
-    "own": ("Use my key", "For a table that was published before, or a key you keep already."),
-    "test": ("Use the test key", "For trying things out: everybody knows it, so the release is"
-             " marked as not for release."),
-}  # fmt: skip
+TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
+        " not for release.")  # fmt: skip
+COST = (
+    "the release is an independent second sample: averaged with the first, it tells more about"
+    " every group than the policy allows."
+)
 _POLL_SECONDS = 0.15
 
 
 def panel() -> Tag:
     """The static part."""
-    radios = tags.fieldset(
-        tags.legend("Key"),
-        tags.div(
-            *(
-                tags.label(
-                    tags.input(type="radio", name="key_kind", value=name,
-                               checked="" if name == "generate" else None),
-                    tags.span(tags.strong(title), tags.span(words, class_="muted")),
-                    class_="radio",
-                )
-                for name, (title, words) in KEYS.items()
-            ),
-            id="key_kind",
-            class_="shiny-input-radiogroup",
-            role="group",
-        ),
-    )  # fmt: skip
     own = tags.div(
         tags.div(
             tags.label("64 hexadecimal digits", {"for": "key_text"}),
@@ -51,17 +43,17 @@ def panel() -> Tag:
         ),
         ui.input_file("key_file", "or a key file", button_label="Choose a file…",
                       placeholder="Nothing chosen", width="100%"),
-        {"data-shown-by": "key_kind", "data-shown-value": "own"},
         class_="own-key",
-        hidden="",
     )  # fmt: skip
     return tags.div(
         tags.div(
             card("What will be published", ui.output_ui("plan_facts")),
-            card("Secret key", radios, own, alert_place("key_note_place"),
-                 intro="The key decides every random draw. Who has it can undo the randomisation."),
+            card("Secret key", ui.output_ui("key_choice"), own, alert_place("key_note_place"),
+                 intro="The key decides every random draw. Anyone who has it can undo the"
+                 " randomisation."),
             class_="cards two",
         ),
+        ui.output_ui("identifiers"),
         alert_place("publish_note"),
         tags.div(ui.output_ui("publishing"), {"aria-live": "polite"}),
         footer(4, "Continue to download"),
@@ -82,6 +74,7 @@ def serve(input: Inputs, live: Live) -> None:
 
     job: Job[Published] = Job(live.desk.pool, done, failed)
     _serve_views(live, job)
+    _serve_key(input, live)
 
     @reactive.effect
     @reactive.event(input.publish)
@@ -91,16 +84,16 @@ def serve(input: Inputs, live: Live) -> None:
             note.set("Choose a policy that can be used first.")
             return
         try:
-            key = chosen_key(input)
+            key = chosen_key(input, live.desk.key_of(settled.opened))
         except rp.ReconprivError as error:
             key_note.set(explain(error))
             return
         key_note.set("")
         note.set("")
-        plan = Plan(
-            settled.opened.source, settled.roles, policy, key.is_test, settled.opened.uploaded
+        plan = replace(
+            _plan(settled, policy, test_key=key.is_test), keep_identifier=kept_identifiers(input)
         )
-        generated = input.key_kind() == "generate"
+        generated = input.key_kind() in ("generate", "another")
         live.desk.cancel.clear()
         live.desk.progress = ("starting", 0.0)
         job.start(lambda: live.desk.publish(settled, plan, key, generated=generated))
@@ -130,6 +123,14 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
         return facts(plan_rows(settled, policy))
 
     @render.ui
+    def identifiers() -> Tag | None:
+        audit, settled = live.audit(), live.settled()
+        if audit is None or audit.settled is not settled:
+            return None
+        found = [column.name for column in audit.found.columns if column.identifier]
+        return identifier_boxes(found) if found else None
+
+    @render.ui
     def key_note_place() -> Tag | None:
         return notice(key_note())
 
@@ -150,15 +151,98 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
     def publishing() -> Tag:
         if job.busy():
             return progress_card()
-        return result_card(live.published(), live.settled(), live.policy())
+        return result_card(live)
 
 
-def chosen_key(input: Inputs) -> rp.Key:
-    """The key that the form describes."""
+def _serve_key(input: Inputs, live: Live) -> None:
+    """The choice of a key is drawn anew where the table, or the key that it has, is another."""
+
+    @render.ui
+    def key_choice() -> Tag | None:
+        live.published()
+        settled = live.settled()
+        if settled is None:
+            return None
+        with reactive.isolate():
+            test = "key_kind" in input and input.key_kind() == "test"
+        opened, desk = settled.opened, live.desk
+        newer = opened.identity not in desk.keys.keys
+        return key_radios(key_options(desk.key_of(opened), newer=newer), test=test)
+
+    @render.download_button(filename=KEY_FILE, media_type="text/plain")
+    def get_table_key() -> Iterator[str]:
+        settled = live.desk.settled
+        known = None if settled is None else live.desk.key_of(settled.opened)
+        req(known is not None)
+        assert known is not None
+        yield known.key.secret.hex() + "\n"
+
+
+def key_options(known: TableKey | None, *, newer: bool = False) -> dict[str, tuple[str, str]]:
+    """Which keys may be chosen, with a title and an explanation each; the first is the default.
+
+    ``newer`` says that the key is that of an earlier upload of the same name.
+    """
+    if known is None:
+        return {
+            "generate": (
+                "Generate a new key",
+                "For a first release. The studio keeps it as this table’s key and offers it for"
+                " download.",
+            ),
+            "own": ("Use my key", "For a table that was published before, or a key you have."),
+            "test": TEST,
+        }
+    title = f"Use this table’s key ({known.origin})"
+    words = "Published again with the same settings, the table gives no second sample away."
+    if newer:
+        title = f"Use the key of the earlier {known.shown} ({known.origin})"
+        words = (
+            "Another file of this name was published before. A table that has grown or was"
+            " corrected keeps its key."
+        )
+    return {
+        "table": (title, words),
+        "own": ("Use another key of mine", f"If it is not the key of the first release, {COST}"),
+        "another": (
+            "Make another key",
+            f"With a new key, {COST} It replaces the key above: download that first.",
+        ),
+        "test": TEST,
+    }
+
+
+def key_radios(options: dict[str, tuple[str, str]], *, test: bool) -> Tag:
+    """The choice itself; the test key stays chosen where it was."""
+    chosen = "test" if test else next(iter(options))
+    return tags.fieldset(
+        tags.legend("Key"),
+        tags.div(
+            *(
+                tags.label(
+                    tags.input(type="radio", name="key_kind", value=name,
+                               checked="" if name == chosen else None),
+                    tags.span(tags.strong(title), tags.span(words, class_="muted")),
+                    class_="radio",
+                )
+                for name, (title, words) in options.items()
+            ),
+            id="key_kind",
+            class_="shiny-input-radiogroup",
+            role="group",
+        ),
+    )  # fmt: skip
+
+
+def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
+    """The key that the form describes; a table that has one gets another only where asked for."""
     kind = input.key_kind()
     if kind == "test":
         return rp.Key.test()
-    if kind == "generate":
+    # A form drawn before the first release still says "generate" for a moment after it.
+    if kind in ("table", "generate") and known is not None:
+        return known.key
+    if kind in ("table", "generate", "another"):
         return rp.Key.generate()
     text = input.key_text().strip()
     files = input.key_file()
@@ -169,6 +253,40 @@ def chosen_key(input: Inputs) -> rp.Key:
             text = file.read_text(encoding="ascii", errors="replace").strip()
             file.unlink()
     return rp.Key.from_hex(text)
+
+
+def identifier_boxes(names: list[str]) -> Tag:
+    """What must be said on purpose before a nearly unique column is published."""
+    return card(
+        "Identifier-like columns",
+        tags.div(
+            *(
+                tags.label(
+                    tags.input(type="checkbox", name="keep_identifier", value=name),
+                    tags.span("Publish the identifier-like column ", tags.strong(name),
+                              " as it is"),
+                    class_="check",
+                )
+                for name in names
+            ),
+            {"aria-label": "Identifier-like columns to publish"},
+            id="keep_identifier",
+            class_="shiny-input-checkboxgroup",
+            role="group",
+        ),
+        intro="Most records have a value of their own here: anyone who knows it finds the record."
+        " Such a column is published only where you say so.",
+    )  # fmt: skip
+
+
+def kept_identifiers(input: Inputs) -> tuple[str, ...]:
+    """The columns whose boxes are ticked."""
+    return tuple(input.keep_identifier() or ()) if "keep_identifier" in input else ()
+
+
+def _plan(settled: Settled, policy: rp.Policy, *, test_key: bool) -> Plan:
+    opened = settled.opened
+    return Plan(opened.source, settled.roles, policy, test_key, opened.uploaded)
 
 
 def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
@@ -199,23 +317,52 @@ def progress_card() -> Tag:
     )
 
 
-def result_card(
-    published: Published | None, settled: Settled | None, policy: rp.Policy | None
-) -> Tag:
-    """The publish button, and below it what was published last."""
+def result_card(live: Live) -> Tag:
+    """The publish button, below what was published last, its key, and what has changed since."""
+    published, settled, policy = live.published(), live.settled(), live.policy()
     if published is None:
         return tags.section(button("publish", "Publish", primary=True), class_="publish-row")
     summary = published.release.as_dict()
-    same = published.settled is settled and published.plan.policy == policy
+    changed = since_release(published, live.opened(), settled, policy)
+    known = None if settled is None else live.desk.key_of(settled.opened)
     words = (
-        f"Published: {summary['records']:,} records in {summary['groups']:,} groups,"
+        f"Published {published.settled.opened.shown} at {published.made:%H:%M}:"
+        f" {summary['records']:,} records in {summary['groups']:,} groups,"
         f" {summary['sampled_groups']:,} of them sampled, {summary['trials']:,} independent trials."
     )
+    means = ""
+    if known is not None and settled is not None and policy is not None:
+        means = same_key_means(known.uses[-1], _plan(settled, policy, test_key=False))
+    other = settled is None or settled.opened.identity != published.settled.opened.identity
+    label = "Publish" if other else "Publish again"
     return tags.section(
         notice(words, "good"),
-        None
-        if same
-        else notice("Your settings have changed since; publish again to use them.", "warning"),
+        None if known is None else key_notice(known, fresh=_fresh(published, known)),
+        notice(f"Changed since: {'; '.join(changed)}. {means}".strip(), "warning")
+        if changed
+        else None,
         *(notice(in_page_words(text), "warning") for text in published.release.warnings),
-        tags.div(button("publish", "Publish again"), class_="publish-row"),
+        tags.div(button("publish", label, primary=bool(changed)), class_="publish-row"),
+    )
+
+
+def _fresh(published: Published, known: TableKey) -> bool:
+    """Whether the last publication made this key."""
+    return published.generated and published.key.secret == known.key.secret
+
+
+def key_notice(known: TableKey, *, fresh: bool) -> Tag:
+    """The key of this table, to be taken along."""
+    words = (
+        f"A new key was made for {known.shown}. Download it now and keep it apart from the release,"
+        " readable by you alone. The studio keeps it until it ends; without it, the next release of"
+        " this table is a second sample."
+        if fresh
+        else f"The key of {known.shown} ({known.origin}) is kept until the studio ends."
+    )
+    link = ui.download_button("get_table_key", "Download the key").add_class("button small")
+    return tags.div(
+        tags.span("i", {"aria-hidden": "true"}, class_="mark"),
+        tags.div(tags.p(words), link),
+        class_="notice info key-notice",
     )

@@ -11,6 +11,9 @@ from reconpriv.errors import PolicyError
 
 Floats = NDArray[np.float64]
 
+# The belief before, where no other is asked about; the paper's example in section 6.2.
+PRIOR = 0.1
+
 
 def check_retention(retention: float) -> float:
     """Return p where 0 < p < 1, as section 3.1 asks; refuse anything else."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,8 +20,8 @@ class Setting:
 
     ``violating_groups`` and ``violating_records`` are an audit's: what perturbation alone would
     expose. ``error`` is the analyst's expected mean relative error on the workload, ``group_error``
-    the adversary's expected relative error in the best told group. ``posterior`` is the largest
-    belief in a value, held at most with ρ1 before, after seeing one published value.
+    the adversary's expected relative error in the most exposed group. ``posterior`` is the
+    largest belief in a value, held at most with ρ1 before, after seeing one published value.
     """
 
     retention: float
@@ -69,12 +70,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Target:
-    """What a publisher asks of a setting; None asks nothing."""
+    """What a publisher asks of a setting; None asks nothing.
+
+    Without ``rho2`` a recommendation protects single records at least as well as the current
+    policy, unless ``weaker_records`` allows less.
+    """
 
     max_error: float | None = None
     rho1: float | None = None
     rho2: float | None = None
     min_group_error: float | None = None
+    weaker_records: bool = False
 
     @property
     def stated(self) -> bool:
@@ -86,12 +92,24 @@ class Target:
         return asdict(self)
 
 
+class Remedy(StrEnum):
+    """What would lead to a recommendation; each surface says it in its own words."""
+
+    STATE_A_TARGET = "state-a-target"
+    WEAKER_RECORDS = "weaker-records"
+    LARGER_RHO2 = "larger-rho2"
+
+
 @dataclass(frozen=True)
 class TuneReport:
     """A sweep over policies on one table: for the publisher, since it tells about raw counts.
 
-    ``recommended`` reaches the target; where nothing does, ``nearest`` comes nearest to it.
-    ``left_out`` counts settings past the range of the tail bounds.
+    ``current`` are the figures of the policy in use, ``misses`` the parts of the target that it
+    misses (``max_error``, ``rho2``, ``min_group_error``), and ``standing`` says both in words.
+    ``recommended`` reaches the target with a posterior of at most ``posterior_allowed`` (None:
+    any). Where nothing does, ``nearest`` comes nearest to it within that limit, ``needed`` is the
+    setting with the smallest p that reaches the rest of the target beyond it, and ``remedy`` says
+    what would have to be asked for. ``left_out`` counts settings past the range of the tail bounds.
     """
 
     sensitive: str
@@ -102,12 +120,23 @@ class TuneReport:
     queries: int
     rho1: float
     target: Target
+    current: Setting
+    misses: tuple[str, ...]
+    standing: str
+    posterior_allowed: float | None
     settings: tuple[Setting, ...]
     recommended: Setting | None
     nearest: Setting | None
+    needed: Setting | None
     verdict: str
+    remedy: Remedy | None = None
     left_out: int = 0
     warnings: tuple[str, ...] = ()
+
+    @property
+    def current_meets_target(self) -> bool | None:
+        """Whether the current policy keeps its promise and meets the target, if there is one."""
+        return self.current.eligible and not self.misses if self.target.stated else None
 
     @property
     def efficient(self) -> tuple[Setting, ...]:
@@ -116,7 +145,7 @@ class TuneReport:
         return tuple(sorted(found, key=lambda setting: setting.error))
 
     def to_arrow(self) -> pa.Table:
-        """A row a setting."""
+        """One row per setting."""
         columns: dict[str, list[Any]] = {
             field.name: [getattr(setting, field.name) for setting in self.settings]
             for field in fields(Setting)
@@ -126,16 +155,23 @@ class TuneReport:
         return pa.table(columns)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row a setting."""
+        """One row per setting."""
         return self.to_arrow().to_pandas()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
+        chosen = {name: getattr(self, name) for name in ("recommended", "nearest", "needed")}
         return {
+            "current": {
+                **self.current.as_dict(),
+                "meets_target": self.current_meets_target,
+                "misses": list(self.misses),
+            },
             "verdict": self.verdict,
             "target": self.target.as_dict(),
-            "recommended": None if self.recommended is None else self.recommended.as_dict(),
-            "nearest": None if self.nearest is None else self.nearest.as_dict(),
+            "posterior_allowed": self.posterior_allowed,
+            **{name: None if one is None else one.as_dict() for name, one in chosen.items()},
+            "remedy": self.remedy,
             "sensitive": self.sensitive,
             "public": list(self.public),
             "records": self.records,

@@ -43,7 +43,7 @@ class Shapes:
     """Distinct (|g|, largest count) with how many groups have them, and the groups by octave.
 
     ``front`` are the shapes that no other of their octave, ``front_octave``, exceeds both in size
-    and in frequency: the best told group is one of them.
+    and in frequency: the most exposed group is one of them.
     """
 
     batch: CellBatch
@@ -99,7 +99,7 @@ class Shapes:
         groups = np.where(self.size > limits, self.groups, 0)
         return int(groups.sum()), int(groups @ self.size)
 
-    def best_told(self, policy: Policy, limits: Floats) -> float:
+    def most_exposed(self, policy: Policy, limits: Floats) -> float:
         """The smallest expected error of F' over all groups, where sizes are limited by octave."""
         most = np.maximum(limits, 1.0)[self.front_octave]
         errors = group_error(

@@ -31,7 +31,8 @@ _KEPT = 4096
 class Questions:
     """The distinct queries of a workload: how often each occurs, and what it selects.
 
-    ``part`` names the public half of a query; ``answers`` and ``selected`` are true counts.
+    ``part`` names the public half of a query; ``answers`` and ``selected`` are true counts;
+    ``attributes`` are the places of its public columns.
     """
 
     weight: Floats
@@ -39,6 +40,7 @@ class Questions:
     parts: int
     answers: Floats
     selected: Floats
+    attributes: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,7 @@ class QueryVariances:
         cell = spans(batch.starts[order], per_group)
         codes = np.stack([column[order].astype(np.int64) for column in cube.codes])
         owner = np.repeat(np.arange(order.size), per_group)
-        questions, group_rows, cell_rows = _match(
-            cube, workload, codes, batch.value[cell], owner, batch.sizes[order]
-        )
+        questions, group_rows, cell_rows = _match(cube, workload, codes, batch.value[cell], owner)
         present = np.unique(octave)
         return cls(
             questions,
@@ -111,12 +111,16 @@ class QueryVariances:
         )
 
     def error(self, sums: Floats, retention: float, domain_size: int) -> float:
-        """The mean of E|est - ans|/ans over the workload, estimates taken as normal."""
+        """The mean of E|est - ans|/ans over the workload."""
+        return float(np.dot(self.questions.weight, self.errors(sums, retention, domain_size)))
+
+    def errors(self, sums: Floats, retention: float, domain_size: int) -> Floats:
+        """E|est - ans|/ans of every question, estimates taken as normal."""
         holder, anybody = mixing(retention, domain_size)
         asked = self.questions
         variance = holder * (asked.answers + sums[0]) + anybody * (asked.selected + sums[1])
         deviation = np.sqrt(np.maximum(variance + sums[2], 0.0))
-        return float(MEAN_ABSOLUTE * np.dot(asked.weight, deviation / asked.answers))
+        return np.asarray(MEAN_ABSOLUTE * deviation / asked.answers)
 
     def nothing(self) -> Floats:
         """The sums where no group is sampled."""
@@ -190,7 +194,7 @@ Pairs = list[tuple[Ints, Ints]]
 
 
 def _match(
-    cube: Cube, workload: Workload, codes: Ints, value: Ints, owner: Ints, sizes: Ints
+    cube: Cube, workload: Workload, codes: Ints, value: Ints, owner: Ints
 ) -> tuple[Questions, Pairs, Pairs]:
     """Attribute set by attribute set: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
@@ -204,6 +208,7 @@ def _match(
     selected: list[float] = []
     group_pairs: Pairs = []
     cell_pairs: Pairs = []
+    used: list[tuple[int, ...]] = []
     parts = 0
     for attributes, asked in by_set.items():
         packed = np.zeros(codes.shape[1], dtype=np.int64)
@@ -213,16 +218,16 @@ def _match(
         halves, half_of_key = np.unique(keys // m, return_inverse=True)
         inside, where = _look_up(halves, packed)
         group_pairs.append((where + parts, inside))
-        records = np.bincount(where, weights=sizes[inside], minlength=halves.size)
         inside, where = _look_up(keys, packed[owner] * m + value)
         cell_pairs.append((where + len(weight), inside))
         weight += [len(asked[int(key)]) / len(workload) for key in keys]
         answers += [float(workload.answers[asked[int(key)][0]]) for key in keys]
         part += (half_of_key + parts).tolist()
-        selected += records[half_of_key].tolist()
+        selected += [float(workload.selected[asked[int(key)][0]]) for key in keys]
+        used += [attributes] * keys.size
         parts += halves.size
     questions = Questions(
-        np.array(weight), np.array(part), parts, np.array(answers), np.array(selected)
+        np.array(weight), np.array(part), parts, np.array(answers), np.array(selected), tuple(used)
     )
     return questions, group_pairs, cell_pairs
 
@@ -238,7 +243,11 @@ def _coded(cube: Cube, workload: Workload) -> list[tuple[tuple[int, ...], int]]:
     """Every query as its attributes and one number for its values."""
     schema = cube.schema
     names = {column.name: i for i, column in enumerate(schema.public)}
-    known = [_positions(values.to_pylist()) for values in cube.values]
+    used = {name for query in workload.queries for name in query}
+    known = [
+        _positions(values.to_pylist()) if column.name in used else {}
+        for column, values in zip(schema.public, cube.values, strict=True)
+    ]
     domain = _positions(list(schema.domain))
     result = []
     for query in workload.queries:

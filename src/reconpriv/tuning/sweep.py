@@ -12,18 +12,23 @@ import numpy as np
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.theory.bounds import Bound, TailBound
-from reconpriv.theory.perturbation import retention_for_privacy
-from reconpriv.tuning.report import Setting, Target, TuneReport
-from reconpriv.tuning.tuner import PRIOR, Tuner
+from reconpriv.theory.perturbation import PRIOR, retention_for_privacy
+from reconpriv.tuning import words
+from reconpriv.tuning.report import Remedy, Setting, Target, TuneReport
+from reconpriv.tuning.tuner import Tuner
 
 RETENTIONS = tuple(round(0.05 * i, 2) for i in range(2, 19))
 EPSILONS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 DELTAS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SIZES = ("octave", "public")
+# The defaults of `publish`.
+CURRENT = Policy(retention=0.5, epsilon=0.5, delta=0.3)
 
 _SETTINGS_AT_MOST = 200_000
 # p from ρ1 and ρ2 and back again is the same up to rounding.
 _ROUNDING = 1e-9
+# Group errors that differ by less are as good as equal: a smaller p is worth more.
+_EQUAL = 0.01
 
 
 def sweep(
@@ -35,17 +40,23 @@ def sweep(
     sample_sizes: Iterable[str] | str | None = None,
     bound: str | Bound | TailBound = "chernoff",
     target: Target | None = None,
+    current: Policy | None = None,
 ) -> TuneReport:
     """Try every combination; lists that are not given are the defaults of this module.
 
-    With ρ1 and ρ2 in the target the largest retention that keeps them is tried as well.
+    A recommendation lets a single record tell no more than the current policy does (that of
+    ``publish`` unless another is given), or than ρ2 where the target has one. The largest
+    retention within that limit is tried as well.
     """
     wanted = Target() if target is None else target
     check_target(wanted)
     rho1 = PRIOR if wanted.rho1 is None else wanted.rho1
+    now = _standing(tuner, CURRENT if current is None else current, rho1)
     p_list = _numbers("retention", RETENTIONS if retentions is None else retentions)
-    if wanted.rho2 is not None and retentions is None:
-        largest = retention_for_privacy(rho1, wanted.rho2, tuner.schema.domain_size)
+    if retentions is None:
+        largest = now.retention
+        if wanted.rho2 is not None:
+            largest = retention_for_privacy(rho1, wanted.rho2, tuner.schema.domain_size)
         p_list = sorted({*p_list, largest})
     e_list = _numbers("ε", EPSILONS if epsilons is None else epsilons)
     d_list = _numbers("δ", DELTAS if deltas is None else deltas)
@@ -70,11 +81,27 @@ def sweep(
             left_out, refused = left_out + 1, error
     if not settings and refused is not None:
         raise refused
-    return _report(tuner, mark_efficient(settings), wanted, rho1, left_out)
+    return _report(tuner, mark_efficient(settings), wanted, rho1, now, left_out)
+
+
+def _standing(tuner: Tuner, policy: Policy, rho1: float) -> Setting:
+    """The figures of the current policy."""
+    try:
+        return tuner.setting(policy, rho1=rho1)
+    except PolicyError as error:
+        raise PolicyError(
+            f"The current policy cannot be judged: {error.what}", hint=error.hint
+        ) from error
 
 
 def check_target(target: Target) -> None:
     """Refuse a target that makes no sense."""
+    if target.weaker_records and (target.rho2 is not None or not target.stated):
+        raise PolicyError(
+            "Weaker protection of single records is allowed for an error that is asked for, and"
+            " without ρ2, which says itself how weak it may be.",
+            hint="State one or the other.",
+        )
     for name, value in (("expected error", target.max_error), ("group", target.min_group_error)):
         if value is not None and not (math.isfinite(value) and value > 0):
             raise PolicyError(f"The {name} target must be above 0; got {value:g}.")
@@ -92,7 +119,7 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     """Mark the eligible settings that no other eligible one beats.
 
     One beats another where its expected error is no larger, its p no larger and the adversary's
-    error in the best told group no smaller, and one of the three is better.
+    error in the most exposed group no smaller, and one of the three is better.
     """
     order = sorted(
         (i for i, setting in enumerate(settings) if setting.eligible),
@@ -118,40 +145,84 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     )
 
 
-def recommend(settings: Sequence[Setting], target: Target) -> Setting | None:
+def recommend(
+    settings: Sequence[Setting], target: Target, limit: float = math.inf
+) -> Setting | None:
     """The setting that a target asks for, among the eligible ones that reach it.
 
-    Where an error is stated, the one whose best told group is told worst: no more accuracy than is
-    asked. Where only privacy is stated, the most accurate one.
+    ``limit`` is the largest posterior that it may have. Where an error is stated, the one in which
+    the adversary's error in the most exposed group is largest: no more accuracy than is asked; of
+    those that hardly differ, the one with the smallest p. Where only privacy is stated, the most
+    accurate one.
     """
-    reached = [s for s in settings if s.eligible and excess(s, target) <= _ROUNDING]
+    reached = [s for s in within(settings, limit) if not missed(s, target)]
     if not reached or not target.stated:
         return None
     if target.max_error is None:
         return min(reached, key=lambda s: (s.error, s.retention, -s.delta, -s.epsilon))
-    return min(reached, key=lambda s: (-s.group_error, s.retention, s.error, -s.delta, -s.epsilon))
+    safest = max(s.group_error for s in reached)
+    return min(
+        (s for s in reached if s.group_error >= safest * (1.0 - _EQUAL)),
+        key=lambda s: (s.retention, -s.group_error, s.error, -s.delta, -s.epsilon),
+    )
+
+
+def within(settings: Sequence[Setting], limit: float) -> list[Setting]:
+    """The eligible settings with a posterior of at most this limit."""
+    return [s for s in settings if s.eligible and s.posterior <= limit * (1.0 + _ROUNDING)]
 
 
 def excess(setting: Setting, target: Target) -> float:
     """How far a setting misses a target, as the largest of the relative excesses; 0: not at all."""
-    misses = [0.0]
+    return max([0.0, *_excesses(setting, target).values()])
+
+
+def missed(setting: Setting, target: Target) -> tuple[str, ...]:
+    """The parts of a target that a setting misses, by their names in it."""
+    found = _excesses(setting, target)
+    return tuple(name for name, miss in found.items() if miss > _ROUNDING)
+
+
+def _excesses(setting: Setting, target: Target) -> dict[str, float]:
+    found = {}
     if target.max_error is not None:
-        misses.append(setting.error / target.max_error - 1.0)
+        found[words.MAX_ERROR] = setting.error / target.max_error - 1.0
     if target.rho2 is not None:
-        misses.append(setting.posterior / target.rho2 - 1.0)
+        found[words.RHO2] = setting.posterior / target.rho2 - 1.0
     if target.min_group_error is not None:
-        misses.append(target.min_group_error / setting.group_error - 1.0)
-    return max(misses)
+        found[words.MIN_GROUP_ERROR] = target.min_group_error / setting.group_error - 1.0
+    return found
+
+
+def posterior_allowed(target: Target, current: Setting) -> float | None:
+    """The largest posterior that a recommendation may have; None: any, for it was asked for."""
+    if target.rho2 is not None:
+        return target.rho2
+    return None if target.weaker_records else current.posterior
 
 
 def _report(
-    tuner: Tuner, settings: tuple[Setting, ...], target: Target, rho1: float, left_out: int
+    tuner: Tuner,
+    settings: tuple[Setting, ...],
+    target: Target,
+    rho1: float,
+    current: Setting,
+    left_out: int,
 ) -> TuneReport:
-    chosen = recommend(settings, target)
-    nearest = None
-    eligible = [setting for setting in settings if setting.eligible]
-    if chosen is None and target.stated and eligible:
-        nearest = min(eligible, key=lambda s: (excess(s, target), s.error))
+    allowed = posterior_allowed(target, current)
+    limit = math.inf if allowed is None else allowed
+    # The current policy need not be one of those tried, and may be all that is needed.
+    chosen = recommend(settings, target, limit) or recommend([current], target, limit)
+    needed = nearest = None
+    if chosen is None and target.stated:
+        # What it would take with the least harm to single records.
+        lifted = replace(target, rho2=None)
+        reached = [s for s in within(settings, math.inf) if not missed(s, lifted)]
+        needed = min(reached, key=lambda s: (s.retention, -s.group_error, s.error), default=None)
+        nearest = min(
+            within(settings, limit), key=lambda s: (excess(s, target), s.error), default=None
+        )
+    misses = missed(current, target)
     return TuneReport(
         sensitive=tuner.schema.sensitive.name,
         public=tuple(column.name for column in tuner.schema.public),
@@ -161,49 +232,46 @@ def _report(
         queries=len(tuner.workload),
         rho1=rho1,
         target=target,
+        current=current,
+        misses=misses,
+        standing=words.standing(current, target, misses, rho1),
+        posterior_allowed=allowed,
         settings=settings,
         recommended=chosen,
         nearest=nearest,
-        verdict=_verdict(settings, target, chosen, nearest),
+        needed=needed,
+        verdict=_verdict(settings, target, rho1, current, chosen, needed, nearest),
+        remedy=_remedy(target, needed),
         left_out=left_out,
     )
 
 
+def _remedy(target: Target, needed: Setting | None) -> Remedy | None:
+    if not target.stated:
+        return Remedy.STATE_A_TARGET
+    if needed is None:
+        return None
+    return Remedy.WEAKER_RECORDS if target.rho2 is None else Remedy.LARGER_RHO2
+
+
 def _verdict(
-    settings: Sequence[Setting], target: Target, chosen: Setting | None, nearest: Setting | None
+    settings: Sequence[Setting],
+    target: Target,
+    rho1: float,
+    current: Setting,
+    chosen: Setting | None,
+    needed: Setting | None,
+    nearest: Setting | None,
 ) -> str:
-    efficient = sum(setting.efficient for setting in settings)
-    tried = f"{len(settings):,} settings tried, {efficient:,} efficient"
+    tried = words.tried(settings)
+    if chosen is not None:
+        found = words.in_words(chosen, rho1)
+        return f"Recommended for {words.wish(target, rho1)}: {found}. ({tried}.)"
     if not any(setting.eligible for setting in settings):
         return f"{tried}. None of them keeps its promise in every group: lower p, ε or δ."
     if not target.stated:
-        return f"{tried}. State a target, such as --max-error 0.1, for a recommendation."
-    wish = _wish(target)
-    if chosen is not None:
-        return f"Recommended for {wish}: {in_words(chosen)}. ({tried}.)"
-    assert nearest is not None
-    return f"No setting reaches {wish}. Nearest: {in_words(nearest)}. ({tried}.)"
-
-
-def _wish(target: Target) -> str:
-    parts = []
-    if target.max_error is not None:
-        parts.append(f"an expected error of at most {target.max_error:g}")
-    if target.rho2 is not None:
-        rho1 = PRIOR if target.rho1 is None else target.rho1
-        parts.append(f"ρ1 = {rho1:g}, ρ2 = {target.rho2:g}")
-    if target.min_group_error is not None:
-        parts.append(f"an error of at least {target.min_group_error:g} in every group")
-    return " with ".join(parts)
-
-
-def in_words(setting: Setting) -> str:
-    """A setting in one line."""
-    return (
-        f"p = {setting.retention:.4g}, ε = {setting.epsilon:g}, δ = {setting.delta:g}, sample size"
-        f" {setting.sample_size}: queries off by {setting.error:.1%} on average, the best told"
-        f" group by {setting.group_error:.1%}, posterior at most {setting.posterior:.2f}"
-    )
+        return f"{tried}. Without a target there is no recommendation."
+    return f"{words.out_of_reach(target, rho1, current, needed, nearest)} ({tried}.)"
 
 
 def _numbers(name: str, values: Iterable[float]) -> list[float]:

@@ -16,15 +16,12 @@ from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema
 from reconpriv.theory.design import group_error
-from reconpriv.theory.perturbation import local_privacy_level, posterior_limit
+from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.shapes import Shapes, sizes_of
 from reconpriv.tuning.spread import QueryVariances
 
 Floats = NDArray[np.float64]
-
-# The belief before, where no other is asked about; the paper's example in section 6.2.
-PRIOR = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,18 +46,22 @@ class Tuner:
     ) -> Tuner:
         """Read the cells once; without a workload it is the standard one (section 6.1)."""
         cube = collect(batches, schema)
-        batch = _joined(cube)
         pool = make_workload(cube, queries=queries, seed=seed) if workload is None else workload
-        shapes = Shapes.of(batch, schema.domain_size)
-        return cls(schema, batch, pool, shapes, QueryVariances.of(cube, batch, pool))
+        return cls.on(cube, pool)
+
+    @classmethod
+    def on(cls, cube: Cube, workload: Workload) -> Tuner:
+        """Cells in memory, judged by a workload."""
+        batch = joined(cube)
+        shapes = Shapes.of(batch, cube.schema.domain_size)
+        return cls(cube.schema, batch, workload, shapes, QueryVariances.of(cube, batch, workload))
 
     def setting(self, policy: Policy, *, rho1: float = PRIOR) -> Setting:
         """What a policy would do to this table, without publishing it."""
         policy.check_sampling()
         violating = self.shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
-        size = policy.sample_size
-        plan = {"none": self._whole, "paper": self._coins}.get(size, self._rounded)(policy)
+        size, plan = policy.sample_size, self._plan(policy)
         return Setting(
             retention=p,
             epsilon=policy.epsilon,
@@ -73,10 +74,20 @@ class Tuner:
             trials=plan.trials,
             unattainable_groups=plan.unattainable,
             error=self.variances.error(plan.sums, p, m),
-            group_error=plan.best_told,
+            group_error=plan.most_exposed,
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
         )
+
+    def question_errors(self, policy: Policy) -> Floats:
+        """The expected relative error of every distinct question of the workload."""
+        policy.check_sampling()
+        sums = self._plan(policy).sums
+        return self.variances.errors(sums, policy.retention, self.schema.domain_size)
+
+    def _plan(self, policy: Policy) -> _Plan:
+        plans = {"none": self._whole, "paper": self._coins}
+        return plans.get(policy.sample_size, self._rounded)(policy)
 
     @property
     def records(self) -> int:
@@ -117,7 +128,7 @@ class Tuner:
             trials,
             unattainable,
             self.variances.by_octave(limits),
-            self.shapes.best_told(policy, limits),
+            self.shapes.most_exposed(policy, limits),
         )
 
     def _coins(self, policy: Policy) -> _Plan:
@@ -151,10 +162,10 @@ class _Plan:
     trials: int
     unattainable: int
     sums: Floats
-    best_told: float
+    most_exposed: float
 
 
-def _joined(cube: Cube) -> CellBatch:
+def joined(cube: Cube) -> CellBatch:
     """The cells of a cube as one batch of whole groups."""
     public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
     starts = np.searchsorted(cube.group, np.arange(cube.groups))

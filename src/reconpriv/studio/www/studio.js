@@ -82,11 +82,6 @@
         }
       });
     }
-    if (event.target.name) {
-      all(`[data-shown-by="${event.target.name}"]`).forEach((part) => {
-        part.hidden = event.target.value !== part.dataset.shownValue;
-      });
-    }
     if (["bound", "sample_size", "unattainable"].includes(event.target.id)) settle();
   });
 
@@ -97,6 +92,7 @@
       copy.textContent = "Copied";
       setTimeout(() => { copy.textContent = "Copy"; }, 1500);
     }
+    if (event.target.closest("[data-reload]")) location.reload();
     if (event.target.closest("[data-theme-switch]")) {
       const next = dark() ? "light" : "dark";
       document.documentElement.dataset.theme = next;

@@ -1,0 +1,66 @@
+"""A publish command as text, ready to paste into a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reconpriv.policy import Policy
+
+OUT = "release"
+_TEXT_WIDTH = 78
+
+# An option with its value, or a switch with None.
+Part = tuple[str, str | None]
+
+
+def publish_command(source: str, parts: Iterable[Part], *, variable: bool = False) -> str:
+    """The command that publishes a table with these options, over as many lines as it takes.
+
+    With ``variable`` the source is the name of an environment variable that holds it.
+    """
+    table = f'"${source}"' if variable else shlex.quote(source)
+    return _folded([f"reconpriv publish {table} {OUT}/", *map(_written, parts)])
+
+
+def policy_parts(policy: Policy) -> list[Part]:
+    """The options that stand for a policy; a bound of one's own has none."""
+    plain = policy.as_dict()
+    parts: list[Part] = [
+        ("-p", repr(plain["retention"])),
+        ("-e", repr(plain["epsilon"])),
+        ("-d", repr(plain["delta"])),
+        ("--bound", plain["bound"]),
+        ("--sample-size", plain["sample_size"]),
+    ]
+    if plain["unattainable"] != "refuse":
+        parts.append(("--unattainable", plain["unattainable"]))
+    return parts
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names between commas, quoted where they must be."""
+    return ",".join(map(_in_list, names))
+
+
+def _folded(words: Sequence[str]) -> str:
+    """Words on lines of a readable length, each but the last with the sign that it goes on."""
+    lines = [words[0]]
+    for one in words[1:]:
+        if len(lines[-1]) + len(one) + 1 <= _TEXT_WIDTH:
+            lines[-1] += f" {one}"
+        else:
+            lines.append(f"  {one}")
+    return " \\\n".join(lines) + "\n"
+
+
+def _written(part: Part) -> str:
+    option, value = part
+    return option if value is None else f"{option} {shlex.quote(value)}"
+
+
+def _in_list(name: str) -> str:
+    plain = name == name.strip() and not set(name) & {",", '"'}
+    return name if plain else '"' + name.replace('"', '""') + '"'

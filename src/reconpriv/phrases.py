@@ -1,0 +1,34 @@
+"""Pieces of sentences that several reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def group_words(public: Mapping[str, Any]) -> str:
+    """A group by its public values, each with the name of its column."""
+    named = (f"{name}={'(missing)' if v is None else v}" for name, v in public.items())
+    return ", ".join(named) or "(all records)"
+
+
+def frequency_words(frequency: float, value: Any) -> str:
+    """The largest frequency of a group with the value behind it."""
+    return f"{frequency:.2f} ({'missing' if value is None else value})"
+
+
+def listed(words: Sequence[str]) -> str:
+    """A, b and c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def share_words(part: int, whole: int) -> str:
+    """Some of the records with their share, which is never rounded to none or to all."""
+    share = part / max(whole, 1)
+    if 0 < share < 0.0005:
+        percent = "under 0.1%"
+    elif 0.995 <= share < 1:
+        percent = "over 99%"
+    else:
+        percent = f"{share:.0%}" if share >= 0.0995 or part == 0 else f"{share:.1%}"
+    return f"{part:,} of {whole:,} records ({percent})"

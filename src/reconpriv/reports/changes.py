@@ -1,0 +1,107 @@
+"""What a column less, or coarser bins, would do to this table: computed, not guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reconpriv.auditing import AuditReport
+from reconpriv.column_risk import Figures, WithoutColumn, change_words
+from reconpriv.reports.page import Section, paragraph, percent, table
+from reconpriv.tuning.columns import WiderBins
+
+_TITLE = "What coarser columns would do"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that could be done to the table, and its figures then."""
+
+    name: str
+    done_by: str
+    figures: Figures
+
+    def helps(self, now: Figures) -> bool:
+        """Fewer records unique or at risk, and not more of the other."""
+        unique = now.unique - self.figures.unique
+        risk = now.violating_records - self.figures.violating_records
+        return min(unique, risk) >= 0 and max(unique, risk) > 0
+
+
+def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
+    """Every change with its figures, and those that make things better or worse in words."""
+    changes = [
+        Change(
+            f"{b.column} in bins of {b.width:,}",
+            f"put {b.column} into bins of {b.width:,}",
+            b.figures,
+        )
+        for b in bins
+    ]
+    changes += [
+        Change(f"without {c.name}", f"leave out {c.name}", c.without)
+        for c in audit.columns
+        if c.without
+    ]
+    if not changes:
+        note = audit.columns_note or "There is no column to make coarser."
+        return Section("changes", _TITLE, paragraph(note))
+    now = audit.figures
+    words = "".join(paragraph(text) for text in advice(changes, now))
+    explained = paragraph(
+        "At risk are records in groups that could be reconstructed if the table were only"
+        " perturbed; a publication samples those groups. The expected error is that of the"
+        " questions that do not use the column, first with it and then without it.",
+        "note",
+    )
+    k = audit.single_records.k
+    return Section("changes", _TITLE, words + _figures(changes, now, audit.error, k) + explained)
+
+
+def advice(changes: Sequence[Change], now: Figures) -> list[str]:
+    """What helps; else the trade that makes fewest records unique, and that coarser is worse."""
+    helping = [change for change in changes if change.helps(now)]
+    if helping:
+        best = min(helping, key=lambda c: (c.figures.unique, c.figures.violating_records))
+        return [f"Recommended: {best.done_by}. {_sentence(best, now)}"]
+    if not now.unique and not now.violating_records:
+        return ["Nothing needs to be made coarser: no record is unique and none is at risk."]
+    worst = max(changes, key=lambda c: c.figures.violating_records)
+    text = []
+    if worst.figures.violating_records > now.violating_records:
+        text.append(
+            "Coarser columns would put more records at risk, for they make larger groups: at worst"
+            f" {worst.figures.violating_records:,} instead of {now.violating_records:,}"
+            f" ({worst.name})."
+        )
+    else:
+        text.append("Coarser columns would make no fewer records unique or at risk.")
+    best = min(changes, key=lambda c: (c.figures.unique, c.figures.violating_records))
+    if best.figures.unique < now.unique:
+        text.append(
+            "They would make fewer records unique; the fewest remain if you"
+            f" {best.done_by}. {_sentence(best, now)}"
+        )
+    return text
+
+
+def _sentence(change: Change, now: Figures) -> str:
+    words = change_words(now, change.figures)
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _figures(changes: Sequence[Change], now: Figures, error: float | None, k: int) -> str:
+    head = ("change", "groups", "at risk", "unique", f"in groups below {k}", "expected error")
+    rows = [("as it is", *_counts(now), "" if error is None else percent(error))]
+    rows += [(c.name, *_counts(c.figures), _error(c.figures)) for c in changes]
+    return table(head, rows)
+
+
+def _counts(figures: Figures) -> tuple[int, int, int, int]:
+    return figures.groups, figures.violating_records, figures.unique, figures.below_k
+
+
+def _error(figures: Figures) -> str:
+    if not isinstance(figures, WithoutColumn) or figures.error is None:
+        return ""
+    return f"{percent(figures.error_now or 0.0)} → {percent(figures.error)}"

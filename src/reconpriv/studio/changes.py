@@ -1,0 +1,101 @@
+"""What differs between two publications, in words, and what that means for an adversary."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import reconpriv as rp
+from reconpriv.studio.desk import Opened, Published, Settled
+from reconpriv.studio.plan import Plan, Roles
+
+_POLICY = {
+    "retention": "p", "epsilon": "ε", "delta": "δ", "bound": "tail bound",
+    "sample_size": "sample size", "unattainable": "groups that no sample makes private",
+}  # fmt: skip
+_ROLES = {
+    "sensitive": "sensitive column",
+    "public": "set of public columns",
+    "missing": "treatment of missing sensitive values",
+    "bins": "binning",
+    "groups": "grouping",
+}
+# With the same key these leave the random words as they are; all else draws them anew.
+_SAME_SAMPLE = {"epsilon", "delta", "bound", "sample_size", "unattainable"}
+
+
+def since_release(
+    published: Published,
+    opened: Opened | None,
+    settled: Settled | None,
+    policy: rp.Policy | None,
+) -> list[str]:
+    """Which settings are no longer those of the release; empty where it is up to date."""
+    made = published.settled
+    if opened is not None and opened is not made.opened:
+        if opened.identity != made.opened.identity:
+            return [f"table: {made.opened.shown} → {opened.shown}"]
+        if settled is None or settled.opened is not opened:
+            return [f"{opened.shown} was opened again"]
+    if settled is None:
+        return []
+    changed = role_changes(made.roles, settled.roles)
+    if settled.opened.summary != made.opened.summary:
+        changed.insert(0, f"the content of {made.opened.shown}")
+    if policy is None:
+        return [*changed, "a policy that cannot be used"]
+    return [*changed, *policy_changes(published.plan.policy, policy)]
+
+
+def role_changes(before: Roles, after: Roles) -> list[str]:
+    """The roles that differ, each with both values where they are short."""
+    found = []
+    for part in fields(Roles):
+        old, new = getattr(before, part.name), getattr(after, part.name)
+        if old == new:
+            continue
+        label = _ROLES.get(part.name, part.name)
+        if part.name == "public":
+            gone = [f"without {name}" for name in old if name not in new]
+            more = [f"with {name}" for name in new if name not in old]
+            found.append(f"{label}: {', '.join([*gone, *more]) or 'another order'}")
+        elif isinstance(old, str) and isinstance(new, str):
+            found.append(f"{label}: {old} → {new}")
+        else:
+            names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+            found.append(f"{label}: {', '.join(names)}")
+    return found
+
+
+def policy_changes(before: rp.Policy, after: rp.Policy) -> list[str]:
+    """The parameters that differ, with both values."""
+    old, new = before.as_dict(), after.as_dict()
+    return [
+        f"{label}: {_shown(old[name])} → {_shown(new[name])}"
+        for name, label in _POLICY.items()
+        if old[name] != new[name]
+    ]
+
+
+def same_key_means(before: Plan, after: Plan) -> str:
+    """What publishing again with the same key gives an adversary; empty where it is nothing."""
+    roles = [change.split(":")[0] for change in role_changes(before.roles, after.roles)]
+    old, new = before.policy.as_dict(), after.policy.as_dict()
+    changed = [name for name in _POLICY if old[name] != new[name]]
+    resampled = [*roles, *(_POLICY[name] for name in changed if name not in _SAME_SAMPLE)]
+    if resampled:
+        return (
+            f"Even with the same key, another {' and another '.join(resampled)} makes an"
+            " independent second sample, which an adversary can average with the first. Replace the"
+            " last release; do not hand out both."
+        )
+    if changed:
+        return (
+            "With the same key, the new release shares its trials with the last one and gives no"
+            " second sample away. The weaker of the two counts."
+        )
+    return ""
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

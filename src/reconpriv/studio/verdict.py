@@ -1,0 +1,284 @@
+"""What the page says about a policy: groups, single records, columns; before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from htmltools import Tag, TagList, tags
+
+import reconpriv as rp
+from reconpriv.column_risk import ColumnRisk, identifiers_named
+from reconpriv.phrases import frequency_words, group_words
+from reconpriv.single_records import SingleRecords
+from reconpriv.studio.charts import group_sizes
+from reconpriv.studio.parts import card, figures, grid, notice
+from reconpriv.tuning.report import Setting
+
+Figure = tuple[str, str, str]
+Said = tuple[str, str]  # a kind of notice, and words
+_WORST_FIRST = ("error", "warning", "info", "good")
+
+
+def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> Tag:
+    """What a release with this policy leaves; of the audit only the counts of the table are used.
+
+    They do not depend on the policy, so they need not be waited for when a slider moves.
+    """
+    single, records = single_records(report, policy), report.records
+    return tags.section(
+        tags.h3("Verdict", class_="sr"),
+        three_parts(group_verdict(policy, found), single, report.columns),
+        before_and_after(
+            [
+                (f"{found.violating_groups:,}", "groups open to reconstruction", ""),
+                (f"{found.violating_records / records:.1%}", "of the records are in them", ""),
+            ],
+            [
+                left_open(policy, found),
+                (f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""),
+            ],
+        ),
+        figures(
+            [
+                (f"{single.unique:,}", "records are unique on the public columns", ""),
+                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+                (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
+                (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
+            ],
+            "four",
+        ),
+        class_="card verdict",
+    )
+
+
+def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
+    """What the audit alone can say, where no setting can be tried out on the table."""
+    single, count = report.single_records, f"{report.violating_groups:,}"
+    kind, _ = audit_verdict(report)
+    unknown = ("–", "groups open to reconstruction: publishing tells", "")
+    number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
+    return tags.section(
+        three_parts(audit_verdict(report), single, report.columns),
+        before_and_after(
+            [
+                (count, "groups open to reconstruction", ""),
+                (
+                    f"{report.violating_records / report.records:.1%}",
+                    "of the records are in them",
+                    "",
+                ),
+            ],
+            [unknown if kind == "info" else number],
+        ),
+        figures(
+            [
+                (f"{single.unique:,}", "records are unique on the public columns", ""),
+                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+            ]
+        ),
+        tags.p(reason, class_="help"),
+        class_="card verdict",
+    )
+
+
+def three_parts(groups: Said, single: SingleRecords, columns: Sequence[ColumnRisk]) -> TagList:
+    """Groups, single records and columns; the worst is read first."""
+    parts = [
+        ("Groups", groups),
+        ("Single records", record_verdict(single)),
+        ("Columns", column_verdict(columns, single.records)),
+    ]
+    parts.sort(key=lambda part: _WORST_FIRST.index(part[1][0]))
+    return TagList(
+        *(
+            notice(words[0].upper() + words[1:], kind, lead=f"{name}: ")
+            for name, (kind, words) in parts
+        ),
+    )
+
+
+def single_records(report: rp.AuditReport, policy: rp.Policy) -> SingleRecords:
+    """The counts of an audit under another policy: only what a value tells depends on it."""
+    counted = report.single_records
+    return SingleRecords.of(
+        k=counted.k,
+        records=counted.records,
+        unique=counted.unique,
+        below_k=counted.below_k,
+        policy=policy,
+        domain_size=report.domain_size,
+    )
+
+
+def record_verdict(single: SingleRecords) -> Said:
+    """How many people stand alone, and what their value tells."""
+    kind = "warning" if single.unique else "info" if single.below_k else "good"
+    return kind, single.sentence
+
+
+def column_verdict(columns: Sequence[ColumnRisk], records: int) -> Said:
+    """Which columns are nearly unique."""
+    found = [column for column in columns if column.identifier]
+    if not found:
+        return "good", "no public column is nearly unique."
+    them = "it" if len(found) == 1 else "them"
+    return "error", (
+        f"not ready to publish: {identifiers_named(found, records)}. Leave {them} out or bin {them}"
+        f" in the roles step, or confirm {them} when you publish."
+    )
+
+
+def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:
+    """Two columns that cannot be taken for one another."""
+    columns = (
+        ("Before", "the raw table, only perturbed", before),
+        ("After", "what the release leaves", after),
+    )
+    return tags.div(
+        *(
+            tags.section(
+                tags.h4(title, tags.span(f": {words}", class_="muted")),
+                figures(numbers),
+                class_=title.lower(),
+            )
+            for title, words, numbers in columns
+        ),
+        class_="before-after",
+    )
+
+
+def left_open(policy: rp.Policy, found: Setting) -> Figure:
+    """The number that decides the verdict on groups, in its colour."""
+    if found.sample_size == "none":
+        tone = "bad" if found.violating_groups else "good"
+        return f"{found.violating_groups:,}", "groups stay open to reconstruction", tone
+    if found.unattainable_groups:
+        count = f"{found.unattainable_groups:,}"
+        if policy.unattainable == "one-trial":
+            return count, "groups keep one trial, without a promise", "warn"
+        return count, "groups in which not even one trial is private", "bad"
+    if found.sample_size == "paper" and found.sampled_groups:
+        return f"{found.sampled_groups:,}", "groups whose largest frequency leaks", "warn"
+    return "0", "groups open to reconstruction", "good"
+
+
+def group_verdict(policy: rp.Policy, found: Setting) -> Said:
+    """What a release with this policy leaves of the groups at risk."""
+    if found.sample_size == "none":
+        if found.violating_groups:
+            return "error", (
+                f"without sampling, {found.violating_groups:,} of them stay open to reconstruction."
+            )
+    elif found.unattainable_groups:
+        if policy.unattainable == "one-trial":
+            return "warning", (
+                f"nothing is promised for {found.unattainable_groups:,} groups, which keep one"
+                " trial; the other groups keep the policy."
+            )
+        return "error", (
+            f"this policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
+            " trial is private. Lower p, ε or δ, or let such groups keep one trial."
+        )
+    elif found.sample_size == "paper" and found.sampled_groups:
+        return "warning", (
+            "the paper’s sample size leaks the largest frequency of large groups; use octave or"
+            " public for a release."
+        )
+    elif found.sampled_groups:
+        return "good", (
+            f"none stays open to reconstruction; {found.sampled_groups:,} are published from a"
+            " sample of their records."
+        )
+    return "good", "every one is private: perturbing alone keeps this policy."
+
+
+def audit_verdict(report: rp.AuditReport) -> Said:
+    """The same from an audit alone."""
+    count = f"{report.violating_groups:,}"
+    if not report.violating_groups:
+        return "good", "every one is private: perturbing alone keeps this policy."
+    if report.policy.sample_size == "none":
+        return "error", f"without sampling, {count} of them stay open to reconstruction."
+    return "info", (
+        f"{count} of them are open to reconstruction if only perturbed; publishing samples them."
+    )
+
+
+def details_cards(report: rp.AuditReport) -> Tag:
+    """The groups behind the figures."""
+    rows = [
+        (
+            group_words(verdict.public),
+            frequency_words(verdict.largest_frequency, verdict.value),
+            f"{verdict.size:,}",
+            f"{verdict.largest_private_size:,.1f}",
+            "private" if verdict.private else "at risk",
+            f"{_tail(verdict.upper_tail)} / {_tail(verdict.lower_tail)}",
+        )
+        for verdict in report.worst
+    ]
+    head = ("Group", "Largest f", "Records", "Private up to", "Before", "Exact tails")
+    return tags.div(
+        card(
+            "Groups by size",
+            group_sizes(report.size_distribution),
+            intro=f"{report.records:,} records in {report.groups:,} groups. Large groups are what"
+            " sampling is for; the smallest ones hold the people who can be found.",
+        ),
+        card(
+            "Most exposed groups",
+            grid(head, rows, label="Most exposed groups", numbers=4),
+            intro="Internal, not for release. f: the share of the most frequent value. Before: as"
+            " the raw table, only perturbed. Exact tails: how often an estimate is more than ε too"
+            " high / too low.",
+        ),
+        class_="stack",
+    )
+
+
+def columns_table(report: rp.AuditReport) -> TagList:
+    """What the table would be without each public column."""
+    now = report.figures
+    rows: list[tuple[str, ...]] = [
+        (
+            "as it is",
+            f"{now.groups:,}",
+            f"{now.violating_records / report.records:.1%}",
+            f"{now.unique:,}",
+            "–" if report.error is None else f"{report.error:.1%}",
+        )
+    ]
+    for column in report.columns:
+        if (then := column.without) is None:
+            continue
+        error = "–"
+        if then.error is not None and then.error_now is not None:
+            error = f"{then.error:.1%} (now {then.error_now:.1%})"
+        rows.append(
+            (
+                f"without {column.name}",
+                f"{then.groups:,}",
+                f"{then.violating_records / report.records:.1%}",
+                f"{then.unique:,}",
+                error,
+            )
+        )
+    head = ("Table", "Groups", "At risk", "Unique", "Analysts’ error")
+    return TagList(
+        tags.p(report.columns_sentence) if not _identifiers(report) else None,
+        grid(head, rows, label="The table without each column", numbers=4),
+        tags.p(
+            "At risk: the share of records in groups open to reconstruction before sampling."
+            " Unique: records alone on the public columns. The error without a column is that of"
+            " the questions that do not use it, beside the same questions now.",
+            class_="help",
+        ),
+    )
+
+
+def _identifiers(report: rp.AuditReport) -> list[str]:
+    return [column.name for column in report.columns if column.identifier]
+
+
+def _tail(probability: float) -> str:
+    return "<0.1%" if probability < 0.001 else f"{probability:.1%}"

@@ -1,0 +1,142 @@
+"""What the audit, and the analysts' error, would be without each public column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.auditing import judge
+from reconpriv.column_risk import Figures, WithoutColumn
+from reconpriv.errors import InputError
+from reconpriv.kernel import sample_limits
+from reconpriv.policy import Policy
+from reconpriv.queries.cube import Cube
+from reconpriv.queries.workload import Workload, make_workload
+from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
+from reconpriv.tuning.spread import Questions
+from reconpriv.tuning.tuner import Tuner, joined
+
+Floats = NDArray[np.float64]
+
+# As many as tune asks, so that both show the same error.
+QUERIES = 5_000
+# Larger tables are not made coarser unless asked for: it takes memory and time.
+CELLS_IN_MEMORY = 1 << 20
+
+
+@dataclass(frozen=True)
+class ColumnEffects:
+    """The expected error of the workload as the table is, and each column's effect, by name."""
+
+    error: float | None
+    without: dict[str, WithoutColumn]
+
+
+@dataclass(frozen=True)
+class WiderBins:
+    """A column of whole numbers in bins of a width, and the figures of the table then."""
+
+    column: str
+    width: int
+    figures: Figures
+
+
+def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
+    """Drop one public column after the other from the cells and judge what is left."""
+    policy = _for_sampling(policy)
+    workload = _workload(cube, queries)
+    now = None if workload is None else _Errors.of(cube, workload, policy)
+    without = {}
+    for i, column in enumerate(cube.schema.public):
+        rest = without_column(cube, i)
+        error = error_now = None
+        asked = None if workload is None else _not_using(workload, column.name)
+        if now is not None and asked is not None:
+            error, error_now = _Errors.of(rest, asked, policy).mean(), now.mean(without=i)
+        found = figures_of(rest, policy, k=k)
+        without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
+    return ColumnEffects(None if now is None else now.mean(), without)
+
+
+def distinct_in(cube: Cube) -> dict[str, int]:
+    """How many values each public column has, a missing one not counted."""
+    columns = zip(cube.schema.public, cube.values, strict=True)
+    return {column.name: len(values) - values.null_count for column, values in columns}
+
+
+def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
+    """Every column of whole numbers in wider bins."""
+    return tuple(
+        WiderBins(column.name, width, figures_of(with_bins(cube, i, width), policy, k=k))
+        for i, column in enumerate(cube.schema.public)
+        for width in wider_bins(cube, i)
+    )
+
+
+def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
+    """What an audit would count on these cells."""
+    _, private = judge(joined(cube), policy, cube.schema.domain_size)
+    sizes = cube.records
+    return Figures(
+        groups=cube.groups,
+        violating_groups=int((~private).sum()),
+        violating_records=int(sizes[~private].sum()),
+        unique=int((sizes == 1).sum()),
+        below_k=int(sizes[sizes < k].sum()),
+    )
+
+
+def _for_sampling(policy: Policy) -> Policy:
+    """An audit may use a bound with which only the paper's sample size can be published."""
+    rounded = policy.sample_size in ("octave", "public")
+    if rounded and not policy.tail_bound.worst_at_largest_frequency:
+        return replace(policy, sample_size="paper")
+    return policy
+
+
+def _workload(cube: Cube, queries: int) -> Workload | None:
+    """The standard workload; None where the table has no such queries."""
+    try:
+        return make_workload(cube, queries=queries)
+    except InputError:
+        return None
+
+
+def _not_using(workload: Workload, column: str) -> Workload | None:
+    kept = [i for i, query in enumerate(workload.queries) if column not in query]
+    if not kept:
+        return None
+    return replace(
+        workload,
+        queries=tuple(workload.queries[i] for i in kept),
+        answers=workload.answers[kept],
+        selected=workload.selected[kept],
+    )
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """The expected relative error of every question, and the columns that it uses."""
+
+    errors: Floats
+    questions: Questions
+
+    @classmethod
+    def of(cls, cube: Cube, workload: Workload, policy: Policy) -> _Errors:
+        """As tune has them.
+
+        Only sampled groups add to what the answers themselves say, so the others are left out.
+        """
+        sampled = cube.records > sample_limits(joined(cube), policy, cube.schema.domain_size)
+        sampled[0] = True  # one group at least
+        tuner = Tuner.on(some_groups(cube, sampled), workload)
+        return cls(tuner.question_errors(policy), tuner.variances.questions)
+
+    def mean(self, *, without: int | None = None) -> float:
+        """The mean over the workload, or over its questions that do not use a column."""
+        weight = self.questions.weight
+        if without is not None:
+            weight = weight * [without not in used for used in self.questions.attributes]
+        return float(np.dot(weight, self.errors) / weight.sum())

@@ -1,0 +1,195 @@
+"""One table, one key: whatever else changes, only the user's own wish makes a second one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import reconpriv as rp
+from reconpriv.studio.changes import same_key_means, since_release
+from reconpriv.studio.desk import Desk, Opened, Published, Settled, explain
+from reconpriv.studio.plan import Plan, Roles
+from reconpriv.studio.step_ask import ask
+from reconpriv.studio.step_publish import chosen_key, key_notice, key_options
+
+POLICY = rp.Policy(0.5, 0.5, 0.3)
+OTHER = rp.Policy(0.6, 0.5, 0.3)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Any:
+    home = tmp_path / "home"
+    home.mkdir()
+    made = Desk(home)
+    yield made
+    made.close()
+
+
+def write(file: Path, *, rows: int = 40) -> Path:
+    file.write_text("age,job\n" + "30,cook\n31,baker\n" * rows)
+    return file
+
+
+def form(kind: str, text: str = "") -> Any:
+    return SimpleNamespace(key_kind=lambda: kind, key_text=lambda: text, key_file=lambda: None)
+
+
+def publish(desk: Desk, opened: Opened, kind: str, policy: rp.Policy = POLICY) -> Published:
+    """As the page does it."""
+    settled = desk.settle(opened, Roles("job", ("age",)))
+    key = chosen_key(form(kind), desk.key_of(opened))
+    plan = Plan(opened.source, settled.roles, policy, key.is_test, opened.uploaded)
+    return desk.publish(settled, plan, key, generated=kind in ("generate", "another"))
+
+
+def test_a_second_publication_uses_the_key_of_the_first(
+    desk: Desk, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    opened = desk.look(str(write(tmp_path / "t.csv")))
+    first = publish(desk, opened, "generate")
+    made = files_of(first.release.path)
+    # The form as it was drawn before the first release must not draw a second key, either.
+    for kind in ("table", "generate"):
+        again = publish(desk, opened, kind)
+        assert again.key.secret == first.key.secret
+        assert files_of(again.release.path) == made
+    assert publish(desk, opened, "table", OTHER).key.secret == first.key.secret
+
+
+def test_only_a_wish_makes_another_key_and_that_is_the_tables_from_then_on(
+    desk: Desk, tmp_path: Path
+) -> None:
+    opened = desk.look(str(write(tmp_path / "t.csv")))
+    first = publish(desk, opened, "generate")
+    second = publish(desk, opened, "another")
+    assert second.key.secret != first.key.secret
+    assert publish(desk, opened, "table").key.secret == second.key.secret
+
+
+def test_a_table_keeps_its_key_while_another_is_on_the_desk(desk: Desk, tmp_path: Path) -> None:
+    file = write(tmp_path / "t.csv")
+    key = publish(desk, desk.look(str(file)), "generate").key
+    other = desk.look(str(write(tmp_path / "u.csv")))
+    assert desk.key_of(other) is None
+    assert publish(desk, other, "generate").key.secret != key.secret
+    write(file, rows=50)  # a table that has grown is the same table
+    assert publish(desk, desk.look(str(file)), "table").key.secret == key.secret
+
+
+def test_an_own_key_is_remembered_and_the_test_key_is_not(desk: Desk, tmp_path: Path) -> None:
+    opened = desk.look(str(write(tmp_path / "t.csv")))
+    publish(desk, opened, "test")
+    assert desk.key_of(opened) is None
+    own = bytes(range(32))
+    settled = desk.settle(opened, Roles("job", ("age",)))
+    key = chosen_key(form("own", own.hex()), None)
+    desk.publish(settled, Plan(opened.source, settled.roles, POLICY), key, generated=False)
+    known = desk.key_of(opened)
+    assert known is not None
+    assert known.key.secret == own
+    assert known.origin.startswith("given at")
+
+
+def test_uploads_are_known_by_their_content(desk: Desk, tmp_path: Path) -> None:
+    first = desk.take_upload(str(write(tmp_path / "a")), "t.csv")
+    key = publish(desk, first, "generate").key
+    same = desk.take_upload(str(write(tmp_path / "b")), "renamed.csv")
+    assert desk.key_of(same) is not None
+    newer = desk.take_upload(str(write(tmp_path / "c", rows=50)), "t.csv")
+    known = desk.key_of(newer)
+    assert known is not None
+    assert known.key.secret == key.secret
+    title, _ = key_options(known, newer=True)["table"]
+    assert "earlier t.csv" in title
+    other = desk.take_upload(str(write(tmp_path / "d", rows=60)), "other.csv")
+    assert desk.key_of(other) is None
+
+
+def test_the_choice_reads_naturally_before_and_after(desk: Desk, tmp_path: Path) -> None:
+    opened = desk.look(str(write(tmp_path / "t.csv")))
+    before = key_options(desk.key_of(opened))
+    assert next(iter(before.values()))[0] == "Generate a new key"
+    publish(desk, opened, "generate")
+    known = desk.key_of(opened)
+    assert known is not None
+    after = key_options(known)
+    assert next(iter(after)) == "table"
+    assert after["table"][0].startswith("Use this table’s key (made at ")
+    assert "second sample" in after["another"][1]
+    assert "second sample" in after["own"][1]
+    notice = str(key_notice(known, fresh=True))
+    assert "until it ends" in notice
+    assert known.key.secret.hex() not in notice + repr(known) + repr(desk.keys)
+
+
+@pytest.mark.parametrize(
+    ("roles", "policy", "words"),
+    [
+        (Roles("job", ("age",)), POLICY, ""),
+        (Roles("job", ("age",)), replace(POLICY, epsilon=0.4), "no second sample"),
+        (Roles("job", ("age",)), OTHER, "another p makes an independent second sample"),
+        (Roles("job", ("age", "sex")), POLICY, "public columns makes an independent"),
+        (Roles("job", ("age",), bins={"age": "10"}), POLICY, "another binning makes"),
+    ],
+)
+def test_what_the_same_key_means_for_other_settings(
+    roles: Roles, policy: rp.Policy, words: str
+) -> None:
+    means = same_key_means(
+        Plan("t", Roles("job", ("age",)), POLICY, uploaded=False), Plan("t", roles, policy)
+    )
+    assert words in means
+    assert bool(means) is bool(words)
+
+
+def test_a_release_knows_which_settings_are_newer(desk: Desk, tmp_path: Path) -> None:
+    opened = desk.look(str(write(tmp_path / "t.csv")))
+    made = publish(desk, opened, "test")
+    settled: Settled | None = made.settled
+    assert since_release(made, opened, settled, POLICY) == []
+    assert since_release(made, opened, settled, replace(POLICY, delta=0.2, retention=0.6)) == [
+        "p: 0.5 → 0.6",
+        "δ: 0.3 → 0.2",
+    ]
+    assert since_release(made, opened, settled, None) == ["a policy that cannot be used"]
+    other = desk.look(str(write(tmp_path / "u.csv")))
+    (change,) = since_release(made, other, settled, POLICY)
+    assert change.startswith("table: ")
+    assert change.endswith("u.csv")
+    again = desk.look(str(write(tmp_path / "t.csv", rows=41)))
+    (change,) = since_release(made, again, desk.settle(again, made.settled.roles), POLICY)
+    assert change.startswith("the content of ")
+
+
+def test_the_truth_beside_a_binned_column_is_that_of_the_question(desk: Desk) -> None:
+    """A condition that cuts a bin is refused, in the words of the page, or taken whole."""
+    opened = desk.look("example:adult")
+    settled = desk.settle(opened, Roles("income", ("age",), bins={"age": "10"}))
+    plan = Plan(opened.source, settled.roles, POLICY, test_key=True)
+    made = desk.publish(settled, plan, rp.Key.test(), generated=False)
+    with pytest.raises(rp.ReconprivError) as caught:
+        ask(made, "age < 65", "", "")
+    assert "60 or 70" in explain(caught.value)
+    assert "--" not in explain(caught.value)
+    with rp.read("example:adult", sensitive="income", public=["age"]) as table:
+        truth = {age: table.count(f"age < {age}") for age in (60, 70)}
+    (answer,) = ask(made, "age < 65", "", "", whole_bins=True)
+    assert answer.truth == truth[70]
+    (answer,) = ask(made, "age < 60", "1", "", "constrained")
+    assert answer.estimate.estimator == "constrained"
+    assert 0 <= answer.estimate.count <= truth[60]
+
+
+def test_a_page_that_missed_a_change_cannot_publish_the_old_table(
+    desk: Desk, tmp_path: Path
+) -> None:
+    opened = desk.look(str(write(tmp_path / "t.csv")))
+    before = desk.settle(opened, Roles("job", ("age",)))
+    desk.settle(opened, Roles("age", ("job",)))
+    with pytest.raises(rp.ReconprivError, match="another tab"):
+        desk.publish(before, Plan("t", before.roles, POLICY), rp.Key.test(), generated=False)

@@ -1,0 +1,166 @@
+"""Tables in a narrow terminal: no line is too long, no word and no figure is broken."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.table import Table as RichTable
+from rich.text import Text
+
+import reconpriv as rp
+from reconpriv.attacks import ATTACKS, Effort, attack
+from reconpriv.render import as_text, attack_tables, attack_view
+from reconpriv.render_rows import FittingTable
+
+ADULT = {"sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value"}
+CENSUS = {"sensitive": "Occupation", "drop": ["Weight"]}
+LONG = "a-value-of-exactly-thirty-char"
+
+
+def words_of(table: RichTable) -> list[str]:
+    """Every word of the headings and of the cells."""
+    heads = [column.header for column in table.columns] if table.show_header else []
+    cells = [cell for column in table.columns for cell in column.cells]
+    return [word for text in (*heads, *cells) for word in str(text).split()]
+
+
+def check(table: RichTable, width: int) -> str:
+    """No line is wider than the console and no word is broken; the text, for more."""
+    text = as_text(table, width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width, text
+    missing = set(words_of(table)) - set(text.split())
+    assert not missing, f"{missing} not in\n{text}"
+    return text
+
+
+def made(heads: list[str], rows: list[tuple[Any, ...]], **settings: Any) -> FittingTable:
+    table = FittingTable(**settings)
+    for i, head in enumerate(heads):
+        numbers = isinstance(rows[0][i], int | float)
+        table.add_column(Text(head), justify="right" if numbers else "left")
+    for row in rows:
+        table.add_row(*(Text(str(value)) for value in row))
+    return table
+
+
+@pytest.fixture(scope="module", params=["adult", "census_workers"])
+def attacked(request: pytest.FixtureRequest) -> list[Any]:
+    roles: dict[str, Any] = {"adult": ADULT, "census_workers": CENSUS}[request.param]
+    policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+    with rp.read(f"example:{request.param}", **roles) as table:
+        return [attack(name, table, policy, Effort(releases=4)) for name in ATTACKS]
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_every_attack_fits(attacked: list[Any], width: int) -> None:
+    assert {result.name for result in attacked} == set(ATTACKS)
+    for result in attacked:
+        for table in attack_tables(result):
+            check(table, width)
+        text = as_text(attack_view(result), width)
+        assert max(map(cell_len, text.splitlines())) <= width
+
+
+def test_a_table_with_room_is_left_alone() -> None:
+    table = made(["group", "size"], [("Female, White", 251), ("Male, Black", 3)], title="Worst")
+    expected = ["Worst", "group          size", "Female, White   251", "Male, Black       3"]
+    assert check(table, 80).splitlines() == expected
+
+
+def test_headings_wrap_between_words_before_anything_else() -> None:
+    table = made(["sample size", *["mean relative error"] * 6], [("octave", *[0.123] * 6)])
+    lines = check(table, 80).splitlines()
+    assert lines[-1].split() == ["octave", *["0.123"] * 6]
+    assert 2 <= len(lines) <= 4
+
+
+def test_a_heading_gives_way_before_a_text_does() -> None:
+    group = "a group that takes fifty characters, all told: 123"
+    table = made(["group", "mean relative error", "largest f"], [(group, 0.1, 0.25)])
+    assert len(check(table, 90).splitlines()) == 2
+    lines = check(table, 72).splitlines()
+    assert len(lines) > 2
+    assert lines[-1].startswith(group)
+
+
+def test_too_many_columns_are_split_and_each_part_names_its_rows() -> None:
+    heads = ["size", "from", *(f"figure{i:02}" for i in range(12))]
+    rows = [("octave", 1, *range(100, 112)), ("octave", 200, *range(200, 212))]
+    text = check(made(heads, rows), 80)
+    parts = [part.splitlines() for part in text.split("\n\n")]
+    assert len(parts) == 2
+    for part in parts:
+        assert [line.split()[:2] for line in part] == [
+            ["size", "from"], ["octave", "1"], ["octave", "200"],
+        ]  # fmt: skip
+    assert [head for part in parts for head in part[0].split()[2:]] == heads[2:]
+    assert [n for part in parts for n in part[1].split()[2:]] == [str(n) for n in range(100, 112)]
+
+
+def test_wide_names_and_values_become_blocks() -> None:
+    heads = [f"{LONG[:28]}{i:02}" for i in range(4)]
+    rows = [tuple(f"{LONG[:27]}{r}{i:02}" for i in range(4)) for r in range(2)]
+    text = check(made(heads, rows), 80)
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    assert [[line.split() for line in block] for block in blocks] == [
+        [[head, value] for head, value in zip(heads, row, strict=True)] for row in rows
+    ]
+
+
+def test_wide_group_values_and_a_wide_column_name_stay_whole() -> None:
+    rows = [(f"{LONG}, {LONG}, {LONG}", 1_234_567, 0.123, 12.5)]
+    check(made(["group", LONG, "largest f", "private up to"], rows), 80)
+
+
+def test_names_and_values_wrap_between_words_and_a_long_value_is_folded() -> None:
+    table = FittingTable(show_header=False)
+    table.add_column()
+    table.add_column()
+    table.add_row("groups violated as the paper says (a tail under δ)", "1,234 of 5,678 " * 4)
+    check(table, 60)
+    table.add_row("file", "x" * 100)
+    lines = as_text(table, 60).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert sum(line.count("x") for line in lines) == 100
+
+
+def test_wide_characters_count_twice() -> None:
+    table = made(["質問", "answer"], [("東京都の人口" * 4, 1), ("大阪", 22)])
+    for width in (80, 60):
+        check(table, width)
+
+
+def on_a_terminal(*words: str) -> str:
+    """What a command shows on a terminal of 80 columns."""
+    master, slave = pty.openpty()
+    env = {**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "reconpriv", *words]
+    with subprocess.Popen(command, stdout=slave, stderr=subprocess.PIPE, env=env):
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+    os.close(master)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_of_80_columns_shows_an_attack_unbroken() -> None:
+    text = on_a_terminal("attack", "micro", "example:adult", "-s", "occupation", "--public",
+                         "age,sex,race", "--missing", "value")  # fmt: skip
+    assert "persons" in text.split()
+    assert max(map(len, text.splitlines())) <= 80
+    # Nothing was left over at the end of a line by a terminal that breaks it.
+    assert not [pair for pair in pairwise(text.splitlines()) if pair[1].strip() == "s"]
