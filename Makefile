@@ -71,6 +71,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_spark.py
 	$(BIN)/python benchmarks/bench_peers.py
 	$(BIN)/python benchmarks/bench_tune.py
+	$(BIN)/python benchmarks/bench_alternatives.py
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-newest build dist site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -519,10 +519,11 @@ def test_a_url_given_for_a_release_a_folder_or_to_spark_is_not_repeated(server, 
 def test_without_the_driver_the_extra_is_named(server, monkeypatch):
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
     message = refusal(server.url(), table="small", sensitive="y")
-    assert message == (
-        "PostgreSQL needs adbc-driver-postgresql, which is not installed."
-        " Install it: pip install 'reconpriv[databases]'."
+    assert message.startswith(
+        "PostgreSQL needs adbc-driver-postgresql, which is not installed. Install what is missing"
+        " (the extra 'databases'): "
     )
+    assert "-m pip install 'adbc-driver-postgresql>=" in message
 
 
 # Out

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reconpriv import doctor
+from reconpriv.attacks.run import ATTACKS
 from reconpriv.cli.app import app
 from reconpriv.render import as_text, doctor_view
 
@@ -125,6 +126,13 @@ def test_it_speaks_json() -> None:
         ("reconpriv publish x y --sample-size o", ["octave"]),
         ("reconpriv publish x y --format c", ["csv", "cells"]),
         ("reconpriv doc", ["doctor"]),
+        ("reconpriv attack g", ["granularity"]),
+        ("reconpriv attack ", [*ATTACKS]),
+        ("reconpriv audit exampl", ["example:adult", "example:census_workers"]),
+        ("reconpriv publish example:c", ["example:census_workers"]),
+        ("reconpriv attack micro example:a", ["example:adult"]),
+        ("reconpriv tune example:a", ["example:adult"]),
+        ("reconpriv audit nosuchfile", []),
     ],
 )
 def test_a_shell_is_offered_what_fits(words: str, offered: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ from typing import Any
 from reconpriv._version import __version__
 from reconpriv.datasets import NAMES, dataset_path
 from reconpriv.errors import ReconprivError
+from reconpriv.extras import Requirement, install_command, installed, requirements
 
 _JAVA = 17
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "microsoft-edge", "open")
@@ -90,74 +90,26 @@ def _machine() -> Iterator[Check]:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Requirement:
-    name: str
-    least: str
-    extra: str | None
-
-    @property
-    def text(self) -> str:
-        return f"{self.name}>={self.least}" if self.least else self.name
-
-
-def _requirements() -> list[_Requirement]:
-    """What the package itself says it needs, with and without extras."""
-    found = []
-    for line in importlib.metadata.requires("reconpriv") or []:
-        name = re.match(r"[\w.-]+", line)
-        least = re.search(r">=\s*([\d.]+)", line)
-        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
-        assert name is not None
-        found.append(_Requirement(name[0], least[1] if least else "", extra[1] if extra else None))
-    return found
-
-
-def _installed(requirement: _Requirement) -> tuple[bool, str]:
-    """Whether it is there and new enough, and its version."""
-    try:
-        version = importlib.metadata.version(requirement.name)
-    except importlib.metadata.PackageNotFoundError:
-        return False, "missing"
-    enough = _numbers(version) >= _numbers(requirement.least)
-    return enough, version if enough else f"{version}, too old"
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:3])
-
-
-def _install(missing: list[_Requirement]) -> str:
-    quoted = " ".join(f"'{requirement.text}'" for requirement in missing)
-    return f"{_python()} -m pip install {quoted}" if missing else ""
-
-
-def _python() -> str:
-    """The running Python as one would type it."""
-    found = shutil.which("python")
-    same = found is not None and os.path.realpath(found) == os.path.realpath(sys.executable)
-    inside = found is not None and os.path.dirname(found) == os.path.dirname(sys.executable)
-    return "python" if same and inside else sys.executable
-
-
 def _core() -> Iterator[Check]:
-    for requirement in _requirements():
+    for requirement in requirements():
         if requirement.extra is None:
-            ok, version = _installed(requirement)
-            add = "" if ok else _install([requirement])
+            ok, version = installed(requirement)
+            add = "" if ok else install_command([requirement])
             yield Check("core", requirement.name, ok, version, "needed", add)
 
 
 def _extras() -> Iterator[Check]:
-    by_extra: dict[str, list[_Requirement]] = {}
-    for requirement in _requirements():
+    by_extra: dict[str, list[Requirement]] = {}
+    for requirement in requirements():
         if requirement.extra is not None:
             by_extra.setdefault(requirement.extra, []).append(requirement)
     for extra in sorted(by_extra):
-        states = [(requirement, *_installed(requirement)) for requirement in by_extra[extra]]
+        states = [(requirement, *installed(requirement)) for requirement in by_extra[extra]]
         missing = [requirement for requirement, ok, _ in states if not ok]
         found = ", ".join(f"{requirement.name} {version}" for requirement, _, version in states)
-        yield Check("extra", extra, not missing, found, _USES.get(extra, ""), _install(missing))
+        yield Check(
+            "extra", extra, not missing, found, _USES.get(extra, ""), install_command(missing)
+        )
 
 
 def _java() -> Check:

@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from reconpriv.errors import OutputError
 from reconpriv.export_names import file_names
+from reconpriv.extras import install_hint
 from reconpriv.files import check_file, whole_file
 from reconpriv.schema import ColumnLabels, Value
 from reconpriv.shown import shown_file, shown_path
@@ -240,6 +241,6 @@ def _libraries() -> Sequence[Any]:
     except ImportError:
         raise OutputError(
             "Files of statistical programs need pyreadstat and polars.",
-            hint="Install them: pip install 'reconpriv[formats]'.",
+            hint=install_hint("formats"),
         ) from None
     return pyreadstat, polars

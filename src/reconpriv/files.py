@@ -9,14 +9,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reconpriv.errors import OutputError
-from reconpriv.folder import current_umask
+from reconpriv.folder import current_umask, refuse_inside_release
 from reconpriv.shown import may_hold_password, shown_path
 
 
 def check_file(
-    path: Path, *, overwrite: bool = False, hint: str = "Use --overwrite to replace it."
+    path: Path,
+    *,
+    overwrite: bool = False,
+    private: bool = False,
+    hint: str = "Use --overwrite to replace it.",
 ) -> None:
-    """Refuse a name that cannot be written, before any work is done."""
+    """Refuse a name that cannot be written, before any work is done.
+
+    What is ``private`` tells about the raw table: it must not lie inside a release.
+    """
+    if private:
+        refuse_inside_release(path, "a file that tells about the raw table")
     if path.is_dir():
         raise OutputError(f"{shown_path(path)} is a folder.", hint="Give the name of a file.")
     if os.path.lexists(path) and not overwrite:
@@ -40,7 +49,7 @@ def whole_file(path: Path, *, overwrite: bool = False, private: bool = False) ->
 
     ``private`` leaves it readable by its owner alone: for what tells about the raw table.
     """
-    check_file(path, overwrite=overwrite)
+    check_file(path, overwrite=overwrite, private=private)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.manifest import MANIFEST
-from reconpriv.shown import URL, shown_path
+from reconpriv.shown import URL, shown_file, shown_path
 
 
 def is_release(folder: Path) -> bool:
@@ -22,6 +22,22 @@ def is_release(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(manifest, dict) and isinstance(manifest.get("reconpriv"), dict)
+
+
+def release_around(path: Path) -> Path | None:
+    """The release whose folder, or a folder inside it, a path lies in."""
+    inside = path.parent.resolve()
+    return next((folder for folder in (inside, *inside.parents) if is_release(folder)), None)
+
+
+def refuse_inside_release(path: Path, what: str) -> None:
+    """Refuse to write what does not belong there into a release, which is handed out whole."""
+    around = release_around(path)
+    if around is not None:
+        raise OutputError(
+            f"{shown_file(around)!r} is a release; {what} must not lie inside it.",
+            hint="Choose another folder.",
+        )
 
 
 def is_uri(out: str | os.PathLike[str]) -> bool:
@@ -71,6 +87,7 @@ def check_target(
     """Refuse to write over anything that we did not make, or without being told to."""
     if is_uri(os.fspath(target)):
         raise OutputError("A folder of this machine is needed, not a URL.")
+    refuse_inside_release(target, "another folder of results")
     if not os.path.lexists(target):
         return
     if not overwrite:

@@ -7,13 +7,16 @@ numbers among missing ones into floating-point numbers, and round them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconpriv.schema import Schema, Value
+
+if TYPE_CHECKING:
+    import polars
 
 _CATEGORICAL = ("CategoricalDtype", "Enum")  # of pandas, of Polars
 _BITS = (8, 16, 32, 64)
@@ -150,6 +153,13 @@ def as_pandas(records: pa.Table) -> Any:
 
 
 # --- Polars
+
+
+def as_polars(records: pa.Table) -> polars.DataFrame:
+    """Records as a Polars data frame."""
+    import polars  # noqa: PLC0415 - not a dependency, but who asks for it has it
+
+    return polars.DataFrame(polars.from_arrow(records))
 
 
 def polars_type(kind: Any, domain: Sequence[Value]) -> Any:

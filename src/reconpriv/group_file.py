@@ -11,6 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from reconpriv.errors import OutputError
+from reconpriv.folder import refuse_inside_release
 from reconpriv.shown import shown_file, shown_path
 
 
@@ -21,6 +22,7 @@ def check_groups_file(path: Path) -> None:
             f"Groups cannot be written to {shown_file(path)!r}.",
             hint="Use a name in .parquet or .csv.",
         )
+    refuse_inside_release(path, "a list of groups")
     if path.exists():
         raise OutputError(f"{shown_path(path)} exists already.", hint="Choose another name.")
 

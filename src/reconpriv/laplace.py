@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +20,7 @@ def require_opendp() -> Any:
     except ImportError:
         raise InputError(
             "Noisy answers are drawn with the package opendp.",
-            hint="Install it: pip install 'reconpriv[attacks]'.",
+            hint=install_hint("attacks"),
         ) from None
     return dp
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import PolicyError
-from reconpriv.theory.bounds import Bound, TailBound, resolve_bound
+from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, resolve_bound
 from reconpriv.theory.perturbation import check_retention
 from reconpriv.theory.privacy import check_delta
 
@@ -14,7 +14,7 @@ SAMPLE_SIZES = ("paper", "octave", "public", "none")
 UNATTAINABLE = ("refuse", "one-trial")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Policy:
     """(ε, δ)-reconstruction-privacy with retention probability p.
 
@@ -63,6 +63,15 @@ class Policy:
                 " known to be one.",
                 hint="Choose sample size 'paper' or 'none', or another bound such as 'chernoff'.",
             )
+
+    def __repr__(self) -> str:
+        """The policy as one would write it; a bound by its name, a user's function by its own."""
+        bound = self.tail_bound
+        name = repr(bound.name) if BOUNDS.get(bound.name) is bound else bound.name
+        return (
+            f"Policy(retention={self.retention!r}, epsilon={self.epsilon!r}, delta={self.delta!r},"
+            f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r})"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The policy as plain values, for JSON."""

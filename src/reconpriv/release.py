@@ -15,13 +15,16 @@ import pyarrow as pa
 
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
-from reconpriv.frame_types import as_pandas
+from reconpriv.frame_types import as_pandas, as_polars
 from reconpriv.labels import labels_as_dict
 from reconpriv.manifest import Description, check_files, manifest_labels, read_manifest
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
+from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.load import load_cells, load_groups, load_records
-from reconpriv.queries.sql import check_distinct, unknown_column
+from reconpriv.queries.ordering import by_number
+from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
 from reconpriv.schema import Value
@@ -57,6 +60,11 @@ class Release:
     def records(self) -> int:
         """How many records are published."""
         return int(self.manifest["reconpriv"]["records"])
+
+    @property
+    def domain(self) -> list[Value]:
+        """The sensitive values in the order in which they are shown."""
+        return by_number(self._description.schema.domain)
 
     @cached_property
     def _description(self) -> Description:
@@ -145,11 +153,12 @@ class Release:
         whole_bins: bool = False,
     ) -> Estimate | EstimateTable:
         """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
-        selected, by = self.answerer.parse(query, whole_bins=whole_bins)
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
         settings = Settings(estimator, confidence)
-        if not by:
+        if not shape.by:
             return self.answerer.count(selected, settings)
-        return self._table(selected, by, settings, simultaneous)
+        rows = grouped_rows(self.answerer, selected, shape, settings, simultaneous=simultaneous)
+        return EstimateTable(tuple(one.label for one in shape.by), tuple(rows))
 
     def count_many(
         self,
@@ -175,8 +184,8 @@ class Release:
         """Check a query, SQL text or a dictionary of column: value, without answering it."""
         if not isinstance(query, str):
             return self.answerer.select(None, check_equalities(query), whole_bins=whole_bins)
-        selected, by = self.answerer.parse(query, whole_bins=whole_bins)
-        if by:
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
+        if shape.by:
             raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
         return selected
 
@@ -223,6 +232,7 @@ class Release:
         m, p = len(block["domain"]), block["retention"]
         return {
             **block,
+            "domain": by_number(block["domain"]),
             "release": self.place,
             "public_counts_exact": block["sample_size"] != "paper",
             "local_dp_epsilon": local_privacy_level(p, m),
@@ -264,11 +274,7 @@ class Release:
 
     def to_polars(self) -> polars.DataFrame:
         """The published records as a Polars data frame."""
-        import polars  # noqa: PLC0415 - not a dependency
-
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return as_polars(self.to_arrow())
 
     def export(
         self, path: str | os.PathLike[str], *, groups: bool = False, overwrite: bool = False

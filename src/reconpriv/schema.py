@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import difflib
 import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
+from reconpriv.nearest import nearest_name
 from reconpriv.recoding import Recoding
 from reconpriv.shown import shown_path
 
@@ -124,10 +124,8 @@ def require_columns(available: Sequence[Column], names: Sequence[str], role: str
     found = []
     for name in names:
         if name not in by_name:
-            near = difflib.get_close_matches(name, by_name, n=1, cutoff=0.6) or [
-                other for other in by_name if other.lower() == name.lower()
-            ]
-            hint = f"Did you mean {near[0]!r}?" if near else f"It has: {', '.join(by_name)}."
+            near = nearest_name(name, by_name)
+            hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(by_name)}."
             raise InputError(f"The table has no column {name!r} (asked for as {role}).", hint=hint)
         found.append(by_name[name])
     return found

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 
 
 def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     from reconpriv.cli.app import app
+    from reconpriv.cli.completion import mend_split_word
     from reconpriv.cli.output import stop_on_signals
     from reconpriv.errors import ReconprivWarning
 
     # Warnings reach the user as lines of their own, once, not as Python's two-liners.
     warnings.simplefilter("ignore", ReconprivWarning)
     stop_on_signals()
+    mend_split_word(os.environ)
     app()

@@ -269,6 +269,10 @@ def workload(
     with reported():
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
+        if out is not None:
+            from reconpriv.folder import refuse_inside_release
+
+            refuse_inside_release(out, "a workload")
         opened = table.open()
         with contextlib.closing(opened):
             pool = opened.workload(

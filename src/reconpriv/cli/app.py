@@ -345,8 +345,10 @@ def keygen(
 ) -> None:
     """Make a secret 256-bit key, readable by you alone; never overwrites."""
     with reported():
+        from reconpriv.folder import refuse_inside_release
         from reconpriv.randomness import Key
 
+        refuse_inside_release(file, "the key")
         Key.generate().write(file)
         if json:
             show_json({"key_file": str(file), "bits": 256})

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.completion import tables
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
@@ -21,6 +22,9 @@ AttackName = Annotated[
     typer.Argument(
         metavar="NAME",
         help="micro, ratio, granularity, repeat, differencing or side-channels.",
+        autocompletion=opt.one_of(
+            "micro", "ratio", "granularity", "repeat", "differencing", "side-channels"
+        ),
     ),
 ]
 AttackSource = Annotated[
@@ -29,6 +33,7 @@ AttackSource = Annotated[
         metavar="TABLE|RELEASE",
         help="A table as for publish; or a release folder, for micro, granularity and"
         " side-channels: then there is no truth to measure by.",
+        autocompletion=tables,
     ),
 ]
 

@@ -10,6 +10,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.extras import install_hint
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +44,7 @@ def studio(
         if find_spec("shiny") is None:
             raise PolicyError(
                 "The studio needs Shiny, which is not installed.",
-                hint="Install it: pip install 'reconpriv[studio]'.",
+                hint=install_hint("studio"),
             )
         if table == "-":
             raise InputError("The studio does not read standard input; give it a file.")

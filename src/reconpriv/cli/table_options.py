@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from reconpriv.cli.completion import tables
 from reconpriv.cli.options import (
     TABLE,
     Memory,
@@ -38,6 +39,7 @@ Source = Annotated[
         help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
         " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
         " --table); example:adult or example:census_workers.",
+        autocompletion=tables,
     ),
 ]
 Sensitive = Annotated[

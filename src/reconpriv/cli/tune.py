@@ -124,7 +124,7 @@ def tune(
         from reconpriv.files import check_file
 
         if out is not None:
-            check_file(out, overwrite=overwrite)
+            check_file(out, overwrite=overwrite, private=True)
         opened = table.open()
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             report = opened.tune(

@@ -27,8 +27,9 @@ from reconpriv.engines.base import (
     no_progress,
 )
 from reconpriv.engines.carried import carried_columns
-from reconpriv.engines.duckdb_errors import clear_errors
+from reconpriv.engines.duckdb_errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb_kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
+from reconpriv.engines.duckdb_words import JSON_ERRORS
 from reconpriv.engines.lazy import Countable, Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
 from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, shares
@@ -85,7 +86,9 @@ class DuckDBEngine:
         self._scratch = Path(tempfile.gettempdir()) / f"reconpriv-{os.urandom(8).hex()}"
         self._clean = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
-        self._connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+        self._connection = duckdb.connect(
+            config={"autoinstall_known_extensions": "false", **JSON_ERRORS}
+        )
         try:
             with clear_errors(self._what):
                 self._configure(threads, memory)
@@ -94,18 +97,33 @@ class DuckDBEngine:
                 )
                 if self._lazy is not None:
                     self._open_lazy(self._lazy, whole=sql is not None)
-            with clear_errors("--sql query" if sql is not None else self._what):
+            with self._query_errors(sql):
                 query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
-                self._connection.execute(f"CREATE TEMP VIEW {_TABLE} AS {query}")
+            create = f"CREATE TEMP VIEW {_TABLE} AS "
+            with self._query_errors(sql, len(create) - _bytes_before(query, sql or query)):
+                self._connection.execute(create + query)
                 if self._lazy is not None and self._lazy.labels:
                     said, names = self._lazy.labels, self._lazy.schema.names
                     kept = carried_columns(self._connection, query, names)
                     self._labels = {name: said[old] for name, old in kept.items() if old in said}
+            if sql is not None:
+                self._what = RESULT
             with clear_errors(self._what):
                 self._expressions = self._describe()
         except BaseException:
             self.close()
             raise
+
+    @contextmanager
+    def _query_errors(self, sql: str | None, begin: int = 0) -> Iterator[None]:
+        """Errors of the user's query, whose text begins so far into what DuckDB is given."""
+        if sql is None:
+            with clear_errors(self._what):
+                yield
+            return
+        columns = self._connection.sql(f"FROM {VIEW}").columns
+        with clear_errors(QUERY, Typed(sql, begin, columns)):
+            yield
 
     def _configure(self, threads: int | None, memory: str | None) -> None:
         settings = {"TimeZone": "UTC", "temp_directory": str(self._scratch_folder())}
@@ -466,6 +484,10 @@ def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
             hint="For example 'SELECT * EXCLUDE (id) FROM input WHERE age >= 18'.",
         )
     return str(statements[0].query).strip().rstrip(";")
+
+
+def _bytes_before(part: str, whole: str) -> int:
+    return len(whole[: max(whole.find(part), 0)].encode())
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from reconpriv.engines.names import check_names
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
 from reconpriv.schema import ColumnLabels
 
 EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -153,9 +154,7 @@ def _fastexcel() -> Any:
     try:
         import fastexcel  # noqa: PLC0415 - an extra
     except ImportError:
-        raise InputError(
-            "Spreadsheets need fastexcel.", hint="Install it: pip install 'reconpriv[formats]'."
-        ) from None
+        raise InputError("Spreadsheets need fastexcel.", hint=install_hint("formats")) from None
     # It would tell, on standard error, of each column without a value.
     logging.getLogger("fastexcel").setLevel(logging.ERROR)
     return fastexcel

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from reconpriv.errors import InputError, OutputError, ReconprivError
+from reconpriv.extras import install_hint
 
 T = TypeVar("T")
 
@@ -103,7 +104,7 @@ class Connection:
         except ImportError:
             raise InputError(
                 "PostgreSQL needs adbc-driver-postgresql, which is not installed.",
-                hint="Install it: pip install 'reconpriv[databases]'.",
+                hint=install_hint("databases"),
             ) from None
         self._what = what
         self._stopped = threading.Event()

@@ -24,6 +24,7 @@ from typing import Any
 import reconpriv
 from reconpriv.engines.base import memory_bytes
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
 
 _PACKAGE = Path(reconpriv.__file__).parent
 _shipped: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -148,7 +149,7 @@ def open_session(master: str | None, memory: str | None, threads: int | None) ->
         except ImportError:
             raise InputError(
                 "The Spark engine needs PySpark.",
-                hint="Install it: pip install 'reconpriv[spark]'.",
+                hint=install_hint("spark"),
             ) from None
         active = _running_session(SparkSession)
     if active is not None:

@@ -23,6 +23,7 @@ from reconpriv.engines.names import check_names
 from reconpriv.engines.statistical_types import Meaning, Reading, Settling, read_as
 from reconpriv.engines.xport import Transport, Window
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
 from reconpriv.schema import ColumnLabels, Value
 
 _CHUNK_BYTES = 1 << 27
@@ -249,7 +250,7 @@ def _pyreadstat() -> Any:
     except ImportError:
         raise InputError(
             "SPSS, Stata and SAS files need pyreadstat.",
-            hint="Install it: pip install 'reconpriv[formats]'.",
+            hint=install_hint("formats"),
         ) from None
     return pyreadstat
 

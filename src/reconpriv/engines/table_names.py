@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reconpriv.errors import InputError
+from reconpriv.nearest import nearest_name
 from reconpriv.schema import quote_identifier
 from reconpriv.shown import shown_path
 
@@ -60,9 +60,9 @@ def no_such_table(name: str, tables: Sequence[str]) -> InputError:
     plain = {table.replace('"', "").lower(): table for table in tables}
     last = {key.rsplit(".", 1)[-1]: table for key, table in plain.items()}
     asked = name.replace('"', "").lower()
-    near = difflib.get_close_matches(asked, plain, n=1, cutoff=0.6)
-    near_last = difflib.get_close_matches(asked.rsplit(".", 1)[-1], last, n=1, cutoff=0.6)
-    found = plain[near[0]] if near else last[near_last[0]] if near_last else None
+    near = nearest_name(asked, plain)
+    near_last = nearest_name(asked.rsplit(".", 1)[-1], last)
+    found = plain[near] if near else last[near_last] if near_last else None
     hint = f"Did you mean {found}?" if found else _list(tables)
     return InputError(f"The database has no table {shown_path(name)}.", hint=hint)
 

@@ -10,6 +10,7 @@ from reconpriv.errors import InputError
 from reconpriv.experiments.data import BASES
 from reconpriv.experiments.results import Result
 from reconpriv.experiments.setting import DEFAULT, METHODS, SWEEPS
+from reconpriv.extras import install_hint
 
 # Okabe and Ito's palette, with a marker and a dash for each, so that colour is never alone.
 _STYLES = {
@@ -60,7 +61,7 @@ def require_matplotlib() -> Any:
     except ImportError:
         raise InputError(
             "The figures need the package matplotlib.",
-            hint="Install it: pip install 'reconpriv[experiments]'.",
+            hint=install_hint("experiments"),
         ) from None
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415

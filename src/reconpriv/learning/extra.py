@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
 
 
 def require_scikit_learn() -> None:
@@ -12,5 +13,5 @@ def require_scikit_learn() -> None:
     if find_spec("sklearn") is None:
         raise InputError(
             "The classifier needs the package scikit-learn.",
-            hint="Install it: pip install 'reconpriv[learn]'.",
+            hint=install_hint("learn"),
         )

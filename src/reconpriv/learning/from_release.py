@@ -17,7 +17,8 @@ from reconpriv.learning.distributions import (
     sensitive_counts,
 )
 from reconpriv.queries.answer import Answerer, Selected
-from reconpriv.queries.sql import check_distinct, unknown_column
+from reconpriv.queries.grouping import check_distinct
+from reconpriv.queries.sql import unknown_column
 
 if TYPE_CHECKING:
     from reconpriv.release import Release

@@ -13,7 +13,8 @@ from reconpriv.errors import InputError
 from reconpriv.learning.from_release import public_selection
 from reconpriv.queries.answer import Answerer, Selected, key_positions
 from reconpriv.queries.cube import Cube, Sums
-from reconpriv.queries.sql import check_distinct, unknown_column
+from reconpriv.queries.grouping import check_distinct
+from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
 from reconpriv.theory.independence import PublishedRows, corrected, pearson, rounding_variance
 from reconpriv.theory.perturbation import replacement_probability

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property, reduce
 from typing import Any
 
@@ -16,8 +17,10 @@ from reconpriv.engines.predicates import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.bins import answer_membership
+from reconpriv.queries.comparisons import holds_codes, unknown_value
 from reconpriv.queries.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
 from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.grouping import Shape
 from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.sql import (
     Condition,
@@ -25,15 +28,17 @@ from reconpriv.queries.sql import (
     parse_condition,
     parse_query,
     unknown_column,
-    unknown_value,
 )
+from reconpriv.queries.text_codes import matching_code
 from reconpriv.queries.values import Values
-from reconpriv.schema import Kind, Value, json_value, parse_value, sort_domain
+from reconpriv.schema import Kind, Value, json_value, parse_value
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
+_NUMBERS = (int, float, Decimal)
 _NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
@@ -113,11 +118,11 @@ class Answerer:
         condition = replace(condition, remarks=condition.remarks + remarks)
         return self._settle(describe(where, equal), condition, labels)
 
-    def parse(self, sql: str, *, whole_bins: bool = False) -> tuple[Selected, tuple[str, ...]]:
-        """Settle a whole SELECT; the second part is what it groups by."""
+    def parse(self, sql: str, *, whole_bins: bool = False) -> tuple[Selected, Shape]:
+        """Settle a whole SELECT; the second part is what it groups by, and which rows it shows."""
         schema = self.cells.schema
         query: CountQuery = parse_query(sql, schema, self.known, whole_bins=whole_bins)
-        return self._settle(query.text, query.condition, {}), query.by
+        return self._settle(query.text, query.condition, {}), query.shape
 
     def _recoded(
         self, equal: dict[str, Value], whole_bins: bool
@@ -185,7 +190,10 @@ class Answerer:
         """The code of a value; -1 for a number or date that does not occur."""
         column = next(c for c in self.cells.schema.columns if c.name == name)
         parsed = parse_value(column, value)
-        code = self.known[name].position(parsed)
+        known = self.known[name]
+        if column.kind is Kind.STRING and isinstance(value, _NUMBERS) and holds_codes(known):
+            parsed = matching_code(name, Decimal(str(value)), known) or parsed
+        code = known.position(parsed)
         if code < 0 and column.kind is Kind.STRING:
             raise unknown_value(name, value, self.known[name])
         return code
@@ -239,15 +247,16 @@ class Answerer:
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, in sorted order."""
         rows = self._table(selected, by, settings, simultaneous)
-        # Within a combination of public values the sensitive ones are in order already.
+        # Public values come first, as always; the sensitive ones vary fastest.
         sensitive = self.cells.schema.sensitive.name
-        places = {name: self._places(name, rows) for name in by if name != sensitive}
+        ordered = sorted(by, key=lambda name: name == sensitive)
+        places = {name: self._places(name, rows) for name in ordered}
         rows.sort(key=lambda row: [place[row[0][name]] for name, place in places.items()])
         return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
 
     def _places(self, name: str, rows: list[tuple[dict[str, Value], Estimate]]) -> dict[Value, int]:
-        """Where each value of a public attribute stands among those in a table."""
-        occurring = sort_domain({labels[name] for labels, _ in rows})
+        """Where each value of an attribute stands among those in a table."""
+        occurring = {labels[name] for labels, _ in rows}
         ordered = sorted_for_display(occurring, self.cells.schema.recoding(name))
         return {value: i for i, value in enumerate(ordered)}
 
@@ -271,16 +280,14 @@ class Answerer:
         if not split:
             answers = self._estimates_of_set(sums, public, selected, settings)
             return list(zip(labels, answers, strict=True))
-        counts = est.mle_counts(sums, 1, self.design)
-        variances = est.count_variances(sums, 1, 1, self.design)
-        shown = counts
+        counts, *spread = self._figures(sums, 1, 1, settings)
         if settings.estimator == "constrained":
-            shown = est.constrained_counts(sums.observed, sums.records, self.design)
+            counts = est.constrained_counts(sums.observed, sums.records, self.design)
         rows: list[tuple[dict[str, Value], Estimate]] = []
         for i, key in enumerate(labels):
             for value in chosen:
                 label = {**key, sensitive: domain[value]}
-                figures = shown[i, value], counts[i, value], variances[i, value]
+                figures = counts[i, value], *(part[i, value] for part in spread)
                 answer = self._estimate(selected.text, sums, i, settings, *figures)
                 rows.append(({name: label[name] for name in by}, answer))
         return rows
@@ -332,17 +339,32 @@ class Answerer:
             ]
         size = len(selected.values)
         rounded = est.runs(selected.values, self.design.domain_size)
-        counts = est.mle_counts(sums, size, self.design)
-        variances = est.count_variances(sums, size, rounded, self.design)
-        shown = counts
+        counts, *spread = self._figures(sums, size, rounded, settings)
         if settings.estimator == "constrained":
             _, split = self._sums(selected, public, None)
             whole = est.constrained_counts(split.observed, split.records, self.design)
-            shown = whole[:, list(selected.values)].sum(axis=1)
+            counts = whole[:, list(selected.values)].sum(axis=1)
         return [
             self._estimate(selected.text, sums, row, settings, *figures)
-            for row, figures in enumerate(zip(shown, counts, variances, strict=True))
+            for row, figures in enumerate(zip(counts, *spread, strict=True))
         ]
+
+    def _figures(
+        self, sums: Sums, size: int, rounded: int, settings: Settings
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Unbiased counts, their variances, and both ends of their intervals."""
+        return (
+            est.mle_counts(sums, size, self.design),
+            est.count_variances(sums, size, rounded, self.design),
+            *est.limits(
+                sums,
+                size,
+                rounded,
+                self.design,
+                confidence=settings.confidence,
+                intervals=settings.intervals,
+            ),
+        )
 
     def _estimate(
         self,
@@ -350,20 +372,21 @@ class Answerer:
         sums: Sums,
         row: int,
         settings: Settings,
-        shown: float,
-        unbiased: float,
+        count: float,
         variance: float,
+        low: float,
+        high: float,
     ) -> Estimate:
         return est.estimated(
             text,
             sums,
             row,
-            count=float(shown),
-            unbiased=float(unbiased),
+            count=float(count),
             variance=float(variance),
+            low=float(low),
+            high=float(high),
             estimator=settings.estimator,
             confidence=settings.confidence,
-            intervals=settings.intervals,
             design=self.design,
         )
 
@@ -407,18 +430,21 @@ class Answerer:
         ]
         sums = reduce(Sums.__add__, parts)
         position = {key: i for i, key in enumerate(keys)}
-        counts = est.mle_counts(sums, 1, self.design)
-        variances = est.count_variances(sums, 1, 1, self.design)
+        rows = np.array([position[key] for key in wanted])
+        values = np.array([(query.values or (0,))[0] for query in queries])
+        own = sums.at(rows, values)
+        figures = self._figures(own, 1, 1, settings)
         answers = []
-        for query, key in zip(queries, wanted, strict=True):
-            row = position[key]
+        for i, query in enumerate(queries):
             if query.values is None:
                 answers.append(
-                    est.exact_estimate(query.text, sums, row, settings.confidence, 1, self.design)
+                    est.exact_estimate(
+                        query.text, sums, rows[i], settings.confidence, 1, self.design
+                    )
                 )
-                continue
-            count, variance = counts[row, query.values[0]], variances[row, query.values[0]]
-            answers.append(self._estimate(query.text, sums, row, settings, count, count, variance))
+            else:
+                spread = (part[i] for part in figures)
+                answers.append(self._estimate(query.text, own, i, settings, *spread))
         return answers
 
 

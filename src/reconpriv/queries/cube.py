@@ -70,13 +70,15 @@ class Cube:
         The remainder |g| - n⌊|g|/n⌋ goes to trials at random (hypergeometric), or each trial
         flips a coin for one more copy (Algorithm 1).
         """
-        n, scale = self.trials[group], self.scale[group]
-        part = scale - np.floor(scale)
         share = observed / self.records[group]
-        if self.coins:
-            return np.asarray(part * (1 - part) * n * share)
-        spread = n * n / np.maximum(n - 1, 1.0)
-        return np.asarray(part * (1 - part) * spread * share * (1 - share))
+        spread = share if self.coins else share * (1 - share)
+        return np.asarray(self.uneven[group] * spread)
+
+    @property
+    def uneven(self) -> Floats:
+        """How much uneven duplication adds to a count, as a factor of the share it is about."""
+        n, part = self.trials, self.scale - np.floor(self.scale)
+        return np.asarray(part * (1 - part) * (n if self.coins else n * n / np.maximum(n - 1, 1.0)))
 
 
 def collect(
@@ -129,7 +131,7 @@ class Cells(Protocol):
 
 @dataclass(frozen=True)
 class Sums:
-    """What an estimate needs of one selection of groups; arrays have a row a selection.
+    """What an estimate needs of one selection of groups; arrays have one row per selection.
 
     ``observed``, ``scaled_observed`` and ``noise`` are for the chosen set of sensitive values.
     """
@@ -138,7 +140,10 @@ class Sums:
     records: Floats
     trials: Floats
     scaled_records: Floats
+    scaled_squares: Floats
     sampled_squares: Floats
+    unsampled: Floats
+    uneven: Floats
     observed: Floats
     scaled_observed: Floats
     noise: Floats
@@ -146,6 +151,13 @@ class Sums:
     def __add__(self, other: Sums) -> Sums:
         """The sums over two parts, selection by selection."""
         return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def at(self, selections: Ints, values: Ints) -> Sums:
+        """The sums of single values, where these are sums by sensitive value."""
+        columns = (getattr(self, f.name) for f in fields(self))
+        return Sums(
+            *(c[selections, values] if c.ndim == 2 else c[selections] for c in columns),
+        )
 
 
 def sum_selections(
@@ -196,7 +208,10 @@ def sum_selections(
         records=per_selection(cube.records),
         trials=per_selection(cube.trials),
         scaled_records=per_selection(cube.scale * cube.records),
+        scaled_squares=per_selection(cube.scale**2 * cube.records),
         sampled_squares=per_selection(squares),
+        unsampled=per_selection(np.where(cube.sampled, 0, cube.records)),
+        uneven=per_selection(cube.uneven),
         observed=per_slot(count, slot),
         scaled_observed=per_slot(count * cube.scale[group], slot),
         noise=per_slot(cube.scaling_noise(noise_count, noise_group), noise_slot),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reconpriv.errors import PolicyError
 from reconpriv.queries.cube import Sums
+from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
 
@@ -20,23 +21,16 @@ ESTIMATORS = ("mle", "constrained")
 # How a count over public attributes was made that takes a bin whole where the question cuts it.
 WHOLE_BINS = "whole bins"
 
-# A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
-_ROUNDING = 1.0 / 6.0
-
 SINGLE = "rests on a single micro group"
 MICRO = (
     "rests on a single micro group, where the release is made to be uninformative: the interval"
     " says how little it tells"
 )
-OUTSIDE = "the estimate lies outside what is possible, 0 to {records:,}, as an unbiased one may"
-CONSTRAINED = (
-    "the interval is that of the unbiased estimator, cut to what is possible and stretched to the"
-    " estimate"
+OUTSIDE = (
+    "the estimate lies outside what is possible, 0 to {records:,}, as an unbiased one may; the"
+    " interval does not"
 )
-POINT = (
-    "the interval is a point since the unbiased one lies wholly outside what is possible: that is"
-    " bad luck of the draw, not certainty"
-)
+STRETCHED = "the interval was stretched to contain the estimate"
 APPROXIMATE = (
     "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
     " interval rests on estimated ones"
@@ -167,7 +161,7 @@ def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floa
     )
     squares = _columns(sums.sampled_squares, sums.observed)
     return np.asarray(
-        perturbation + sums.noise / design.retention**2 + rounded * _ROUNDING * squares
+        perturbation + sums.noise / design.retention**2 + rounded * ROUNDING * squares
     )
 
 
@@ -209,7 +203,7 @@ def exact_estimate(
     return Estimate(
         query=query,
         count=float(records),
-        low=records - half,
+        low=max(records - half, 0.0),
         high=records + half,
         confidence=confidence,
         standard_error=spread,
@@ -222,31 +216,82 @@ def exact_estimate(
     )
 
 
+def limits(
+    sums: Sums,
+    size: int,
+    rounded: int,
+    design: Design,
+    *,
+    confidence: float,
+    intervals: int = 1,
+) -> tuple[Floats, Floats]:
+    """The ends of the interval of every count of a set of ``size`` values.
+
+    ``rounded`` is the number of runs that the set forms in the sorted domain. Bonferroni's
+    correction where several ``intervals`` must hold together.
+    """
+    p, m = design.retention, design.domain_size
+    records = np.broadcast_to(_columns(sums.records, sums.observed), sums.observed.shape)
+    low, high = np.zeros(records.shape), np.zeros(records.shape)
+    some = records > 0
+    if p == 1.0 or not some.any():  # nothing is perturbed: the count itself
+        return sums.observed, sums.observed
+    stray = size * replacement_probability(p, m)
+
+    def column(values: Floats) -> Floats:
+        return np.broadcast_to(_columns(values, sums.observed), records.shape)[some]
+
+    pooled = Pooled(
+        observed=sums.observed[some],
+        records=records[some],
+        scaled_records=column(sums.scaled_records),
+        scaled_squares=column(sums.scaled_squares),
+        holder_scale=_holder_scale(sums, size, rounded, design)[some],
+        unsampled=column(sums.unsampled),
+        uneven=column(sums.uneven),
+        rounded=rounded * column(sums.sampled_squares),
+    )
+    miss = (1.0 - check_confidence(confidence)) / intervals
+    low[some], high[some] = count_limits(pooled, retention=p, stray=stray, miss=miss)
+    return low, high
+
+
+def _holder_scale(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
+    """How many records stand for one trial, on average over the records that hold a value.
+
+    Estimated where the holders are many, and drawn towards the mean over all records where they are
+    too few to tell.
+    """
+    t = size * replacement_probability(design.retention, design.domain_size)
+    records = _columns(sums.records, sums.observed)
+    scaled = _columns(sums.scaled_records, sums.observed)
+    holders = np.maximum(mle_counts(sums, size, design), 0.0)
+    weighted = np.maximum((sums.scaled_observed - t * scaled) / design.retention, 0.0)
+    doubt = 2.0 * np.sqrt(count_variances(sums, size, rounded, design)) + 1.0
+    typical = scaled / np.maximum(records, 1.0)
+    return np.asarray((weighted + doubt * typical) / (holders + doubt))
+
+
 def estimated(
     query: str,
     sums: Sums,
     row: int,
     *,
     count: float,
-    unbiased: float,
     variance: float,
+    low: float,
+    high: float,
     estimator: str,
     confidence: float,
-    intervals: int,
     design: Design,
 ) -> Estimate:
     """An estimate with its interval and the remarks it deserves."""
     records, groups = int(sums.records[row]), int(sums.groups[row])
-    error = float(np.sqrt(variance))
-    half = quantile(confidence, intervals) * error
-    low, high = unbiased - half, unbiased + half
     remarks = []
     if estimator == "constrained":
-        low, high = (float(np.clip(end, 0.0, records)) for end in (low, high))
+        if not low <= count <= high:
+            remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)
-        remarks.append(CONSTRAINED)
-        if low == high and error > 0:
-            remarks.append(POINT)
     elif not 0 <= count <= records:
         remarks.append(OUTSIDE.format(records=records))
     if groups == 1:
@@ -260,7 +305,7 @@ def estimated(
         low=0.0 if empty else low,
         high=0.0 if empty else high,
         confidence=confidence,
-        standard_error=0.0 if empty else error,
+        standard_error=0.0 if empty else float(np.sqrt(variance)),
         exact=empty,
         estimator=estimator,
         records=records,

@@ -6,22 +6,31 @@ attributes alone (any boolean expression) or of the sensitive attribute alone (a
 
 from __future__ import annotations
 
-import difflib
-import itertools
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
+from reconpriv.nearest import nearest_name
+from reconpriv.places import offset_words, place_words
+from reconpriv.queries.comparisons import settle_comparisons
+from reconpriv.queries.grouping import Shape, ShapeReader
 from reconpriv.queries.rewrite import rewrite_recoded
-from reconpriv.schema import Column, Kind, Schema, Value
+from reconpriv.schema import Kind, Schema, Value
 
 SUPPORTED = (
-    "Supported: SELECT [columns,] count(*) FROM release [WHERE …] [GROUP BY columns], where each"
-    " condition joined by AND is about public columns only, or about the sensitive column only."
+    "Supported: SELECT [columns,] count(*) FROM release [WHERE …] [GROUP BY …] [ORDER BY …]"
+    " [LIMIT …], where each condition joined by AND is about public columns only, or about the"
+    " sensitive column only."
 )
 
+# Conditions are parsed on a line of their own, so that places in them need no shift.
+_BEFORE_CONDITION = "SELECT count(*) FROM release WHERE\n"
+_CONDITION_CLAUSES = ("expressions", "from_", "from", "where")
+_QUERY_CLAUSES = (*_CONDITION_CLAUSES, "group", "order", "limit", "offset")
 
 _CLAUSES = {"joins": "A join", "with_": "WITH", "laterals": "A lateral join"}
 
@@ -52,7 +61,7 @@ class CountQuery:
 
     text: str
     condition: Condition
-    by: tuple[str, ...] = ()
+    shape: Shape
 
 
 def parse_query(
@@ -62,30 +71,19 @@ def parse_query(
     exp, tree = _parse(text)
     if not isinstance(tree, exp.Select):
         raise _refused("Only a SELECT can be answered")
-    _check_shape(exp, tree)
-    grouped = tree.args.get("group")
-    by = [_column_name(exp, node, schema) for node in grouped.expressions] if grouped else []
-    if grouped and any(v for k, v in grouped.args.items() if k != "expressions"):
-        raise _refused("Only a plain GROUP BY of columns can be answered")
-    check_distinct(by)
-    counted = 0
-    for projection in tree.expressions:
-        node = projection.unalias()
-        if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
-            counted += 1
-        elif isinstance(node, exp.Column):
-            name = _column_name(exp, node, schema)
-            if name not in by:
-                raise _refused(f"Column {name!r} is selected but not in GROUP BY")
-        else:
-            raise _refused(f"{node.sql(dialect='duckdb')!r} cannot be estimated from a release")
-    if counted != 1:
-        raise _refused("A query selects count(*) once")
+    _check_shape(exp, tree, _QUERY_CLAUSES)
+
+    def settle(node: Any) -> set[str]:
+        names = {_quote_column(exp, column, schema) for column in node.find_all(exp.Column)}
+        settle_comparisons(exp, node, schema, known)
+        return names
+
+    shape = ShapeReader(exp, tree, schema, settle, _refused).read()
     where = tree.args.get("where")
     condition = Condition()
     if where:
         condition = _condition(exp, where.this, schema, known, whole_bins)
-    return CountQuery(text.strip().rstrip(";"), condition, tuple(by))
+    return CountQuery(text.strip().rstrip(";"), condition, shape)
 
 
 def parse_condition(
@@ -94,42 +92,58 @@ def parse_condition(
     """Parse what stands after WHERE."""
     if not text.strip():
         raise InputError("The condition is empty.", hint="For example \"sex = 'Female'\".")
-    exp, tree = _parse(f"SELECT count(*) FROM release WHERE {text}")
-    if not isinstance(tree, exp.Select) or tree.args.get("group"):
+    exp, tree = _parse(text, _BEFORE_CONDITION)
+    if not isinstance(tree, exp.Select) or any(
+        tree.args.get(clause) for clause in _QUERY_CLAUSES if clause not in _CONDITION_CLAUSES
+    ):
         raise _refused("A condition holds nothing but what stands after WHERE")
-    _check_shape(exp, tree)
+    _check_shape(exp, tree, _CONDITION_CLAUSES)
     return _condition(exp, tree.args["where"].this, schema, known, whole_bins)
 
 
-def _parse(text: str) -> tuple[Any, Any]:
+def _parse(text: str, before: str = "") -> tuple[Any, Any]:
+    """Parse SQL; ``before`` is put in front of what was typed and counts in no message."""
     try:
         import sqlglot  # noqa: PLC0415 - an extra
         from sqlglot import exp  # noqa: PLC0415
         from sqlglot.errors import SqlglotError  # noqa: PLC0415
     except ImportError:
         raise InputError(
-            "Conditions in SQL need the package sqlglot.",
-            hint="Install it: pip install 'reconpriv[query]'.",
+            "Conditions in SQL need the package sqlglot.", hint=install_hint("query")
         ) from None
     # sqlglot logs what it does not know; the refusal below says it in one sentence.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
-        trees = sqlglot.parse(text, dialect="duckdb")
+        trees = sqlglot.parse(before + text, dialect="duckdb")
     except SqlglotError as error:
-        details = getattr(error, "errors", None) or [{}]
-        where = details[0].get("col")
-        place = f" near character {where}" if where else ""
-        raise _refused(f"The SQL cannot be parsed{place}") from None
+        raise _refused(f"The SQL cannot be parsed{_place(error, text, before)}") from None
+    except RecursionError:
+        raise _refused("The SQL is nested too deeply") from None
     trees = [tree for tree in trees if tree is not None]
     if len(trees) != 1:
         raise _refused("One statement is answered at a time")
     return exp, trees[0]
 
 
-def _check_shape(exp: Any, tree: Any) -> None:
+def _place(error: Exception, text: str, before: str) -> str:
+    """Where in what was typed sqlglot stopped, with a blank before; empty where it does not say."""
+    details = (getattr(error, "errors", None) or [{}])[0]
+    if details.get("col"):
+        # sqlglot counts to the end of the token that it did not expect.
+        begin = details["col"] - len(details.get("highlight") or " ") + 1
+        line = details["line"] - before.count("\n")
+        return f" {place_words(text, line, max(begin, 1))}" if line >= 1 else ""
+    unclosed = re.match(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__ or ""))
+    if unclosed:
+        at = offset_words(text, int(unclosed[2]) - len(before))
+        return f" {at}: a quotation is never closed"
+    return ""
+
+
+def _check_shape(exp: Any, tree: Any, clauses: Sequence[str]) -> None:
     """One table called release, and none of the clauses that a count has no use for."""
     for clause, content in tree.args.items():
-        if content and clause not in ("expressions", "from_", "from", "where", "group"):
+        if content and clause not in clauses:
             raise _refused(
                 f"{_CLAUSES.get(clause, clause.upper().replace('_', ' ').strip())} is not supported"
             )
@@ -146,10 +160,15 @@ def _check_shape(exp: Any, tree: Any) -> None:
     for node in tree.walk():
         if node is not tree and isinstance(node, forbidden):
             raise _refused(f"{node.sql(dialect='duckdb')!r} is not supported")
-        if isinstance(node, exp.AggFunc) and not (
-            isinstance(node, exp.Count) and node.parent_select is tree and node.depth <= 2
-        ):
+        if isinstance(node, exp.AggFunc) and not _is_the_count(exp, node):
             raise _refused(f"{node.sql(dialect='duckdb')!r} cannot be estimated from a release")
+
+
+def _is_the_count(exp: Any, node: Any) -> bool:
+    """Whether this is count(*) in the SELECT itself or in its ORDER BY."""
+    counts = isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
+    place = node.parent.parent if isinstance(node.parent, exp.Alias) else node.parent
+    return counts and isinstance(place, exp.Select | exp.Ordered)
 
 
 def _condition(
@@ -163,7 +182,7 @@ def _condition(
         names = {_quote_column(exp, node, schema) for node in written.find_all(exp.Column)}
         conjunct, said = rewrite_recoded(exp, written, schema, known, whole_bins=whole_bins)
         remarks += said
-        _check_values(exp, conjunct, schema, known)
+        settle_comparisons(exp, conjunct, schema, known)
         sql = conjunct.sql(dialect="duckdb")
         if schema.sensitive.name in names and len(names) > 1:
             raise _refused(
@@ -190,12 +209,6 @@ def _conjuncts(exp: Any, node: Any) -> list[Any]:
     return [node]
 
 
-def _column_name(exp: Any, node: Any, schema: Schema) -> str:
-    if not isinstance(node, exp.Column):
-        raise _refused(f"GROUP BY {node.sql(dialect='duckdb')!r} is not a column")
-    return _quote_column(exp, node, schema)
-
-
 def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
     """Find the column a name means, and write it the way it is spelled in the release."""
     names = [column.name for column in schema.columns]
@@ -212,65 +225,11 @@ def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
     return wanted
 
 
-def check_distinct(by: Sequence[str]) -> None:
-    """Refuse a column that is grouped by twice."""
-    repeated = [name for i, name in enumerate(by) if name in by[:i]]
-    if repeated:
-        raise InputError(f"Column {repeated[0]!r} is grouped by twice.")
-
-
 def unknown_column(name: str, names: Sequence[str]) -> InputError:
     """No such column, with the nearest one."""
-    near = _nearest(name, names)
+    near = nearest_name(name, names)
     hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(names)}."
     return InputError(f"The release has no column {name!r}.", hint=hint)
-
-
-_COMPARED = 10_000  # values that a slip is compared with
-
-
-def unknown_value(column: str, value: Value, known: Sequence[Value]) -> InputError:
-    """No such value, with the nearest one."""
-    texts = [str(other) for other in itertools.islice(known, _COMPARED) if other is not None]
-    near = _nearest(str(value), texts)
-    few = ", ".join(texts[:8]) + (", …" if len(texts) > 8 else "")
-    hint = f"Did you mean {near!r}?" if near else f"Known: {few}."
-    return InputError(f"Column {column!r} has no value {value!r}.", hint=hint)
-
-
-def _nearest(text: str, known: Sequence[str]) -> str | None:
-    """The known text that is nearest, whatever its case."""
-    folded = {other.lower(): other for other in reversed(known)}
-    near = difflib.get_close_matches(text.lower(), folded, n=1, cutoff=0.5)
-    return folded[near[0]] if near else None
-
-
-def _check_values(
-    exp: Any, conjunct: Any, schema: Schema, known: Mapping[str, Sequence[Value]]
-) -> None:
-    """A text that is compared with a column of texts must occur in it: else it is a slip."""
-    columns = {column.name: column for column in schema.columns}
-    for node in conjunct.find_all(exp.EQ, exp.NEQ, exp.In):
-        others = node.expressions if isinstance(node, exp.In) else [node.right, node.left]
-        targets = [node.this] if isinstance(node, exp.In) else [node.left, node.right]
-        for target in targets:
-            if not isinstance(target, exp.Column):
-                continue
-            column = columns[target.name]
-            for other in others:
-                if isinstance(other, exp.Literal):
-                    _check_literal(column, other, known[column.name])
-
-
-def _check_literal(column: Column, literal: Any, known: Sequence[Value]) -> None:
-    value = literal.this
-    if column.kind is Kind.STRING and literal.is_string and value not in known:
-        raise unknown_value(column.name, value, known)
-    if column.kind in (Kind.INTEGER, Kind.NUMBER):
-        try:
-            float(value)
-        except ValueError:
-            raise InputError(f"Column {column.name!r} holds numbers; {value!r} is none.") from None
 
 
 def _equality(exp: Any, node: Any, schema: Schema) -> tuple[str, Value] | None:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reconpriv.engines.names import free_name
+from reconpriv.frame_types import as_pandas, as_polars
 from reconpriv.queries.estimate import Estimate
 from reconpriv.schema import Value, json_value
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+_COLUMNS = {
+    "count": pa.float64(), "low": pa.float64(), "high": pa.float64(), "confidence": pa.float64(),
+    "standard_error": pa.float64(), "exact": pa.bool_(), "records": pa.int64(),
+    "groups": pa.int64(), "trials": pa.float64(), "remarks": pa.string(),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,14 +61,26 @@ class EstimateTable:
         }
 
     def to_arrow(self) -> pa.Table:
-        """Labels, count, interval and what each rests on, as columns."""
-        columns: dict[str, Any] = {
-            name: [labels[name] for labels, _ in self.rows] for name in self.by
-        }
-        for name in ("count", "low", "high", "standard_error", "exact", "records", "groups"):
-            label = name if name not in columns else f"{name}_"
-            columns[label] = [getattr(estimate, name) for _, estimate in self.rows]
-        return pa.table(columns)
+        """Labels, count, interval and what each rests on, as columns.
+
+        Labels keep their types. A column of an estimate whose name a label has gets underscores.
+        """
+        arrays = [_label_array([labels[name] for labels, _ in self.rows]) for name in self.by]
+        names = list(self.by)
+        for name, kind in _COLUMNS.items():
+            values = [getattr(estimate, name) for _, estimate in self.rows]
+            shown = ["; ".join(value) for value in values] if name == "remarks" else values
+            arrays.append(pa.array(shown, kind))
+            names.append(free_name(name, names))
+        return pa.Table.from_arrays(arrays, names=names)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a pandas data frame; whole numbers with missing ones stay whole numbers."""
+        return as_pandas(self.to_arrow())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same as a Polars data frame."""
+        return as_polars(self.to_arrow())
 
     def __str__(self) -> str:
         """The table as text."""
@@ -70,3 +94,9 @@ class EstimateTable:
         from reconpriv.render_html import estimate_table_html  # noqa: PLC0415
 
         return estimate_table_html(self)
+
+
+def _label_array(values: list[Value]) -> pa.Array:
+    """Labels with their type; text where there is nothing to tell it by."""
+    found = pa.array(values)
+    return found.cast(pa.string()) if pa.types.is_null(found.type) else found

@@ -5,10 +5,13 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from reconpriv.queries.text_codes import PATTERN
 from reconpriv.schema import Value
 
 _FEW = 1 << 17  # so many values are looked up in a dictionary, more by bisection
@@ -42,6 +45,16 @@ class Values(Sequence[Value]):
     def __contains__(self, value: object) -> bool:
         """Whether it occurs."""
         return self.position(value) >= 0
+
+    @cached_property
+    def numeric_text(self) -> bool:
+        """Whether these are text codes that all look like numbers."""
+        present = self.array.drop_null()
+        if not (pa.types.is_string(present.type) or pa.types.is_large_string(present.type)):
+            return False
+        return len(present) > 0 and bool(
+            pc.all(pc.match_substring_regex(present, f"^(?:{PATTERN})$")).as_py()
+        )
 
     def position(self, value: Value) -> int:
         """Where a value stands, or -1 where it does not occur."""

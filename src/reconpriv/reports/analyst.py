@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from reconpriv._version import __version__
 from reconpriv.files import check_file, whole_file
 from reconpriv.queries.answer import Answerer
+from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.table import EstimateTable
 from reconpriv.release import Release
 from reconpriv.reports import charts
@@ -43,6 +45,12 @@ _RESERVED = (
     " where window with"
 )
 _VALUES = 8
+# True wherever the reader got reconpriv from: it is on no package index.
+_INSTALL = (
+    "You need Python 3.11 to 3.13 and reconpriv, which is on no package index: ask the publisher"
+    f" for its wheel, then `pip install './reconpriv-{__version__}-py3-none-any.whl[query]'`; or"
+    " for its source folder, then `pip install '.[query]'` in it."
+)
 _BARS = 60
 
 
@@ -105,7 +113,7 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
         meaning = {one["value"]: f" = {one['label']}" for one in named}
         shown = ", ".join(
             label(json_value(value)) + meaning.get(json_value(value), "")
-            for value in known[:_VALUES]
+            for value in first_for_display(known, _VALUES)
         )
         more = ", …" if len(known) > _VALUES else ""
         role = "sensitive" if column.name == info["sensitive"] else "public"
@@ -203,7 +211,8 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     value = cube.schema.domain[int(np.argmax(totals))]
     where = f"{_name(sensitive)} {_equals(value)}"
     html = [
-        paragraph("On the command line, after `pip install 'reconpriv[query]'`:"),
+        paragraph(_INSTALL),
+        paragraph("On the command line:"),
         copyable(_query(folder, f"SELECT count(*) FROM release WHERE {where}")),
     ]
     keywords = {sensitive: value}

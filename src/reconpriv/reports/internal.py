@@ -16,7 +16,7 @@ from reconpriv.attacks.result import AttackResult
 from reconpriv.auditing import AuditReport, K
 from reconpriv.errors import PolicyError
 from reconpriv.files import check_file, whole_file
-from reconpriv.folder import is_release
+from reconpriv.folder import refuse_inside_release
 from reconpriv.identifiers import identifier_note
 from reconpriv.phrases import frequency_words, group_words
 from reconpriv.policy import Policy
@@ -68,11 +68,7 @@ def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = No
         raise PolicyError(
             "The internal report must not lie inside the release.", hint="Choose another folder."
         )
-    if is_release(inside):
-        raise PolicyError(
-            f"{inside.name} is a release; the internal report must not lie inside it.",
-            hint="Choose another folder.",
-        )
+    refuse_inside_release(path, "the internal report")
     check_file(path, overwrite=overwrite, hint="Choose another name for the report.")
     vega_scripts()
 

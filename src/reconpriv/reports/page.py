@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from reconpriv.errors import InputError
+from reconpriv.extras import install_hint
 
 Cell = str | int | float | None
 STAMP = "INTERNAL - NOT FOR RELEASE"
@@ -103,9 +104,7 @@ def vega_scripts() -> str:
 
 def needs_extra() -> InputError:
     """What to say where altair or vl-convert is not installed."""
-    return InputError(
-        "Reports need altair and vl-convert-python.", hint="pip install 'reconpriv[report]'"
-    )
+    return InputError("Reports need altair and vl-convert-python.", hint=install_hint("report"))
 
 
 @cache

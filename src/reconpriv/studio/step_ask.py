@@ -120,7 +120,8 @@ def _serve_form(live: Live) -> None:
         req(published is not None)
         assert published is not None
         schema = published.settled.table.schema
-        domain = {str(i): _shown(value) for i, value in enumerate(schema.domain)}
+        place = {value: str(i) for i, value in enumerate(schema.domain)}
+        domain = {place[value]: _shown(value) for value in published.release.domain}
         names = [column.name for column in schema.public]
         return tags.div(
             choice("ask_value", schema.sensitive.name, {ANY: "any value", **domain}, ANY),

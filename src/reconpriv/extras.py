@@ -1,0 +1,79 @@
+"""The packages that an extra needs, and the command that installs them.
+
+Hints name the packages themselves: that works wherever reconpriv came from, a wheel, a source
+folder or an index.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A package, the least version of it, and the extra that asks for it."""
+
+    name: str
+    least: str
+    extra: str | None
+
+    @property
+    def text(self) -> str:
+        """As pip takes it."""
+        return f"{self.name}>={self.least}" if self.least else self.name
+
+
+def requirements() -> list[Requirement]:
+    """What the package itself says it needs, with and without extras."""
+    found = []
+    for line in importlib.metadata.requires("reconpriv") or []:
+        name = re.match(r"[\w.-]+", line)
+        least = re.search(r">=\s*([\d.]+)", line)
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
+        assert name is not None
+        found.append(Requirement(name[0], least[1] if least else "", extra[1] if extra else None))
+    return found
+
+
+def installed(requirement: Requirement) -> tuple[bool, str]:
+    """Whether it is there and new enough, and its version."""
+    try:
+        version = importlib.metadata.version(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+        return False, "missing"
+    enough = _numbers(version) >= _numbers(requirement.least)
+    return enough, version if enough else f"{version}, too old"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:3])
+
+
+def install_command(wanted: Sequence[Requirement]) -> str:
+    """The command that adds these packages to the running Python; empty where there are none."""
+    quoted = " ".join(f"'{requirement.text}'" for requirement in wanted)
+    return f"{_python()} -m pip install {quoted}" if wanted else ""
+
+
+def _python() -> str:
+    """The running Python as one would type it."""
+    found = shutil.which("python")
+    same = found is not None and os.path.realpath(found) == os.path.realpath(sys.executable)
+    inside = found is not None and os.path.dirname(found) == os.path.dirname(sys.executable)
+    return "python" if same and inside else sys.executable
+
+
+def install_hint(extra: str) -> str:
+    """How to get what an extra needs, as the hint of an error."""
+    try:
+        needed = [requirement for requirement in requirements() if requirement.extra == extra]
+    except importlib.metadata.PackageNotFoundError:  # run from its sources, not installed
+        return f"In the folder of reconpriv's sources: pip install '.[{extra}]'."
+    missing = [requirement for requirement in needed if not installed(requirement)[0]]
+    return f"Install what is missing (the extra {extra!r}): {install_command(missing or needed)}"

@@ -1,0 +1,164 @@
+"""Rows of a SELECT with GROUP BY: expressions become columns, then rows are put in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reconpriv.engines.names import free_name
+from reconpriv.engines.predicates import Evaluator
+from reconpriv.errors import InputError
+from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.queries.cube import Cells, Cube
+from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.grouping import Order, Shape
+from reconpriv.queries.ordering import sorted_for_display
+from reconpriv.schema import Column, Kind, Schema, Value
+
+Row = tuple[dict[str, Value], Estimate]
+
+PICKED = (
+    "picked by its estimate out of {rows:,} rows, so its interval misses more often than it says;"
+    " simultaneous intervals (--simultaneous) hold for all rows at once"
+)
+_NAN = object()
+_PLAIN = (
+    pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_string,
+    pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp, pa.types.is_time,
+    pa.types.is_null,
+)  # fmt: skip
+
+
+def grouped_rows(
+    answerer: Answerer,
+    selected: Selected,
+    shape: Shape,
+    settings: Settings,
+    *,
+    simultaneous: bool,
+) -> list[Row]:
+    """The rows that a SELECT with GROUP BY asks for."""
+    taken = [column.name for column in answerer.cells.schema.columns]
+    names: list[str] = []
+    computed: dict[str, str] = {}
+    for grouping in shape.by:
+        name = grouping.column
+        if name is None:
+            name = free_name("expression", [*taken, *computed])
+            computed[name] = grouping.expression
+        names.append(name)
+    if computed:
+        answerer = Answerer(with_expressions(answerer.cells, computed), answerer.design)
+    found = answerer.table(selected, names, settings, simultaneous=simultaneous)
+    labels = [grouping.label for grouping in shape.by]
+    rows = [
+        ({label: key[name] for label, name in zip(labels, names, strict=True)}, estimate)
+        for key, estimate in found
+    ]
+    return arrange(rows, shape, simultaneous=simultaneous)
+
+
+def arrange(rows: list[Row], shape: Shape, *, simultaneous: bool) -> list[Row]:
+    """Sort rows, and keep as many as asked for; a choice by estimates is remarked on."""
+    for order in reversed(shape.order):
+        rows = _sorted(rows, order)
+    end = None if shape.limit is None else shape.offset + shape.limit
+    kept = rows[shape.offset : end]
+    picked = len(kept) < len(rows) and any(order.label is None for order in shape.order)
+    if not picked or simultaneous:
+        return kept
+    remark = PICKED.format(rows=len(rows))
+    return [
+        (key, one if one.exact else replace(one, remarks=(*one.remarks, remark)))
+        for key, one in kept
+    ]
+
+
+def _sorted(rows: list[Row], order: Order) -> list[Row]:
+    """Sorted by one thing, what is equal as it was."""
+    if order.label is None:
+        return sorted(rows, key=lambda row: row[1].count, reverse=order.descending)
+    label = order.label
+    missing = [row for row in rows if row[0][label] is None]
+    present = [row for row in rows if row[0][label] is not None]
+    rank = {v: i for i, v in enumerate(sorted_for_display({key[label] for key, _ in present}))}
+    present.sort(key=lambda row: rank[row[0][label]], reverse=order.descending)
+    return [*missing, *present] if order.missing_first else [*present, *missing]
+
+
+@dataclass(frozen=True)
+class ComputedCells:
+    """Cells with further public columns, each computed from the others."""
+
+    base: Cells
+    schema: Schema
+    values: tuple[pa.Array, ...]
+    expressions: tuple[str, ...]
+
+    def parts(self) -> Iterator[Cube]:
+        """Every part, with the codes of the computed columns."""
+        first = len(self.values) - len(self.expressions)
+        places = [_places(values) for values in self.values[first:]]
+        for part in self.base.parts():
+            evaluator = Evaluator(part.group_table())
+            codes = [
+                _codes(evaluator.values(expression), place)
+                for expression, place in zip(self.expressions, places, strict=True)
+            ]
+            evaluator.close()
+            yield replace(part, schema=self.schema, values=self.values, codes=(*part.codes, *codes))
+
+
+def with_expressions(cells: Cells, expressions: Mapping[str, str]) -> Cells:
+    """Cells with a public column for every expression (name: SQL over public columns)."""
+    found: list[list[pa.Array]] = [[] for _ in expressions]
+    for part in cells.parts():
+        evaluator = Evaluator(part.group_table())
+        for column, sql in zip(found, expressions.values(), strict=True):
+            column.append(_plain(evaluator.values(sql), sql).unique())
+        evaluator.close()
+    columns = tuple(Column(name, Kind.OTHER) for name in expressions)
+    extended = ComputedCells(
+        cells,
+        replace(cells.schema, public=(*cells.schema.public, *columns)),
+        (*cells.values, *(_distinct(column) for column in found)),
+        tuple(expressions.values()),
+    )
+    if isinstance(cells, Cube):
+        (whole,) = extended.parts()  # in memory once, so that it is not computed again
+        return whole
+    return extended
+
+
+def _plain(values: pa.Array, sql: str) -> pa.Array:
+    if not any(test(values.type) for test in _PLAIN):
+        raise InputError(f"The expression {sql!r} gives no plain value to group by.")
+    return values
+
+
+def _distinct(parts: Sequence[pa.Array]) -> pa.Array:
+    """The values of all parts in the order in which they are shown, each once."""
+    every = {_key(value): value for part in parts for value in part.to_pylist()}
+    return pa.array(sorted_for_display(every.values()), parts[0].type)
+
+
+def _places(values: pa.Array) -> dict[Any, int]:
+    return {_key(value): i for i, value in enumerate(values.to_pylist())}
+
+
+def _codes(values: pa.Array, place: Mapping[Any, int]) -> NDArray[np.int32]:
+    """The place of each value among the distinct ones."""
+    encoded = values.dictionary_encode(null_encoding="encode")
+    lookup = np.array([place[_key(v)] for v in encoded.dictionary.to_pylist()], dtype=np.int32)
+    return np.asarray(lookup[encoded.indices.to_numpy()])
+
+
+def _key(value: Value) -> Any:
+    """What tells values apart; NaN is not equal to itself, but it is one value."""
+    return _NAN if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,214 @@
+"""Limits for a count in the original table: which counts the published one does not contradict.
+
+A published count O of a set of k values over groups of N records has, if c records hold one of
+them,
+
+    mean       t_X N + p c
+    variance   T Σ s N_g + (R - T) Σ s c_g + uneven copies + rounding of the sample
+
+with t_X = kt, r_X = p + kt, T = t_X(1 - t_X), R = r_X(1 - r_X) and s = N_g/n_g records per trial.
+Both are taken at the count that is tested, not at the estimate: an estimate from a few trials is
+often one whose variance is far too small. A count is inside the limits where neither tail beyond
+the published count is smaller than half of what the interval may miss.
+
+The tails are those of a single group whose trials have the same second and third moment as the
+selection: n = (Σ s N_g)³/(Σ s² N_g)² trials of h = Σ s² N_g/Σ s N_g records each. For groups that
+are not sampled h = 1 and n = N. Published counts of such a group lie on a lattice of step h, which
+the noise of groups that are not sampled smooths out, to the whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
+ROUNDING = 1.0 / 6.0
+
+_ROUNDS = 80  # of narrowing down a limit; far fewer are needed
+_CLOSE = 1e-7  # how far a limit may be off, in records and as a share of the count
+_TINY = 1e-9
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd; 2^64 over the golden ratio
+_NEVER = 1e-300  # a probability that stands for 0 where its quantile is taken
+
+
+class Pooled(NamedTuple):
+    """What is published about selections of groups, one entry per selection.
+
+    ``scaled_records`` is Σ s N_g and ``scaled_squares`` Σ s² N_g. ``holder_scale`` is the mean of s
+    over the records that hold one of the values, ``unsampled`` the number of records in groups with
+    s = 1. ``uneven`` is the variance factor of trials that
+    are published once more than others, ``rounded`` Σ s² over the quotas that were rounded.
+    """
+
+    observed: Floats
+    records: Floats
+    scaled_records: Floats
+    scaled_squares: Floats
+    holder_scale: Floats
+    unsampled: Floats
+    uneven: Floats
+    rounded: Floats
+
+
+def count_limits(
+    pooled: Pooled, *, retention: float, stray: float, miss: float
+) -> tuple[Floats, Floats]:
+    """The least and the largest count that the published one does not contradict.
+
+    ``stray`` is t_X, the probability that a record which holds none of the values is published with
+    one; ``miss`` is what a two-sided interval may miss, 0.05 for 95 %. Limits lie within 0 and the
+    number of records. A published count below what no holder at all would give is taken for that
+    one, so that bad luck never passes for certainty; likewise above.
+    """
+    shape = pooled.observed.shape
+    columns = [np.broadcast_to(column, shape).reshape(-1) + 0.0 for column in pooled]
+    first, where = _distinct(columns)
+    found = _limits(Pooled(*(column[first] for column in columns)), retention, stray, miss / 2.0)
+    low, high = (limit[where].reshape(shape) for limit in found)
+    return low, high
+
+
+def _distinct(columns: list[Floats]) -> tuple[Ints, Ints]:
+    """The first of each kind of case, and which kind every case is of.
+
+    Small groups are many and much alike, so that few cases have to be solved. Cases are told apart
+    by a hash, which is quicker than sorting them.
+    """
+    hashes = np.zeros(columns[0].size, dtype=np.uint64)
+    for column in columns:
+        hashes = (hashes ^ column.view(np.uint64)) * _MULTIPLIER
+        hashes ^= hashes >> np.uint64(29)
+    _, first, where = np.unique(hashes, return_index=True, return_inverse=True)
+    where = where.reshape(-1)
+    if any((column[first][where] != column).any() for column in columns):  # two in one hash
+        every = np.arange(columns[0].size)
+        return every, every
+    return first, where
+
+
+def _limits(one: Pooled, p: float, stray: float, half: float) -> tuple[Floats, Floats]:
+    from scipy.special import ndtri  # noqa: PLC0415 - slow import
+
+    none, every = np.zeros_like(one.records), one.records
+    from_above = one._replace(observed=np.maximum(one.observed, stray * one.records))
+    from_below = one._replace(observed=np.minimum(one.observed, (stray + p) * one.records))
+
+    def margin(tail: Floats) -> Floats:
+        """How far a tail is above the least one allowed; on this scale nearly linear in c."""
+        return np.asarray(ndtri(np.maximum(tail, _NEVER)) - ndtri(half))
+
+    def above(count: Floats) -> Floats:
+        return margin(_tails(from_below, count, p, stray)[1])
+
+    def below(count: Floats) -> Floats:
+        return margin(_tails(from_above, count, p, stray)[0])
+
+    return _border(none, every, above), _border(every, none, below)
+
+
+def _border(outside: Floats, inside: Floats, margin: Callable[[Floats], Floats]) -> Floats:
+    """The count nearest to ``outside`` whose margin is not negative.
+
+    Regula falsi, every third step a bisection, from a count with a positive margin inside.
+    """
+    inside, outside = inside.copy(), outside.copy()
+    at_outside, at_inside = margin(outside), margin(inside)
+    inside[at_outside >= 0] = outside[at_outside >= 0]
+    for step in range(_ROUNDS):
+        wide = np.abs(inside - outside) > _CLOSE * (1.0 + np.abs(outside))
+        if not wide.any():
+            break
+        share = np.full(inside.shape, 0.5)
+        if step % 3:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                guess = at_outside / (at_outside - at_inside)
+            # Never quite at an end, so that both ends move.
+            share = np.where(np.isfinite(guess), np.clip(guess, 0.001, 0.999), 0.5)
+        middle = np.where(wide, outside + share * (inside - outside), inside)
+        found = margin(middle)
+        good = found >= 0
+        inside, at_inside = np.where(good, middle, inside), np.where(good, found, at_inside)
+        outside = np.where(good | ~wide, outside, middle)
+        at_outside = np.where(good | ~wide, at_outside, found)
+    return inside
+
+
+def _tails(one: Pooled, count: Floats, p: float, stray: float) -> tuple[Floats, Floats]:
+    """P(O* <= O) and P(O* >= O) where ``count`` records hold one of the values.
+
+    Each the larger of two approximations: a normal one, which serves near the mean, and a
+    saddlepoint one, which serves far from it.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    keep = stray + p
+    kept, strayed = keep * (1.0 - keep), stray * (1.0 - stray)
+    step = one.scaled_squares / one.scaled_records
+    trials = one.scaled_records / step**2
+    holders = np.clip(one.holder_scale * count / step**2, 0.0, trials)
+    mean = stray * trials + p * holders
+    variance = strayed * trials + (kept - strayed) * holders
+    uneven, rounding = _extra_variances(one, count, p, stray)
+    whole = variance * step**2 + uneven + rounding
+    gap = (one.observed - stray * one.records - p * count) * np.sqrt(variance / whole)
+    # The whole observed trial counts on the near side, as far as it stands out from the noise.
+    per_record = strayed + (kept - strayed) * count / one.records
+    smooth = one.unsampled * per_record
+    lattice = np.maximum(np.exp(-2.0 * np.pi**2 * smooth / step**2), 1.0 / step)
+    near = np.sign(gap) * np.maximum(np.abs(gap) - lattice / 2.0, 0.0)
+    far = _saddlepoint_tail(
+        np.clip(mean + near, 0.0, trials), holders, trials, lattice, keep, stray
+    )
+    deviation = np.sqrt(variance)
+    below = np.maximum(ndtr((gap + lattice / 2.0) / deviation), np.where(gap < 0, far, 0.0))
+    above = np.maximum(ndtr((lattice / 2.0 - gap) / deviation), np.where(gap > 0, far, 0.0))
+    return below, above
+
+
+def _saddlepoint_tail(
+    x: Floats, holders: Floats, trials: Floats, lattice: Floats, keep: float, stray: float
+) -> Floats:
+    """The tail beyond x, away from the mean, of X = Bin(c, r) + Bin(n - c, t).
+
+    Lugannani and Rice (1980) with the second continuity correction of Daniels (1987), in which
+    ``lattice`` is the step; at most Chernoff's bound. Near the mean it is 0: there it breaks down.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    r, t = keep, stray
+    x = np.clip(x, _TINY * trials, (1.0 - _TINY) * trials)
+    # K'(θ) = x is quadratic in e^θ.
+    a = r * t * (trials - x)
+    b = holders * r * (1 - t) + (trials - holders) * t * (1 - r) - x * (r * (1 - t) + t * (1 - r))
+    c = x * (1 - r) * (1 - t)
+    root = np.sqrt(b * b + 4.0 * a * c)
+    tilt = np.where(b > 0, 2.0 * c / (b + root), (root - b) / (2.0 * a))
+    theta = np.log(tilt)
+    lift_r, lift_t = 1.0 - r + r * tilt, 1.0 - t + t * tilt
+    cumulant = holders * np.log(lift_r) + (trials - holders) * np.log(lift_t)
+    share_r, share_t = r * tilt / lift_r, t * tilt / lift_t
+    curvature = holders * share_r * (1 - share_r) + (trials - holders) * share_t * (1 - share_t)
+    exponent = np.maximum(theta * x - cumulant, 0.0)
+    w = np.sqrt(2.0 * exponent)
+    half = np.maximum(lattice, _TINY) / 2.0
+    u = np.sinh(half * np.abs(theta)) / half * np.sqrt(curvature)
+    far = (w > 1.0) & (u > 0.0)
+    safe_w, safe_u = np.where(far, w, 1.0), np.where(far, u, 1.0)
+    density = np.exp(-exponent) / np.sqrt(2.0 * np.pi)
+    tail = ndtr(-safe_w) + density * (1.0 / safe_u - 1.0 / safe_w)
+    return np.where(far, np.minimum(tail, np.exp(-exponent)), 0.0)
+
+
+def _extra_variances(one: Pooled, count: Floats, p: float, stray: float) -> tuple[Floats, Floats]:
+    """Uneven copies, and rounding: of a value that nobody (or everybody) holds nothing is."""
+    share = stray + p * count / one.records
+    held = one.holder_scale * np.minimum(count, one.records - count)
+    rounding = np.minimum(ROUNDING * one.rounded, held)
+    return one.uneven * share * (1.0 - share), p**2 * rounding
