@@ -14,6 +14,7 @@ from reconpriv.recoding import (
     Groups,
     Recoding,
     as_number,
+    bin_option,
     bins_between,
     bins_of_width,
     declared_bins,
@@ -130,7 +131,7 @@ def _bins(engine: Engine, column: Column, said: Bins, present: Column | None) ->
         given = ",".join(map(plain, said.borders))
         raise InputError(
             f"Column {name!r} holds values below its first border, {plain(said.borders[0])}.",
-            hint=f"Add a lower border: --bin {name}=LOWER,{given}.",
+            hint=f"Add a lower border: {bin_option(name, f'LOWER,{given}')}.",
         )
     return recoding
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.nearest import nearest_name
-from reconpriv.recoding import Recoding
+from reconpriv.recoding import Recoding, bin_option
 from reconpriv.shown import shown_path
 
 Value = Any
@@ -219,7 +219,9 @@ def check_sensitive_kind(sensitive: Column) -> None:
     if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
         hint = "Bin it on the way in with --sql."
         if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL):
-            hint = f"Bin it: --bin {sensitive.name}=0,10000,20000 (borders), or a width."
+            hint = (
+                f"Bin it: {bin_option(sensitive.name, '0,1000,2000')} (with borders of your own)."
+            )
         raise InputError(
             f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
             " have no natural finite domain.",

@@ -8,10 +8,10 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 from studio_walk import (
-    choose_example,
     choose_roles,
     enter,
     launch,
+    on_step,
     publish,
     studio,
     to_ask,
@@ -34,7 +34,8 @@ def walk(page: Page, folder: Path, name: str) -> None:
     page.click("#example_adult")
     page.wait_for_selector("#opened .card")
     shoot("1-table")
-    choose_example(page)
+    page.click("#next_1")
+    on_step(page, 2)
     choose_roles(page)
     page.get_by_label("Bins of age").fill("5")
     page.select_option("#missing", "value")
