@@ -269,10 +269,10 @@ HINTS = (
     (r"or allow whole bins \(--whole-bins, whole_bins=True\)\.",
      "or tick “Answer for whole bins”."),
     (r"; leave it out with --drop .*$", "; give it the role “leave out”."),
-    (r"Leave (\w+) out \(--drop [^)]*\), bin \w+, or keep \w+ on purpose"
+    (r"Leave (\w+) out \(--drop [^)]*\), bin \w+( \(--bin\))?, or keep \w+ on purpose"
      r" \(--keep-identifier .*\)\.$",
      r"Leave \1 out or bin \1, in the roles step, or tick the box to publish \1 as it is."),
-    (r"Drop (\w+), bin \w+, or keep \w+ on purpose with `--keep-identifier [^`]*`\.",
+    (r"Drop (\w+), bin \w+( \(--bin\))?, or keep \w+ on purpose with `--keep-identifier [^`]*`\.",
      r"Leave \1 out or bin \1, or confirm \1 when you publish."),
     (r"Leave it out \(--drop [^)]*\) or turn it into text with --sql\.", "Leave it out."),
     (r"Bin it: --bin .*$", "Give it bins in its row."),
