@@ -207,8 +207,14 @@ def _saddlepoint_tail(
 
 
 def _extra_variances(one: Pooled, count: Floats, p: float, stray: float) -> tuple[Floats, Floats]:
-    """Uneven copies, and rounding: of a value that nobody (or everybody) holds nothing is."""
+    """Uneven copies and rounding of the sample, at a count.
+
+    A quota of several trials varies by 1/6 on average; where quotas are small, a systematic sample
+    varies no more than a simple one, by n f(1-f). In between it varies less than either, as
+    half of their harmonic mean does.
+    """
     share = stray + p * count / one.records
-    held = one.holder_scale * np.minimum(count, one.records - count)
-    rounding = np.minimum(ROUNDING * one.rounded, held)
+    quotas = ROUNDING * one.rounded
+    simple = one.holder_scale * count * (1.0 - count / one.records)
+    rounding = quotas * simple / np.maximum(quotas + simple, _TINY)
     return one.uneven * share * (1.0 - share), p**2 * rounding
