@@ -81,7 +81,10 @@ def test_a_full_disk_keeps_the_old_release_and_leaves_nothing_else(
     before = hashes(small_disk)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
     try:
-        outcome = cli("publish", many, small_disk / "out", *ROLES, "--format", "csv", "--overwrite")
+        kept = () if make is many_records else ("--keep-identifier", "a,b")
+        outcome = cli(
+            "publish", many, small_disk / "out", *ROLES, *kept, "--format", "csv", "--overwrite"
+        )
     finally:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(SMALL_BATCH))
     assert outcome.code == 2, outcome.err
