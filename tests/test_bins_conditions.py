@@ -182,9 +182,15 @@ def test_groups_are_asked_by_label_or_by_all_of_their_values() -> None:
         asked("BSc")
     with pytest.raises(InputError, match="part of the group 'Other'"):
         asked("None")  # others may be in it, too
-    with pytest.raises(InputError, match="has no value 'PhD'"):
+    with pytest.raises(InputError, match="do not list 'PhD'"):
         asked("PhD")
     with pytest.raises(InputError, match="has no meaning"):
         answer_comparison(recoding, "<", "M", "e < 'M'", whole_bins=False)
     found = answer_membership(recoding, ["BSc"], "e", whole_bins=True)
     assert found.remark == "answered for e = 'Degree': the group 'Degree' is counted whole"
+
+
+def test_a_value_that_no_group_lists_may_be_in_the_rest() -> None:
+    recoding = grouped("e", declared_groups("e", {"BSc": "Degree", "MSc": "Degree", "*": "none"}))
+    with pytest.raises(InputError, match=r"if it occurs, it is in the group 'none'. Ask .*'none'"):
+        answer_membership(recoding, ["PhD"], "e = 'PhD'", whole_bins=True)
