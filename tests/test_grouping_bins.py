@@ -94,3 +94,9 @@ def test_whole_bins_inside_of_anything_else(heights: rp.Release, asked: str) -> 
 def test_a_refusal_shows_what_can_be_typed(heights: rp.Release, asked: str, hint: str) -> None:
     with pytest.raises(InputError, match=hint):
         heights.count(asked)
+
+
+@pytest.mark.parametrize("sql", ["", "  \n"])
+def test_an_empty_query_is_called_empty(heights: rp.Release, sql: str) -> None:
+    with pytest.raises(InputError, match="The query is empty"):
+        heights.sql(sql)

@@ -68,6 +68,8 @@ def parse_query(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> CountQuery:
     """Parse a whole SELECT; refuse what is outside the supported form."""
+    if not text.strip():
+        raise _refused("The query is empty")
     exp, tree = _parse(text)
     if not isinstance(tree, exp.Select):
         raise _refused("Only a SELECT can be answered")
