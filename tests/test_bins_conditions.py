@@ -194,3 +194,13 @@ def test_a_value_that_no_group_lists_may_be_in_the_rest() -> None:
     recoding = grouped("e", declared_groups("e", {"BSc": "Degree", "MSc": "Degree", "*": "none"}))
     with pytest.raises(InputError, match=r"if it occurs, it is in the group 'none'. Ask .*'none'"):
         answer_membership(recoding, ["PhD"], "e = 'PhD'", whole_bins=True)
+    with pytest.raises(InputError, match="do not list 3:"):
+        answer_membership(recoding, [Decimal(3)], "e = 3", whole_bins=False)
+
+
+def test_a_label_is_written_as_sql_takes_it() -> None:
+    recoding = grouped("e", declared_groups("e", {"BSc": "it's", "MSc": "it's"}))
+    with pytest.raises(InputError, match=r"\(e = 'it''s'\)"):
+        answer_membership(recoding, ["BSc"], "e = 'BSc'", whole_bins=False)
+    found = answer_membership(recoding, ["BSc"], "e = 'BSc'", whole_bins=True)
+    assert found.taken_as == "e = 'it''s'"

@@ -100,3 +100,13 @@ def test_a_refusal_shows_what_can_be_typed(heights: rp.Release, asked: str, hint
 def test_an_empty_query_is_called_empty(heights: rp.Release, sql: str) -> None:
     with pytest.raises(InputError, match="The query is empty"):
         heights.sql(sql)
+
+
+def test_a_batch_on_a_column_called_count_has_no_two_columns_of_a_name(cli, tmp_path: Path) -> None:
+    table = pa.table({"count": [1, 2] * 50, "ill": ["flu", "none", "flu", "cold"] * 25})
+    with rp.read(table, sensitive="ill") as opened:
+        opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
+    (tmp_path / "b.csv").write_text("count\n1\n")
+    header, row = cli("query", tmp_path / "r", "--batch", tmp_path / "b.csv").out.splitlines()
+    assert header.startswith("count,count_,low,")
+    assert row.startswith("1,50.0,50.0,")

@@ -1,4 +1,4 @@
-"""Column names as a person writes them in SQL."""
+"""Column names and texts as a person writes them in SQL."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def written_name(column: str) -> str:
     """A column name for SQL, quoted only where it must be."""
     plain = column.isascii() and column.isidentifier() and column.lower() not in _RESERVED.split()
     return column if plain else quote_identifier(column)
+
+
+def written_text(text: str) -> str:
+    """A text for SQL."""
+    return "'" + text.replace("'", "''") + "'"

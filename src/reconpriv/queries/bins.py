@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from reconpriv.errors import InputError
 from reconpriv.recoding import Recoding, as_number, plain
 from reconpriv.schema import Value
-from reconpriv.sql_names import written_name
+from reconpriv.sql_names import written_name, written_text
 
 # No border is that large, so a larger number compares with all of them as this one does.
 _BEYOND = Decimal("1e40")
@@ -185,7 +185,8 @@ def misused(recoding: Recoding, text: str) -> InputError:
     return InputError(
         f"Column {name!r} holds {'bins' if recoding.numeric else 'groups'}, so {text!r} has no"
         " meaning.",
-        hint=f"Compare it {how}, for example {written_name(name)} = {recoding.labels[0]!r}.",
+        hint=f"Compare it {how}, for example {written_name(name)} ="
+        f" {written_text(recoding.labels[0])}.",
     )
 
 
@@ -249,15 +250,14 @@ def _settled(
 def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> InputError:
     name, cut = recoding.column, covered.cut
     allow = "allow whole bins (--whole-bins, whole_bins=True)"
+    whole = f"{written_name(name)} {operator} {written_text(cut[0])}"
     if not recoding.numeric:
         return InputError(
             f"The condition {text} asks for part of the group {cut[0]!r} of {name!r}.",
-            hint=f"Ask for the whole group ({written_name(name)} {operator} {cut[0]!r}), or"
-            f" {allow}.",
+            hint=f"Ask for the whole group ({whole}), or {allow}.",
         )
-    what = f"the bin {cut[0]!r}" if len(cut) == 1 else f"the bins {_listed(cut)}"
+    what = f"the bin {written_text(cut[0])}" if len(cut) == 1 else f"the bins {_listed(cut)}"
     if operator in ("=", "<>"):
-        whole = f"{written_name(name)} {operator} {cut[0]!r}"
         hint = f"Ask for the whole bin ({whole}), or {allow}."
     else:
         borders = [recoding.interval(recoding.labels.index(label)) for label in cut]
@@ -278,7 +278,7 @@ def _taken_as(recoding: Recoding, operator: str, labels: Sequence[str]) -> str:
         start = recoding.interval(recoding.labels.index(labels[0]))[0]
         return f"{name} >= {plain(start)}"
     if len(labels) == 1:
-        return f"{name} {'<>' if negated else '='} {labels[0]!r}"
+        return f"{name} {'<>' if negated else '='} {written_text(labels[0])}"
     return f"{name} {'not in' if negated else 'in'} {_listed(labels)}"
 
 
@@ -292,7 +292,7 @@ def _fate(recoding: Recoding, cut: Sequence[str], negated: bool) -> str:
 
 
 def _listed(labels: Sequence[str]) -> str:
-    return ", ".join(map(repr, labels))
+    return ", ".join(map(written_text, labels))
 
 
 def _number(recoding: Recoding, value: Value, text: str) -> Decimal:
@@ -307,14 +307,13 @@ def _clamped(number: Decimal) -> Decimal:
 
 
 def _unknown(recoding: Recoding, value: Value) -> InputError:
+    said = plain(value) if isinstance(value, Decimal) else repr(value)
     if recoding.rest is not None:
-        rest = f"{written_name(recoding.column)} = {recoding.rest!r}"
+        rest = f"{written_name(recoding.column)} = {written_text(recoding.rest)}"
         return InputError(
-            f"The groups of {recoding.column!r} do not list {value!r}: if it occurs, it is in the"
+            f"The groups of {recoding.column!r} do not list {said}: if it occurs, it is in the"
             f" group {recoding.rest!r}.",
             hint=f"Ask for the whole group ({rest}).",
         )
     shown = ", ".join(recoding.labels[:8]) + (", …" if len(recoding.labels) > 8 else "")
-    return InputError(
-        f"Column {recoding.column!r} has no value {value!r}.", hint=f"Known: {shown}."
-    )
+    return InputError(f"Column {recoding.column!r} has no value {said}.", hint=f"Known: {shown}.")
