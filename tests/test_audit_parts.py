@@ -418,6 +418,23 @@ def test_publish_takes_a_serial_number_that_is_named(cli: Callable, serial_file:
     assert (out / "datapackage.json").exists()
 
 
+def test_what_to_do_about_an_identifier_can_be_pasted(cli: Callable, tmp_path: Path) -> None:
+    names = ["serial no", 'a, "b"', "sex", "ill"]
+    pq.write_table(
+        pa.table([range(60), [f"x{i}" for i in range(60)], ["f", "m"] * 30, ["flu", "none"] * 30],
+                 names=names),
+        tmp_path / "t.parquet",
+    )  # fmt: skip
+    refused = cli("publish", tmp_path / "t.parquet", tmp_path / "r", "-s", "ill", "--test-key")
+    audited = cli("audit", tmp_path / "t.parquet", "-s", "ill")
+    pasted = """'serial no,"a, ""b\"""'"""
+    assert f"(--drop {pasted})" in refused.err and f"(--keep-identifier {pasted})" in refused.err
+    assert f"`--keep-identifier {pasted}`" in " ".join(audited.out.split())
+    assert "--drop 'serial no'." in audited.err
+    kept = cli("audit", tmp_path / "t.parquet", "-s", "ill", "--keep-identifier", pasted[1:-1])
+    assert kept.code == 0
+
+
 @pytest.mark.parametrize("name", ["ill", "nobody"])
 def test_only_a_public_column_can_be_kept(cli: Callable, serial_file: Path, name: str) -> None:
     for command in (["audit"], ["publish", serial_file.parent / "r", "--test-key"]):

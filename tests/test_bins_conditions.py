@@ -182,9 +182,25 @@ def test_groups_are_asked_by_label_or_by_all_of_their_values() -> None:
         asked("BSc")
     with pytest.raises(InputError, match="part of the group 'Other'"):
         asked("None")  # others may be in it, too
-    with pytest.raises(InputError, match="has no value 'PhD'"):
+    with pytest.raises(InputError, match="do not list 'PhD'"):
         asked("PhD")
     with pytest.raises(InputError, match="has no meaning"):
         answer_comparison(recoding, "<", "M", "e < 'M'", whole_bins=False)
     found = answer_membership(recoding, ["BSc"], "e", whole_bins=True)
     assert found.remark == "answered for e = 'Degree': the group 'Degree' is counted whole"
+
+
+def test_a_value_that_no_group_lists_may_be_in_the_rest() -> None:
+    recoding = grouped("e", declared_groups("e", {"BSc": "Degree", "MSc": "Degree", "*": "none"}))
+    with pytest.raises(InputError, match=r"if it occurs, it is in the group 'none'. Ask .*'none'"):
+        answer_membership(recoding, ["PhD"], "e = 'PhD'", whole_bins=True)
+    with pytest.raises(InputError, match="do not list 3:"):
+        answer_membership(recoding, [Decimal(3)], "e = 3", whole_bins=False)
+
+
+def test_a_label_is_written_as_sql_takes_it() -> None:
+    recoding = grouped("e", declared_groups("e", {"BSc": "it's", "MSc": "it's"}))
+    with pytest.raises(InputError, match=r"\(e = 'it''s'\)"):
+        answer_membership(recoding, ["BSc"], "e = 'BSc'", whole_bins=False)
+    found = answer_membership(recoding, ["BSc"], "e = 'BSc'", whole_bins=True)
+    assert found.taken_as == "e = 'it''s'"

@@ -419,6 +419,16 @@ def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
     assert found.posterior_allowed is None and found.recommended.retention > 0.5
 
 
+def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
+    report = adult.tune(max_error=1e-6, queries=500)
+    assert report.needed is None
+    assert min(setting.error for setting in report.settings) < report.nearest.error
+    near = "Nearest that protects single records as well as the current policy does: p = 0.5"
+    assert near in report.verdict
+    weaker = adult.tune(max_error=1e-6, weaker_records=True, queries=500)
+    assert "Nearest: p = 0.9" in weaker.verdict
+
+
 def test_where_the_stated_belief_is_in_the_way_the_larger_one_is_named(adult):
     report = adult.tune(max_error=0.1, rho2=0.5, queries=500)
     assert report.recommended is None and report.remedy == "larger-rho2"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.commands import columns_option
 from reconpriv.phrases import listed
 from reconpriv.schema import looks_like_identifier
 
@@ -96,7 +97,7 @@ def identifier_sentence(columns: Sequence[ColumnRisk], records: int) -> str:
         them = "it" if len(refused) == 1 else "them"
         sentences.append(
             f"{identifiers_named(refused, records)}. Drop {them}, bin {them}, or keep {them} on"
-            f" purpose with `--keep-identifier {','.join(column.name for column in refused)}`."
+            f" purpose with `{columns_option('--keep-identifier', [c.name for c in refused])}`."
         )
     if kept:
         them = "it tells" if len(kept) == 1 else "they tell"

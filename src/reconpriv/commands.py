@@ -45,6 +45,11 @@ def listed(names: Iterable[str]) -> str:
     return ",".join(map(_in_list, names))
 
 
+def columns_option(option: str, names: Iterable[str]) -> str:
+    """An option that takes columns, as a shell takes it."""
+    return _written((option, listed(names)))
+
+
 def _folded(words: Sequence[str]) -> str:
     """Words on lines of a readable length, each but the last with the sign that it goes on."""
     lines = [words[0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from reconpriv.column_risk import ColumnRisk, identifiers_named
+from reconpriv.commands import columns_option
 from reconpriv.engines.base import Engine
 from reconpriv.errors import InputError
 from reconpriv.schema import Column, Schema, looks_like_identifier
@@ -63,12 +64,12 @@ def refuse_identifiers(found: Mapping[str, int], kept: frozenset[str], records: 
     ]
     if not refused:
         return
-    names = ",".join(column.name for column in refused)
+    names = [column.name for column in refused]
     them = "it" if len(refused) == 1 else "them"
     raise InputError(
         f"Nothing was published: {identifiers_named(refused, records)}.",
-        hint=f"Leave {them} out (--drop {names}), bin {them} (--bin), or keep {them} on purpose"
-        f" (--keep-identifier {names}).",
+        hint=f"Leave {them} out ({columns_option('--drop', names)}), bin {them} (--bin), or keep"
+        f" {them} on purpose ({columns_option('--keep-identifier', names)}).",
     )
 
 
@@ -81,4 +82,4 @@ def identifier_note(column: ColumnRisk, records: int) -> str:
     )
     if column.kept:
         return f"{note} it is kept on request."
-    return f"{note} leave it out with --drop {column.name}."
+    return f"{note} leave it out with {columns_option('--drop', [column.name])}."

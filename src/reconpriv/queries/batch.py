@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from reconpriv.engines.names import free_name
 from reconpriv.errors import InputError, MissingFileError, ReconprivError
 from reconpriv.queries.answer import Selected
 from reconpriv.queries.estimate import Estimate
@@ -79,10 +80,16 @@ def _select(header: list[str], row: list[str], release: Release, whole_bins: boo
 
 
 def write_answers(stream: TextIO, rows: Sequence[list[str]], answers: Iterable[Estimate]) -> None:
-    """The queries as they came, each with its answer."""
+    """The queries as they came, each with its answer.
+
+    A column of the answer whose name a column of the queries has gets underscores.
+    """
     writer = csv.writer(stream, lineterminator="\n")
     header, *queries = rows
-    writer.writerow([*header, *_ANSWER_COLUMNS])
+    names = list(header)
+    for name in _ANSWER_COLUMNS:
+        names.append(free_name(name, names))
+    writer.writerow(names)
     for row, answer in zip(queries, answers, strict=True):
         facts = answer.as_dict()
         facts["remarks"] = "; ".join(facts["remarks"])

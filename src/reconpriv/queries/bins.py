@@ -14,9 +14,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from reconpriv.errors import InputError
 from reconpriv.recoding import Recoding, as_number, plain
 from reconpriv.schema import Value
+from reconpriv.sql_names import written_name, written_text
 
 # No border is that large, so a larger number compares with all of them as this one does.
 _BEYOND = Decimal("1e40")
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
+_NEGATED = ("<>", "NOT BETWEEN")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
@@ -88,11 +91,15 @@ class Covered:
 
 @dataclass(frozen=True)
 class Answered:
-    """The labels that stand for a condition, and what must be said of the answer."""
+    """The labels that stand for a condition, and what must be said of the answer.
+
+    Where a bin is cut, ``taken_as`` is the condition on whole bins that is answered instead.
+    """
 
     labels: tuple[str, ...]
     negated: bool = False
     remark: str | None = None
+    taken_as: str | None = None
 
 
 def in_interval(recoding: Recoding, asked: Interval) -> Covered:
@@ -129,29 +136,46 @@ def answer_comparison(
 
 
 def answer_between(
-    recoding: Recoding, first: Value, last: Value, text: str, *, whole_bins: bool
+    recoding: Recoding,
+    first: Value,
+    last: Value,
+    text: str,
+    *,
+    whole_bins: bool,
+    negated: bool = False,
 ) -> Answered:
-    """A column BETWEEN two numbers, both included."""
+    """A column BETWEEN two numbers, both included; ``negated``: NOT BETWEEN them."""
     low, high = (_clamped(_number(recoding, value, text)) for value in (first, last))
     covered = in_interval(recoding, Interval(low, high))
-    return _settled(recoding, "BETWEEN", covered, text, whole_bins)
+    operator = "NOT BETWEEN" if negated else "BETWEEN"
+    return _settled(recoding, operator, covered, text, whole_bins)
 
 
 def answer_membership(
-    recoding: Recoding, values: Sequence[Value], text: str, *, whole_bins: bool
+    recoding: Recoding,
+    values: Sequence[Value],
+    text: str,
+    *,
+    whole_bins: bool,
+    negated: bool = False,
 ) -> Answered:
-    """A column that is one of several values."""
+    """A column that is one of several values; ``negated``: none of them."""
     covered = Covered()
     for value in values:
         covered |= _equal(recoding, value)
     ordered = tuple(label for label in recoding.labels if label in set(covered.labels))
     covered = _filled(recoding, values, Covered(ordered, covered.cut))
-    return _settled(recoding, "=", covered, text, whole_bins)
+    return _settled(recoding, "<>" if negated else "=", covered, text, whole_bins)
 
 
 def mirrored(operator: str) -> str:
     """The operator with its sides exchanged: 65 > age is age < 65."""
     return _MIRRORED[operator]
+
+
+def opposite(operator: str) -> str:
+    """The operator that holds where this one does not: NOT age < 65 is age >= 65."""
+    return _OPPOSITE[operator]
 
 
 def misused(recoding: Recoding, text: str) -> InputError:
@@ -161,7 +185,8 @@ def misused(recoding: Recoding, text: str) -> InputError:
     return InputError(
         f"Column {name!r} holds {'bins' if recoding.numeric else 'groups'}, so {text!r} has no"
         " meaning.",
-        hint=f"Compare it {how}, for example {name} = {recoding.labels[0]!r}.",
+        hint=f"Compare it {how}, for example {written_name(name)} ="
+        f" {written_text(recoding.labels[0])}.",
     )
 
 
@@ -212,25 +237,28 @@ def _filled(recoding: Recoding, values: Sequence[Value], covered: Covered) -> Co
 def _settled(
     recoding: Recoding, operator: str, covered: Covered, text: str, whole_bins: bool
 ) -> Answered:
-    negated = operator == "<>"
+    negated = operator in _NEGATED
     if not covered.cut:
         return Answered(covered.labels, negated)
     if not whole_bins:
         raise _cuts(recoding, operator, covered, text)
-    return Answered(covered.labels, negated, _remark(recoding, operator, covered))
+    taken_as = _taken_as(recoding, operator, covered.labels)
+    remark = f"answered for {taken_as}: {_fate(recoding, covered.cut, negated)}"
+    return Answered(covered.labels, negated, remark, taken_as)
 
 
 def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> InputError:
     name, cut = recoding.column, covered.cut
     allow = "allow whole bins (--whole-bins, whole_bins=True)"
+    whole = f"{written_name(name)} {operator} {written_text(cut[0])}"
     if not recoding.numeric:
         return InputError(
             f"The condition {text} asks for part of the group {cut[0]!r} of {name!r}.",
-            hint=f"Ask for the whole group ({name} = {cut[0]!r}), or {allow}.",
+            hint=f"Ask for the whole group ({whole}), or {allow}.",
         )
-    what = f"the bin {cut[0]!r}" if len(cut) == 1 else f"the bins {_listed(cut)}"
+    what = f"the bin {written_text(cut[0])}" if len(cut) == 1 else f"the bins {_listed(cut)}"
     if operator in ("=", "<>"):
-        hint = f"Ask for the whole bin ({name} = {cut[0]!r}), or {allow}."
+        hint = f"Ask for the whole bin ({whole}), or {allow}."
     else:
         borders = [recoding.interval(recoding.labels.index(label)) for label in cut]
         ends = dict.fromkeys(plain(end) for pair in borders for end in pair if end is not None)
@@ -240,30 +268,31 @@ def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> Inp
     return InputError(f"The condition {text} cuts {what} of {name!r}.", hint=hint)
 
 
-def _remark(recoding: Recoding, operator: str, covered: Covered) -> str:
-    """What was answered in place of what was asked."""
-    name, labels = recoding.column, covered.labels
-    kind = "bin" if recoding.numeric else "group"
+def _taken_as(recoding: Recoding, operator: str, labels: Sequence[str]) -> str:
+    """The condition on whole bins or groups that is answered in place of what was asked."""
+    name, negated = written_name(recoding.column), operator in _NEGATED
     if recoding.numeric and operator in ("<", "<="):
         end = recoding.interval(recoding.labels.index(labels[-1]))[1]
-        answered = f"any {name}" if end is None else f"{name} < {plain(end)}"
-    elif recoding.numeric and operator in (">", ">="):
+        return f"any {name}" if end is None else f"{name} < {plain(end)}"
+    if recoding.numeric and operator in (">", ">="):
         start = recoding.interval(recoding.labels.index(labels[0]))[0]
-        answered = f"{name} >= {plain(start)}"
-    elif len(labels) == 1:
-        answered = f"{name} {'<>' if operator == '<>' else '='} {labels[0]!r}"
-    else:
-        answered = f"{name} in {_listed(labels)}"
-    fate = "left out" if operator == "<>" else "counted"
-    several = len(covered.cut) > 1
+        return f"{name} >= {plain(start)}"
+    if len(labels) == 1:
+        return f"{name} {'<>' if negated else '='} {written_text(labels[0])}"
+    return f"{name} {'not in' if negated else 'in'} {_listed(labels)}"
+
+
+def _fate(recoding: Recoding, cut: Sequence[str], negated: bool) -> str:
+    """What becomes of the bins that are cut."""
+    several = len(cut) > 1
     return (
-        f"answered for {answered}: the {kind}{'s' if several else ''} {_listed(covered.cut)}"
-        f" {'are' if several else 'is'} {fate} whole"
+        f"the {'bin' if recoding.numeric else 'group'}{'s' if several else ''} {_listed(cut)}"
+        f" {'are' if several else 'is'} {'left out' if negated else 'counted'} whole"
     )
 
 
 def _listed(labels: Sequence[str]) -> str:
-    return ", ".join(map(repr, labels))
+    return ", ".join(map(written_text, labels))
 
 
 def _number(recoding: Recoding, value: Value, text: str) -> Decimal:
@@ -278,7 +307,13 @@ def _clamped(number: Decimal) -> Decimal:
 
 
 def _unknown(recoding: Recoding, value: Value) -> InputError:
+    said = plain(value) if isinstance(value, Decimal) else repr(value)
+    if recoding.rest is not None:
+        rest = f"{written_name(recoding.column)} = {written_text(recoding.rest)}"
+        return InputError(
+            f"The groups of {recoding.column!r} do not list {said}: if it occurs, it is in the"
+            f" group {recoding.rest!r}.",
+            hint=f"Ask for the whole group ({rest}).",
+        )
     shown = ", ".join(recoding.labels[:8]) + (", …" if len(recoding.labels) > 8 else "")
-    return InputError(
-        f"Column {recoding.column!r} has no value {value!r}.", hint=f"Known: {shown}."
-    )
+    return InputError(f"Column {recoding.column!r} has no value {said}.", hint=f"Known: {shown}.")

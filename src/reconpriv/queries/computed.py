@@ -19,6 +19,7 @@ from reconpriv.queries.cube import Cells, Cube
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.grouping import Order, Shape
 from reconpriv.queries.ordering import sorted_for_display
+from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, Kind, Schema, Value
 
 Row = tuple[dict[str, Value], Estimate]
@@ -61,13 +62,22 @@ def grouped_rows(
         ({label: key[name] for label, name in zip(labels, names, strict=True)}, estimate)
         for key, estimate in found
     ]
-    return arrange(rows, shape, simultaneous=simultaneous)
+    by_label = dict(zip(labels, names, strict=True))
+    schema = answerer.cells.schema
+    recodings = {label: schema.recoding(name) for label, name in by_label.items()}
+    return arrange(rows, shape, recodings, simultaneous=simultaneous)
 
 
-def arrange(rows: list[Row], shape: Shape, *, simultaneous: bool) -> list[Row]:
+def arrange(
+    rows: list[Row],
+    shape: Shape,
+    recodings: Mapping[str, Recoding | None],
+    *,
+    simultaneous: bool,
+) -> list[Row]:
     """Sort rows, and keep as many as asked for; a choice by estimates is remarked on."""
     for order in reversed(shape.order):
-        rows = _sorted(rows, order)
+        rows = _sorted(rows, order, recodings.get(order.label) if order.label else None)
     end = None if shape.limit is None else shape.offset + shape.limit
     kept = rows[shape.offset : end]
     picked = len(kept) < len(rows) and any(order.label is None for order in shape.order)
@@ -80,14 +90,15 @@ def arrange(rows: list[Row], shape: Shape, *, simultaneous: bool) -> list[Row]:
     ]
 
 
-def _sorted(rows: list[Row], order: Order) -> list[Row]:
-    """Sorted by one thing, what is equal as it was."""
+def _sorted(rows: list[Row], order: Order, recoding: Recoding | None) -> list[Row]:
+    """Sorted by one thing, what is equal as it was; bins and groups as they were declared."""
     if order.label is None:
         return sorted(rows, key=lambda row: row[1].count, reverse=order.descending)
     label = order.label
     missing = [row for row in rows if row[0][label] is None]
     present = [row for row in rows if row[0][label] is not None]
-    rank = {v: i for i, v in enumerate(sorted_for_display({key[label] for key, _ in present}))}
+    values = sorted_for_display({key[label] for key, _ in present}, recoding)
+    rank = {value: i for i, value in enumerate(values)}
     present.sort(key=lambda row: rank[row[0][label]], reverse=order.descending)
     return [*missing, *present] if order.missing_first else [*present, *missing]
 

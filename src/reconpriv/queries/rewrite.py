@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -14,9 +13,11 @@ from reconpriv.queries.bins import (
     answer_membership,
     mirrored,
     misused,
+    opposite,
 )
 from reconpriv.recoding import Recoding, as_number
 from reconpriv.schema import Schema, Value
+from reconpriv.sql_names import written_name
 
 _OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _NO_LITERAL = object()
@@ -47,32 +48,55 @@ def rewrite_recoded(
             side, test = test, test.parent
         if isinstance(test, exp.Is) and isinstance(test.expression, exp.Null):
             continue
-        answered = _answer(exp, side, test, recoding, whole_bins)
+        negated = _negated(exp, test, holder)
+        answered = _answer(exp, side, test, recoding, whole_bins, negated=bool(negated))
         labels = [label for label in answered.labels if label in known[column.name]]
-        test.replace(_membership(exp, column.copy(), labels, answered.negated))
-        if answered.remark is not None:
-            remarks.append(answered.remark)
+        told = answered.remark
+        if told is not None and negated is None:
+            told = f"{shown_condition(exp, test)} is taken as {answered.taken_as}"
+        # What is answered is the opposite of the test where a NOT around it stays in place.
+        test.replace(_membership(exp, column.copy(), labels, answered.negated != bool(negated)))
+        if told is not None:
+            remarks.append(told)
     return holder.this, tuple(dict.fromkeys(remarks))
 
 
-def _answer(exp: Any, side: Any, test: Any, recoding: Recoding, whole_bins: bool) -> Answered:
-    """What a comparison covers; ``side`` is where in it the column stands."""
-    text = _shown(exp, test)
+def _negated(exp: Any, test: Any, holder: Any) -> bool | None:
+    """Whether a test stands under NOT an odd number of times; None inside of anything else."""
+    negated, node = False, test.parent if test is not holder else holder
+    while node is not holder:
+        if isinstance(node, exp.Not):
+            negated = not negated
+        elif not isinstance(node, exp.And | exp.Or | exp.Paren):
+            return None
+        node = node.parent
+    return negated
+
+
+def _answer(
+    exp: Any, side: Any, test: Any, recoding: Recoding, whole_bins: bool, *, negated: bool
+) -> Answered:
+    """What a comparison covers; ``side`` is where in it the column stands.
+
+    Under NOT it is the opposite that is answered, so that NOT age < 65 means age >= 65.
+    """
+    text = shown_condition(exp, test)
     operator = _OPERATORS.get(type(test).__name__)
     if operator is not None:
         on_left = test.this is side
         value = _literal(exp, test.expression if on_left else test.this)
         if value is not _NO_LITERAL:
             operator = operator if on_left else mirrored(operator)
+            operator = opposite(operator) if negated else operator
             return answer_comparison(recoding, operator, value, text, whole_bins=whole_bins)
     elif isinstance(test, exp.Between) and test.this is side and not test.args.get("symmetric"):
         low, high = _literal(exp, test.args["low"]), _literal(exp, test.args["high"])
         if _NO_LITERAL not in (low, high):
-            return answer_between(recoding, low, high, text, whole_bins=whole_bins)
+            return answer_between(recoding, low, high, text, whole_bins=whole_bins, negated=negated)
     elif isinstance(test, exp.In) and test.this is side and test.expressions:
         values = [_literal(exp, one) for one in test.expressions]
         if _NO_LITERAL not in values:
-            return answer_membership(recoding, values, text, whole_bins=whole_bins)
+            return answer_membership(recoding, values, text, whole_bins=whole_bins, negated=negated)
     raise misused(recoding, text)
 
 
@@ -106,10 +130,10 @@ def _membership(exp: Any, column: Any, labels: Sequence[str], negated: bool) -> 
     return exp.Paren(this=exp.Not(this=inside) if negated else inside)
 
 
-def _shown(exp: Any, node: Any) -> str:
+def shown_condition(exp: Any, node: Any) -> str:
     """A condition as its user may have written it: names are quoted only where they must be."""
     copy = node.copy()
     for name in copy.find_all(exp.Identifier):
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", str(name.this)):
+        if written_name(str(name.this)) == name.this:
             name.set("quoted", False)
     return str(copy.sql(dialect="duckdb"))

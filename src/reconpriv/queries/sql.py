@@ -18,7 +18,7 @@ from reconpriv.nearest import nearest_name
 from reconpriv.places import offset_words, place_words
 from reconpriv.queries.comparisons import settle_comparisons
 from reconpriv.queries.grouping import Shape, ShapeReader
-from reconpriv.queries.rewrite import rewrite_recoded
+from reconpriv.queries.rewrite import rewrite_recoded, shown_condition
 from reconpriv.schema import Kind, Schema, Value
 
 SUPPORTED = (
@@ -68,6 +68,8 @@ def parse_query(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> CountQuery:
     """Parse a whole SELECT; refuse what is outside the supported form."""
+    if not text.strip():
+        raise _refused("The query is empty")
     exp, tree = _parse(text)
     if not isinstance(tree, exp.Select):
         raise _refused("Only a SELECT can be answered")
@@ -75,6 +77,8 @@ def parse_query(
 
     def settle(node: Any) -> set[str]:
         names = {_quote_column(exp, column, schema) for column in node.find_all(exp.Column)}
+        if any(map(schema.recoding, names)):
+            return names  # bins and groups are grouped by as they are, or refused
         settle_comparisons(exp, node, schema, known)
         return names
 
@@ -186,8 +190,8 @@ def _condition(
         sql = conjunct.sql(dialect="duckdb")
         if schema.sensitive.name in names and len(names) > 1:
             raise _refused(
-                f"The condition {sql!r} mixes the sensitive column with public ones, so it cannot"
-                " be reconstructed"
+                f"The condition {shown_condition(exp, written)} mixes the sensitive column with"
+                " public ones, so it cannot be reconstructed"
             )
         if schema.sensitive.name in names:
             sensitive.append(sql)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from reconpriv.errors import InputError
-from reconpriv.schema import Value, quote_identifier
+from reconpriv.schema import Value
+from reconpriv.sql_names import written_name
 
 # An optional sign, digits, perhaps digits after a point. No exponent, no blanks, no separators.
 PATTERN = r"[+-]?[0-9]+(\.[0-9]+)?"
@@ -45,7 +46,7 @@ def matching_code(column: str, number: Decimal, known: Iterable[Value]) -> str |
 def range_refused(column: str, first: Sequence[Value], known: Iterable[Value]) -> InputError:
     """A range over text codes, which would be compared letter by letter; ``first`` are examples."""
     few = ", ".join(repr(value) for value in first if value is not None)
-    name = column if column.isidentifier() else quote_identifier(column)
+    name = written_name(column)
     kind = "DOUBLE" if any("." in value for value in known if value is not None) else "BIGINT"
     return InputError(
         f"Column {column!r} holds numbers as text, so a range would put '10' before '9'.",

@@ -30,20 +30,11 @@ from reconpriv.reports.page import (
     table,
     vega_scripts,
 )
-from reconpriv.schema import Value, json_value, quote_identifier
+from reconpriv.schema import Value, json_value
+from reconpriv.sql_names import written_name
 from reconpriv.wording import release_words
 
 # Words that SQL would not take for a column; to quote one too many does no harm.
-_RESERVED = (
-    "all analyze and any array as asc asymmetric begin between both by case cast check collate"
-    " column constraint create cross current_date current_time current_timestamp default delete"
-    " desc distinct drop else end except exists false fetch filter for foreign from full grant"
-    " group having ilike in index initially inner insert intersect interval into is isnull join"
-    " key lateral leading left like limit natural not notnull null offset on only or order outer"
-    " over partition placing primary qualify references returning right row select set show some"
-    " symmetric table then to trailing true union unique update using values variadic view when"
-    " where window with"
-)
 _VALUES = 8
 # True wherever the reader got reconpriv from: it is on no package index.
 _INSTALL = (
@@ -209,7 +200,7 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     cube = answerer.cube
     totals = np.bincount(cube.value, weights=cube.count, minlength=len(cube.schema.domain))
     value = cube.schema.domain[int(np.argmax(totals))]
-    where = f"{_name(sensitive)} {_equals(value)}"
+    where = f"{written_name(sensitive)} {_equals(value)}"
     html = [
         paragraph(_INSTALL),
         paragraph("On the command line:"),
@@ -220,11 +211,11 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
         column = cube.schema.public[0].name
         common = int(np.argmax(np.bincount(cube.codes[0], weights=cube.records)))
         first = answerer.known[column][common]
-        also = f"{_name(column)} {_equals(first)} AND {where}"
-        grouped = f"SELECT {_name(column)}, count(*) FROM release WHERE {where}"
+        also = f"{written_name(column)} {_equals(first)} AND {where}"
+        grouped = f"SELECT {written_name(column)}, count(*) FROM release WHERE {where}"
         html += [
             copyable(_query(folder, f"SELECT count(*) FROM release WHERE {also}")),
-            copyable(_query(folder, f"{grouped} GROUP BY {_name(column)}")),
+            copyable(_query(folder, f"{grouped} GROUP BY {written_name(column)}")),
         ]
         keywords = {column: first, sensitive: value}
     plain = {name: json_value(v) for name, v in keywords.items()}
@@ -263,13 +254,8 @@ def _arguments(pairs: dict[str, Any]) -> str:
     if all(n.isidentifier() and not iskeyword(n) and n not in taken for n in pairs):
         return ", ".join(f"{name}={value!r}" for name, value in pairs.items())
     if taken & set(pairs):
-        return repr(" AND ".join(f"{_name(n)} {_equals(v)}" for n, v in pairs.items()))
+        return repr(" AND ".join(f"{written_name(n)} {_equals(v)}" for n, v in pairs.items()))
     return f"**{pairs!r}"
-
-
-def _name(column: str) -> str:
-    plain = column.isascii() and column.isidentifier() and column.lower() not in _RESERVED.split()
-    return column if plain else quote_identifier(column)
 
 
 def _equals(value: Value) -> str:

@@ -95,6 +95,8 @@ def out_of_reach(
     if needed is not None and target.rho2 is None:
         said[0] = said[0][:-1] + " and protects single records as well as the current policy does."
         near = "Nearest that does"
+    elif target.rho2 is None and not target.weaker_records:
+        near = "Nearest that protects single records as well as the current policy does"
     if needed is not None:
         limit = current.posterior if target.rho2 is None else target.rho2
         said.append(
