@@ -109,6 +109,6 @@ def test_a_result_is_plain_in_json_and_readable_as_text_and_html():
     assert plain["worst_groups_internal"][0]["size"] == 7
     text = " ".join(str(result).split())
     assert text.startswith("It works <well>.")
-    assert "1.23 " in text and "F, -" in text and "not for release" in text
+    assert "1.23 " in text and "sex=F, age=(missing)" in text and "not for release" in text
     html = result._repr_html_()
-    assert "&lt;well&gt;" in html and "F, -" in html
+    assert "&lt;well&gt;" in html and "sex=F, age=(missing)" in html

@@ -643,3 +643,14 @@ def test_a_table_may_be_very_wide(policy: rp.Policy, key: rp.Key, tmp_path: Path
         release = table.publish(policy, tmp_path / "out", key=key)
     assert release.records == 208
     assert len(pq.read_table(tmp_path / "out" / "data.parquet").column_names) == 201
+
+
+def test_single_precision_numbers_come_with_a_word_on_what_they_count_as(tmp_path):
+    column = pa.array([0.1, 0.7, 0.7, 0.3] * 5, pa.float32())
+    table = pa.table({"x": column, "y": column.cast(pa.float64()), "s": list("abab") * 5})
+    with pytest.warns(rp.ReconprivWarning, match=r"'x' holds single-precision.*0\.7 counts as"):
+        opened = rp.read(table, sensitive="s")
+    with opened:
+        assert len(opened.warnings) == 1
+        # The reason for the note: the 0.7 of the table is not the one of the condition.
+        assert opened.count("x = 0.7") == 0 and opened.count("x > 0.69 AND x < 0.71") == 10

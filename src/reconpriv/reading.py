@@ -83,7 +83,7 @@ def read(
         declared = Declared.of(bin or {}, group or {})
         schema = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
         notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
-        notes += quantile_notes(schema.recodings)
+        notes += quantile_notes(schema.recodings) + _single_precision(opened, schema)
     except BaseException:
         opened.close()
         raise
@@ -105,6 +105,16 @@ def _empty_columns(engine: Engine, schema: Schema) -> tuple[str, ...]:
         " file in a spreadsheet program and save it again, which stores their results."
         for column in schema.public
         if set(engine.value_counts(column, 2)) == {None}
+    )
+
+
+def _single_precision(engine: Engine, schema: Schema) -> tuple[str, ...]:
+    """A note for each column of 32-bit numbers: as 64-bit ones they are not what they look like."""
+    return tuple(
+        f"Column {name!r} holds single-precision numbers. They count as the double-precision"
+        " numbers that equal them, so that 0.7 counts as 0.699999988: conditions and bins with a"
+        " border there may leave it out. Store the column in double precision to avoid this."
+        for name in engine.single_precision([column.name for column in schema.columns])
     )
 
 

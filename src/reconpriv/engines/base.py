@@ -97,6 +97,10 @@ class Engine(Protocol):
         """The table's columns that can be published, in order."""
         ...
 
+    def single_precision(self, names: Sequence[str]) -> list[str]:
+        """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
+        ...
+
     def keep(self, names: Sequence[str]) -> None:
         """Told, before anything is counted, which columns will be asked for."""
         ...

@@ -256,6 +256,19 @@ class DuckDBEngine:
             return Kind.DECIMAL, "{}"
         return Kind.OTHER, "{}"
 
+    def single_precision(self, names: Sequence[str]) -> list[str]:
+        """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
+        relation = self._connection.sql(f"FROM {_TABLE}")
+        kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        single = [name for name in names if kinds.get(name) == "FLOAT"]
+        differ = (f"bool_or({quote(n)}::VARCHAR::DOUBLE <> {quote(n)}::DOUBLE)" for n in single)
+        if not single:
+            return []
+        with clear_errors(self._what):
+            query = f"SELECT {', '.join(differ)} FROM {_TABLE}"
+            found = self._connection.execute(query).fetchall()[0]
+        return [name for name, other in zip(single, found, strict=True) if other]
+
     def columns(self) -> list[Column]:
         """The table's columns, in order."""
         return list(self._expressions)

@@ -139,6 +139,21 @@ class SparkEngine:
     def keep(self, names: Sequence[str]) -> None:
         """Nothing to do: Spark prunes columns by itself."""
 
+    def single_precision(self, names: Sequence[str]) -> list[str]:
+        """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
+        kinds = dict(self._frame.dtypes)
+        single = [name for name in names if kinds.get(name) == "float"]
+        if not single:
+            return []
+        differ = (
+            f"bool_or(CAST(CAST({quote(n)} AS STRING) AS DOUBLE) <> CAST({quote(n)} AS DOUBLE))"
+            f" AS c{i}"
+            for i, n in enumerate(single)
+        )
+        with spark_work(self.session, "counting", "counting"):
+            found = self._frame.selectExpr(*differ).toArrow().to_pylist()[0].values()
+        return [name for name, other in zip(single, found, strict=True) if other]
+
     def columns(self) -> list[Column]:
         """The table's columns, in order."""
         return list(self._expressions)
