@@ -329,3 +329,10 @@ def test_a_query_on_the_command_line_prints_the_answer(cli):
     assert done.code == 0 and "exact" in done.out
     done = cli("query", path, "SELECT count(*) FROM release WHERE age = 20 AND job = 'nurse'")
     assert "interval" in done.out and " to " in done.out
+
+
+def test_simultaneous_is_refused_for_a_single_count(cli):
+    path, query = people_release("octave").path, "SELECT count(*) FROM release WHERE job = 'nurse'"
+    outcome = cli("query", path, query, "--simultaneous")
+    assert outcome.code == 2 and "this is a single count" in outcome.err
+    assert cli("query", path, query).code == 0

@@ -367,7 +367,7 @@ def test_without_the_extra_one_sentence_names_it(
 ) -> None:
     path = write_survey(tmp_path / "a.sav")
     monkeypatch.setitem(__import__("sys").modules, "pyreadstat", None)
-    with pytest.raises(rp.errors.InputError, match=r"pip install 'reconpriv\[formats\]'"):
+    with pytest.raises(rp.errors.InputError, match=r"-m pip install '.*pyreadstat>="):
         rp.read(path, sensitive="income")
 
 

@@ -183,5 +183,5 @@ def test_without_the_extra_one_sentence_names_it(
 ) -> None:
     path = book(tmp_path / "a.xlsx", s=PEOPLE)
     monkeypatch.setitem(sys.modules, "fastexcel", None)
-    with pytest.raises(rp.errors.InputError, match=r"pip install 'reconpriv\[formats\]'"):
+    with pytest.raises(rp.errors.InputError, match=r"-m pip install '.*pyreadstat>="):
         rp.read(path, sensitive="income")

@@ -285,6 +285,7 @@ def test_sql_bins_renames_and_filters(cli: Callable, census: pa.Table, tmp_path:
         "--test-key",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
+    assert "cannot know what --sql did" in outcome.err
     frame = census.to_pandas().query("Race == 'White'")
     sizes = frame.groupby([frame["Age"] // 10 * 10, "Gender"]).size().to_dict()
     groups = pq.read_table(tmp_path / "out" / "groups.parquet")

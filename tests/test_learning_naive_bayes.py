@@ -503,7 +503,7 @@ def test_columns_of_a_release_are_checked(target, features, words):
 
 def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("reconpriv.learning.extra.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'reconpriv\[learn\]'"):
+    with pytest.raises(InputError, match=r"-m pip install 'scikit-learn>="):
         people_release("octave").naive_bayes()
     assert people_release("octave").chi_square("Sex").p_value < 0.05  # needs none
 

@@ -267,7 +267,7 @@ def _parse(kind: Kind, value: Value) -> Value:
 
 
 def read_domain(path: Path) -> list[Value]:
-    """A domain file: one value a line, or a JSON array where the name ends in .json."""
+    """A domain file: one value per line, or a JSON array where the name ends in .json."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -275,7 +275,7 @@ def read_domain(path: Path) -> list[Value]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"The domain file {shown_path(path)} cannot be read ({type(error).__name__}).",
-            hint="It holds one value a line, in UTF-8.",
+            hint="It holds one value per line, in UTF-8.",
         ) from None
     if path.suffix.lower() == ".json":
         try:
@@ -290,7 +290,7 @@ def read_domain(path: Path) -> list[Value]:
         values = [line for line in text.splitlines() if line.strip()]
     if not values:
         raise InputError(
-            f"The domain file {shown_path(path)} is empty.", hint="Write one value a line."
+            f"The domain file {shown_path(path)} is empty.", hint="Write one value per line."
         )
     return values
 

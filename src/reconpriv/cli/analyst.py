@@ -108,10 +108,13 @@ def query(
             simultaneous=simultaneous,
             whole_bins=whole_bins,
         )
+        from reconpriv.queries.estimate import Estimate
+
+        if simultaneous and isinstance(answer, Estimate):
+            raise PolicyError("--simultaneous goes with a GROUP BY query; this is a single count.")
         if json:
             show_json(answer.as_dict())
         else:
-            from reconpriv.queries.estimate import Estimate
             from reconpriv.render import estimate_table_view, estimates_view
 
             if isinstance(answer, Estimate):

@@ -58,6 +58,12 @@ app = typer.Typer(
 )
 
 
+_SQL_NOTE = (
+    "reconpriv cannot know what --sql did to a column: one that was binned there is counted by the"
+    " values it has now. Declare bins with --bin."
+)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"reconpriv {__version__}")
@@ -305,6 +311,7 @@ def publish(
         if loading is not None:
             release = loading.loaded(release)
         say_all("warning", release.warnings)
+        say_all("note", [_SQL_NOTE] if table.sql is not None else [])
         if json:
             show_json(release.as_dict())
         else:

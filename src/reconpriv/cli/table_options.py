@@ -64,7 +64,7 @@ Domain = Annotated[
     typer.Option(
         "--domain",
         metavar="FILE",
-        help="The full sensitive domain: one value a line, or a JSON array.",
+        help="The full sensitive domain: one value per line, or a JSON array.",
         rich_help_panel=TABLE,
     ),
 ]
