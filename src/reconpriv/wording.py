@@ -67,8 +67,10 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
     public = ", ".join(facts["public"]) or "none"
     shown = ", ".join("(missing)" if v is None else str(v) for v in facts["domain"][:_SHOWN])
+    recoded = any(name in facts.get("recoded", {}) for name in facts["public"])
+    kept = "its own values, or the bin or group of each" if recoded else "its own values"
     exact = (
-        "Counts over these columns alone are exact: each record keeps its own values."
+        f"Counts over these columns alone are exact: each record keeps {kept}."
         if facts["public_counts_exact"]
         else "Counts over these columns alone are right up to a few coin flips in large groups."
     )
