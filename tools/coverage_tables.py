@@ -188,9 +188,7 @@ def page(rows: list[Row]) -> str:
         *_grid("By true count", 4, CLASSES, classed),
         *_grid("By number of records asked about", 5, CLASSES[1:], classed),
         f"\n## Answers of {COMMON}\n",
-        "Here an interval should not be wider than it has to be, either. In the table of equal groups\n"
-        "single groups are that common; a sampled one rests on a few trials, and counts that move in\n"
-        "steps of several records cannot be covered just 95 % of the time.\n",
+        _COMMON_WORDS,
         *_by_retention([row for row in single if row[4] == COMMON]),
         "\n## All cells of a table together (`simultaneous`)\n",
         "How often every interval of a table holds at once:\n",
@@ -219,6 +217,13 @@ intervals are left out of that comparison; all are in [coverage.csv](coverage.cs
 
 Small counts are covered more often than 95 %: a group of one record has only two possible counts,
 and an interval that holds the true one 95 % of the time must often hold both."""
+
+
+_COMMON_WORDS = """\
+Here an interval should not be wider than it has to be, either. In the table of equal groups single
+groups are that common. A sampled one rests on a few trials, so its counts move in steps of several
+records, and no interval covers such a count just 95 % of the time.
+"""
 
 
 def _by_retention(rows: list[Row]) -> list[str]:
