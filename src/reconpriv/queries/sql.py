@@ -154,7 +154,7 @@ def _check_shape(exp: Any, tree: Any, clauses: Sequence[str]) -> None:
     origin = tree.args.get("from_") or tree.args.get("from")
     table = origin.this if origin is not None else None
     if not isinstance(table, exp.Table) or table.name.lower() != "release":
-        raise _refused("A query is FROM release")
+        raise _refused("The table of a query is called release")
     if any(content for clause, content in table.args.items() if clause != "this"):
         raise _refused("FROM takes the name release and nothing else")
     volatile = tuple(getattr(exp, name) for name in _VOLATILE if hasattr(exp, name))
