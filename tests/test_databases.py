@@ -102,7 +102,7 @@ def test_a_table_that_is_not_named_or_not_there(files, name):
     assert "no table other.people. Did you mean people?" in refusal(
         path, table="other.people", **asked
     )
-    assert "is no name of a table" in refusal(path, table='"people', **asked)
+    assert "is not the name of a table" in refusal(path, table='"people', **asked)
     with pytest.raises(InputError, match="Which table"):
         rp.describe(path)
     assert rp.describe(path, table="people").records == 4000
@@ -431,7 +431,7 @@ def test_a_table_that_the_earlier_release_did_not_make_stays(small, tmp_path, ke
         make_sqlite(file, small, "r_groups")
     else:
         make_duckdb(file, r_groups=small)
-    with pytest.raises(OutputError, match="The table r_groups exists and is no part of the rel"):
+    with pytest.raises(OutputError, match="The table r_groups exists and is not part of the rel"):
         release.to_table(file, "r", overwrite=True)
     assert rp.describe(file, table="r_groups").records == 4000
     assert rp.describe(file, table="r").records == 4000
@@ -482,7 +482,7 @@ def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_
         (["--to", "x.db"], "--to goes with --to-table"),
         (["--to-table", "t"], "Which database shall --to-table load into?"),
         (["--to-table", "t", "--to", "x.csv"], "Tables can only be made in a database."),
-        (["--to-table", "a.b.c", "--to", "x.db"], "'a.b.c' is no name of a table."),
+        (["--to-table", "a.b.c", "--to", "x.db"], "'a.b.c' is not the name of a table."),
         (["--to-table", "t", "--to", "none/x.db"], "There is no folder none"),
     ],
 )
@@ -513,7 +513,7 @@ def test_names_are_taken_apart_at_the_dots(text, parts):
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a.b.c", '"a', 'a"b', '""', " "])
 def test_what_is_no_name(text):
-    with pytest.raises(InputError, match="is no name of a table"):
+    with pytest.raises(InputError, match="is not the name of a table"):
         parse_table_name(text)
 
 

@@ -278,9 +278,9 @@ def test_tables_views_and_partitioned_tables_are_found_by_name(server, named, na
         ("zzzzzzzz", "The database has no table zzzzzzzz. It has: "),
         ("{0}.counter", "{0}.counter is neither a table nor a view."),
         ("{0}.bare", "The table {0}.bare has no columns."),
-        ("a.b.c", "'a.b.c' is no name of a table."),
-        ("a..b", "'a..b' is no name of a table."),
-        ("", "'' is no name of a table."),
+        ("a.b.c", "'a.b.c' is not the name of a table."),
+        ("a..b", "'a..b' is not the name of a table."),
+        ("", "'' is not the name of a table."),
         ("x'; DROP TABLE small; --", "The database has no table x'; DROP TABLE small; --."),
     ],
 )
@@ -595,7 +595,7 @@ def test_only_an_earlier_release_is_replaced(server, schema, small, key, policy,
         release.to_table(server.url(), name, overwrite=True)
     server.run(f"DROP VIEW {schema}.rests; CREATE TABLE {schema}.mine AS SELECT 1 AS x")
     for foreign in ("mine", "other"):
-        with pytest.raises(OutputError, match="is no release; it will not be replaced"):
+        with pytest.raises(OutputError, match="is not a release; it will not be replaced"):
             release.to_table(server.url(), f"{schema}.{foreign}", overwrite=True)
         server.run(f"CREATE TABLE IF NOT EXISTS {schema}.other_manifest AS SELECT '{{}}'::text")
     assert server.ask(f"SELECT x FROM {schema}.mine") == [(1,)]

@@ -262,7 +262,7 @@ def test_anything_but_a_select_that_works_is_refused(
         ("nowhere.parquet", None, "no such file"),
         ("nowhere.csv", None, "no such file"),
         ("t.jsonl", b'{"s": 1}\n', "left to DuckDB"),
-        ("t.parquet", b"PAR1 secret PAR1", "truncated or is no Parquet"),
+        ("t.parquet", b"PAR1 secret PAR1", "truncated or is not a Parquet"),
         ("t.csv", b"", "empty"),
         ("t.csv", b"a,s\n", "empty"),
         ("t.csv", b"a,s\n1,x\nsecret,y,z\n", "fields"),

@@ -170,7 +170,7 @@ def declared_groups(column: str, said: Any) -> Groups:
         return _groups(column, [(_text(value), group) for value, group in said.items()])
     if isinstance(said, tuple):
         if len(said) != 2:
-            raise InputError(f"The groups of {column!r} are a file, or (file, level).")
+            raise InputError(f"The groups of {column!r} must be a file or (file, level).")
         return _group_file(column, Path(said[0]), str(said[1]))
     if isinstance(said, str | os.PathLike):
         file = Path(said)
@@ -179,7 +179,7 @@ def declared_groups(column: str, said: Any) -> Groups:
             return _group_file(column, Path(name), level)
         return _group_file(column, file, None)
     raise InputError(
-        f"The groups of {column!r} are a dictionary or a file, not a {type(said).__name__}."
+        f"The groups of {column!r} must be a dictionary or a file, not a {type(said).__name__}."
     )
 
 
@@ -199,7 +199,7 @@ def _groups(column: str, pairs: Iterable[tuple[str, Any]]) -> Groups:
     for label in labels:
         if group_of.get(label, label) != label:
             raise InputError(
-                f"The group {label[:40]!r} of {column!r} is called like a value of another group.",
+                f"The group {label[:40]!r} of {column!r} has the name of a value in another group.",
                 hint="Give it another name, so that a question about it has one meaning.",
             )
     if not labels:
@@ -232,7 +232,7 @@ def _group_file(column: str, path: Path, level: str | None) -> Groups:
     if uneven:
         raise InputError(
             f"Row {uneven[0] + 1} of the file of groups {shown} does not have"
-            f" {len(header)} columns, as the header has."
+            f" the {len(header)} columns of the header."
         )
     place = _level(shown, header[1:], level)
     return _groups(column, [(row[0], row[place + 1].strip()) for row in rows[1:]])

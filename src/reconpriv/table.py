@@ -184,7 +184,7 @@ class Table:
             if is_database_url(out) or also is not None:
                 raise OutputError(
                     "A release goes into a folder of this machine before it goes elsewhere.",
-                    hint="Into a database it goes with --to-table, or release.to_table().",
+                    hint="To load it into a database, use --to-table or release.to_table().",
                 )
             written = self.engine.write_to_uri(
                 self.schema,

@@ -103,7 +103,7 @@ class _Work:
         ours = _tables_of_manifest(texts)
         foreign = next((suffix for suffix in there if suffix not in ours), None)
         if foreign is not None:
-            what = "is no release" if not ours else "is no part of the release there"
+            what = "is not a release" if not ours else "is not part of the release there"
             raise OutputError(
                 f"The table {self.shown(foreign)} exists and {what}; it will not be replaced.",
                 hint="Choose another name, or remove it yourself.",

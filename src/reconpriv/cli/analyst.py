@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.")]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write here, a CSV file.")
+    Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
 
@@ -63,7 +63,7 @@ def query(
         typer.Option(
             "--batch",
             metavar="FILE",
-            help="A CSV of queries: a column an attribute, or one column sql.",
+            help="A CSV file of queries: one column per attribute, or one called sql.",
         ),
     ] = None,
     out: Output = None,
@@ -75,7 +75,10 @@ def query(
         float, typer.Option("--confidence", help="The confidence level of the intervals.")
     ] = 0.95,
     simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="With GROUP BY: intervals that hold together.")
+        bool,
+        typer.Option(
+            "--simultaneous", help="With GROUP BY: intervals that all hold at once, at that level."
+        ),
     ] = False,
     whole_bins: Annotated[
         bool,
@@ -229,7 +232,7 @@ def export(
 def report(
     release: ReleaseFolder,
     out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE", help="Write here, an HTML file.")
+        Path, typer.Option("-o", "--out", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
     overwrite: Overwrite = False,
     json: opt.Json = False,

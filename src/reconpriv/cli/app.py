@@ -33,7 +33,8 @@ reconpriv COMMAND --help
 [bold]Exit status[/bold]
 
 0  done
-1  audit: not ready to publish as it is; doctor: something needed is missing
+1  audit: a group is not private, or a column is nearly unique;
+   tune: no setting reaches the target; doctor: something needed is missing
 2  bad input; nothing was written
 70  a bug
 130, 143  interrupted; nothing was left behind
@@ -111,7 +112,7 @@ def audit(
         bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
     ] = False,
     k: Annotated[
-        int, typer.Option("--k", min=2, help="Count records in groups with fewer than this.")
+        int, typer.Option("--k", min=2, help="Also count the records in groups smaller than this.")
     ] = 5,
     columns: Annotated[
         bool | None,
@@ -279,8 +280,8 @@ def publish(
         elif is_database_url(out) or (table.engine != "spark" and table.master is None):
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
-                hint="Give a folder of this machine, or use --engine spark; into a database a"
-                " release goes with --to-table.",
+                hint="Give a folder of this machine, or use --engine spark; to load it into a"
+                " database, use --to-table.",
             )
         if report_file is not None:
             from reconpriv.reports.internal import check_internal
@@ -325,8 +326,8 @@ def publish(
     epilog=_example("reconpriv retention --rho1 0.1 --rho2 0.5 -m 10"),
 )
 def retention(
-    rho1: Annotated[float, typer.Option("--rho1", help="The belief before.")],
-    rho2: Annotated[float, typer.Option("--rho2", help="The largest belief allowed after.")],
+    rho1: Annotated[float, typer.Option("--rho1", help="The belief before seeing a value.")],
+    rho2: Annotated[float, typer.Option("--rho2", help="The largest belief after.")],
     domain_size: Annotated[
         int, typer.Option("-m", "--domain-size", help="How many sensitive values there are.")
     ],

@@ -76,11 +76,15 @@ def tune(
     ] = None,
     rho1: Annotated[
         float | None,
-        typer.Option("--rho1", help="The belief before (0.1).", rich_help_panel=TARGET),
+        typer.Option(
+            "--rho1", help="The belief before seeing a record (0.1).", rich_help_panel=TARGET
+        ),
     ] = None,
     rho2: Annotated[
         float | None,
-        typer.Option("--rho2", help="The largest belief allowed after.", rich_help_panel=TARGET),
+        typer.Option(
+            "--rho2", help="The largest belief after seeing a record.", rich_help_panel=TARGET
+        ),
     ] = None,
     min_group_error: Annotated[
         float | None,
@@ -102,7 +106,7 @@ def tune(
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same queries.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Write every setting here, a CSV file."),
+        typer.Option("-o", "--out", metavar="FILE", help="A CSV file for all settings."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     json: opt.Json = False,

@@ -27,7 +27,7 @@ _MEANINGS = (
     ),
     (
         ("Parquet", "magic bytes", "Footer", "TProtocolException", "Thrift"),
-        "The Parquet file is truncated or is no Parquet file.",
+        "The Parquet file is truncated or is not a Parquet file.",
         "Fetch or export it again.",
     ),
     (

@@ -216,7 +216,8 @@ def _parquet(path: str, files: list[str], shown: str) -> str:
         }
     except (pa.ArrowException, OSError):
         raise InputError(
-            "The Parquet file is truncated or is no Parquet file.", hint="Fetch or export it again."
+            "The Parquet file is truncated or is not a Parquet file.",
+            hint="Fetch or export it again.",
         ) from None
     check_names(names, shown)
     root = Path(path)

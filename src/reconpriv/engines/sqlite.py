@@ -46,7 +46,7 @@ _TROUBLES = (
     ),
     (
         ("malformed", "not a database", "disk I/O", "corrupt"),
-        "is damaged or is no SQLite file",
+        "is damaged or is not a SQLite file",
         "Fetch or export it again.",
     ),
     (("no such column", "no such table"), "has a view that does not work", "Mend the view."),

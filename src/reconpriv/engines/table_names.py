@@ -38,7 +38,7 @@ def parse_table_name(text: str) -> TableName:
             break
     if at != len(text) or not 1 <= len(parts) <= 2 or text.endswith(".") or not all(parts[-1]):
         raise InputError(
-            f"{shown_path(text)!r} is no name of a table.",
+            f"{shown_path(text)!r} is not the name of a table.",
             hint='Write table or schema.table, and odd names in double quotes: "My Schema".People.',
         )
     schema, folded = parts[0] if len(parts) == 2 else (None, None)

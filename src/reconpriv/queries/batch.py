@@ -27,7 +27,7 @@ _ANSWER_COLUMNS = (
 def read_batch(
     path: Path, release: Release, *, whole_bins: bool = False
 ) -> tuple[list[list[str]], list[Selected]]:
-    """Read queries: one column ``sql``, or a column an attribute (an empty field asks nothing).
+    """Read queries: one column ``sql``, or one column per attribute (an empty field asks nothing).
 
     Every line is checked before any is answered; a bad one is named by its number.
     """

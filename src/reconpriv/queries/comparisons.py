@@ -126,4 +126,6 @@ def _check_kind(column: Column, text: str, quoted: bool) -> None:
         try:
             Decimal(text)
         except InvalidOperation:
-            raise InputError(f"Column {column.name!r} holds numbers; {text!r} is none.") from None
+            raise InputError(
+                f"Column {column.name!r} holds numbers; {text!r} is not a number."
+            ) from None

@@ -100,7 +100,7 @@ def parse_condition(
     if not isinstance(tree, exp.Select) or any(
         tree.args.get(clause) for clause in _QUERY_CLAUSES if clause not in _CONDITION_CLAUSES
     ):
-        raise _refused("A condition holds nothing but what stands after WHERE")
+        raise _refused("A condition is only what comes after WHERE")
     _check_shape(exp, tree, _CONDITION_CLAUSES)
     return _condition(exp, tree.args["where"].this, schema, known, whole_bins)
 
@@ -154,9 +154,9 @@ def _check_shape(exp: Any, tree: Any, clauses: Sequence[str]) -> None:
     origin = tree.args.get("from_") or tree.args.get("from")
     table = origin.this if origin is not None else None
     if not isinstance(table, exp.Table) or table.name.lower() != "release":
-        raise _refused("A query is FROM release")
+        raise _refused("The table of a query is called release")
     if any(content for clause, content in table.args.items() if clause != "this"):
-        raise _refused("A query is FROM release, plainly")
+        raise _refused("FROM takes the name release and nothing else")
     volatile = tuple(getattr(exp, name) for name in _VOLATILE if hasattr(exp, name))
     forbidden = (
         exp.Subquery, exp.Select, exp.Window, exp.Anonymous, exp.Placeholder, *volatile

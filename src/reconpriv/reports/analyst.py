@@ -61,7 +61,8 @@ def analyst_html(release: Release) -> str:
     bands = error_bands(answerer.cube, answerer.design)
     lead = paragraph(
         f"{info['records']:,} records with one randomised column, {info['sensitive']}. Counts can"
-        " be estimated from it, each with an interval; single records tell nearly nothing.",
+        " be estimated from it, each with an interval; the value in a single record may be a random"
+        " one.",
         "lead",
     )
     warning = "".join(paragraph(note, "verdict bad") for note in release.warnings)
@@ -115,10 +116,10 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
 def _errors(bands: tuple[ErrorBand, ...]) -> Section:
     title = "Expected error by answer size"
     text = paragraph(
-        "Larger counts are told better. For counts of one sensitive value, alone or with one or two"
-        " public values, this is how far off the estimate is on average, as a share of the answer."
-        " Sizes are those that the distribution of the whole table would give. Every answer comes"
-        " with an interval of its own; trust that one."
+        "Larger counts are estimated better. For counts of one sensitive value, alone or with one"
+        " or two public values, this is how far off the estimate is on average, as a share of the"
+        " answer. Sizes are those that the distribution of the whole table would give. Every answer"
+        " comes with an interval of its own; trust that one."
     )
     if not bands:
         return Section("errors", title, text + paragraph("The release is too small to say."))

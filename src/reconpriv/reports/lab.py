@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 # Larger tables are not attacked for a report: it should take seconds.
 LAB_RECORDS = 2_000_000
 _EXPLAINED = {
-    "micro": "under ε: violating groups whose largest frequency is told within ±ε; exact tails: the"
-    " share predicted for it; error 50%: the median relative error; guess right: violating groups"
-    " whose most frequent value is guessed; all groups: the same of all; persons: people whose"
-    " own value that guess is.",
+    "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
+    " the share predicted for it; error 50%: the median relative error; guess right: violating"
+    " groups whose most frequent value is guessed; all groups: the same of all; persons: people"
+    " whose own value that guess is.",
 }
 # Columns of an attack's table that check the attack itself, or are too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")

@@ -92,7 +92,7 @@ def same_key_means(before: Plan, after: Plan) -> str:
     if changed:
         return (
             "With the same key, the new release shares its trials with the last one and gives no"
-            " second sample away. The weaker of the two counts."
+            " second sample away. Together they protect as well as the weaker one."
         )
     return ""
 

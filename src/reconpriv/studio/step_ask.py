@@ -198,7 +198,7 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
         "Answers",
         grid(head, rows, label="Answers", numbers=5),
         *(tags.p(f"Note: {remark}.", class_="help") for remark in remarks),
-        intro="Up to one interval in twenty misses the truth by design.",
+        intro="On average, up to one interval in twenty misses the truth; that is by design.",
     )
 
 

@@ -19,7 +19,7 @@ ROLES = {"public": "Public", "sensitive": "Sensitive", "drop": "Leave out"}
 MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
 
 _HELP = (
-    "Bins: a width (", tags.code("10"), " makes 30 to 39 of 37), borders (",
+    "Bins: a width (", tags.code("10"), " turns 37 into 30 to 39), borders (",
     tags.code("0, 18, 65"), " makes 0 to 17, 18 to 64, 65 or more), or ", tags.code("quantiles:5"),
     ", whose borders are read off the data and published. Groups: one line per value, ",
     tags.code("value,group"), "; ", tags.code("*,group"), " takes all other values. Fewer values"

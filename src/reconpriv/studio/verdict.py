@@ -159,7 +159,7 @@ def left_open(policy: rp.Policy, found: Setting) -> Figure:
         return count, "groups in which not even one trial is private", "bad"
     if found.sample_size == "paper" and found.sampled_groups:
         return f"{found.sampled_groups:,}", "groups whose largest frequency leaks", "warn"
-    return "0", "groups open to reconstruction", "good"
+    return "0", "groups beyond the limit of the policy", "good"
 
 
 def group_verdict(policy: rp.Policy, found: Setting) -> Said:
@@ -186,8 +186,8 @@ def group_verdict(policy: rp.Policy, found: Setting) -> Said:
         )
     elif found.sampled_groups:
         return "good", (
-            f"none stays open to reconstruction; {found.sampled_groups:,} are published from a"
-            " sample of their records."
+            f"every one keeps the policy; {found.sampled_groups:,} are published from a sample of"
+            " their records."
         )
     return "good", "every one is private: perturbing alone keeps this policy."
 

@@ -98,9 +98,9 @@ def check_target(target: Target) -> None:
     """Refuse a target that makes no sense."""
     if target.weaker_records and (target.rho2 is not None or not target.stated):
         raise PolicyError(
-            "Weaker protection of single records is allowed for an error that is asked for, and"
-            " without ρ2, which says itself how weak it may be.",
-            hint="State one or the other.",
+            "Weaker protection of single records can be allowed only together with a target, and"
+            " not together with ρ2, which sets that limit itself.",
+            hint="State a target such as a largest error, and leave ρ2 out.",
         )
     for name, value in (("expected error", target.max_error), ("group", target.min_group_error)):
         if value is not None and not (math.isfinite(value) and value > 0):
@@ -111,7 +111,7 @@ def check_target(target: Target) -> None:
     if target.rho2 is not None and not before < target.rho2 < 1:
         raise PolicyError(
             f"ρ2 must lie between ρ1 = {before:g} and 1; got {target.rho2:g}.",
-            hint="ρ1 is the belief before, ρ2 the largest belief allowed after.",
+            hint="ρ1 is the belief before seeing a record, ρ2 the largest one allowed after.",
         )
 
 
