@@ -51,10 +51,10 @@ class SingleRecords:
     @property
     def _how_many(self) -> str:
         if self.unique:
-            verb = "is" if self.unique == 1 else "are"
+            verb, them = ("is", "it") if self.unique == 1 else ("are", "them")
             text = (
                 f"{share_words(self.unique, self.records)} {verb} unique on the public columns"
-                " (sampling groups does not protect them)"
+                f" (sampling groups does not protect {them})"
             )
             if self.below_k > self.unique:
                 text += f", {self.below_k:,} in all are in groups of fewer than {self.k}"
