@@ -81,6 +81,13 @@ class Server:
             f" AND pid <> pg_backend_pid() AND query LIKE '%{part}%'"
         )
 
+    def wait_until_ended(self, part: str) -> None:
+        """Until no such query runs any more: a server takes a moment to end one."""
+        until = time.monotonic() + 20
+        while self.running(part):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
     def wait_for(self, part: str, process: subprocess.Popen[bytes] | None = None) -> None:
         """Until such a query runs; a process that ends before it does shows why."""
         until = time.monotonic() + 60

@@ -694,7 +694,7 @@ def test_a_parquet_with_zeros_in_the_middle(desk: Desk, parquet_bytes: bytes) ->
 def test_not_a_parquet(desk: Desk) -> None:
     source = desk.source("t.parquet", "Gender,Education\nsecret-cell,x\n" * 20)
     message = desk.both(source, *EDU)
-    assert "no Parquet" in message
+    assert "is not a Parquet file" in message
     assert "secret-cell" not in message
 
 

@@ -728,7 +728,7 @@ def test_a_stream_that_is_given_up_ends_in_the_server_too(server):
     batches = table.rows(["Education", "y"])
     assert next(batches).num_rows > 0
     table.close()
-    assert server.running("endless") == []
+    server.wait_until_ended("endless")
 
 
 def test_a_query_that_the_server_ends(server, monkeypatch):

@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from shiny import reactive
 
+from reconpriv.studio.desk import CancelledError
+
 T = TypeVar("T")
 
 
@@ -46,7 +48,8 @@ class Job(Generic[T]):
             outcome: Any
             report: Callable[[Any], object]
             try:
-                outcome, report = await loop.run_in_executor(self._pool, work), self._done
+                outcome = await loop.run_in_executor(self._pool, _uninterrupted, work)
+                report = self._done
             except Exception as error:
                 if os.environ.get("RECONPRIV_DEBUG"):
                     traceback.print_exc()
@@ -57,3 +60,11 @@ class Job(Generic[T]):
                 if self._waiting is None:
                     self.busy.set(False)
                 await reactive.flush()
+
+
+def _uninterrupted(work: Callable[[], T]) -> T:
+    """Do it; a table that is interrupted cancels this work, not the whole studio."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        raise CancelledError from None
