@@ -74,7 +74,7 @@ def remove_for_good(remove: Callable[[], None], exists: Callable[[], bool]) -> N
         time.sleep(0.1)
 
 
-_QUIET = 6.0  # within four seconds Spark kills a Python worker that does not end by itself
+_QUIET = 10.0  # Spark kills a Python worker that does not end by itself within four seconds, or so
 _PATIENCE = 30.0
 
 
