@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,15 @@ _ROUNDS = 200
 # Up to so many possible cells are counted in an array of all of them, which needs no sorting.
 _DENSE = 1 << 22
 
-Candidate = tuple[tuple[int, ...], tuple[int, ...], int, int]
+
+class Candidate(NamedTuple):
+    """A query by attributes, codes and sensitive value; its answer, and its public half's."""
+
+    attributes: tuple[int, ...]
+    codes: tuple[int, ...]
+    value: int
+    answer: int
+    selected: int
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,9 @@ def make_workload(
         )
     found: list[Candidate] = []
     for number in range(_ROUNDS):
-        for attributes, codes, value, answer in pool.candidates(number):
-            found.append((attributes, codes, value, answer))
-            if len(found) == queries:
-                return _workload(pool, found, number)
+        found += pool.candidates(number)
+        if len(found) >= queries:
+            return _workload(cube, found[:queries], number)
     raise InputError(
         f"Only {len(found):,} of {_ROUND * _ROUNDS:,} random queries reach a selectivity of"
         f" {min_selectivity:g}.",
@@ -93,7 +100,7 @@ class _Pool:
     """Candidates with their true answers, looked up in one table per attribute subset."""
 
     def __init__(self, cube: Cube, most: int, seed: int, least: float) -> None:
-        self.cube, self._most, self._least = cube, most, least
+        self._cube, self._most, self._least = cube, most, least
         # Any 32 bytes will do here: a pool is no secret, it only has to be repeatable.
         digest = hashlib.blake2b(f"workload {seed}".encode(), digest_size=32).digest()
         self._randomness = Randomness(Key(digest))
@@ -103,9 +110,9 @@ class _Pool:
             i for i in range(len(cube.codes)) if int(self._count((i,))[1].max()) >= least
         }
 
-    def candidates(self, number: int) -> Iterator[Candidate]:
-        """Those of one round of candidates that reach the least answer."""
-        m, sizes = self.cube.schema.domain_size, [len(v) for v in self.cube.values]
+    def candidates(self, number: int) -> list[Candidate]:
+        """Those of one round of candidates that reach the least answer, in the order drawn."""
+        m, sizes = self._cube.schema.domain_size, [len(v) for v in self._cube.values]
         index = np.arange(_ROUND, dtype=np.uint64) + np.uint64(number * _ROUND)
         draws = [
             unit_interval(self._randomness.words(np.full(_ROUND, i, np.uint64), index))
@@ -115,39 +122,48 @@ class _Pool:
         value = (draws[0][:, 1] * m).astype(np.int64)
         # A random order of the attributes, of which the first d are taken: without replacement.
         order = np.argsort(np.stack([d[:, 0] for d in draws[1:]], axis=1), axis=1)
+        used = np.zeros(order.shape, dtype=bool)
+        np.put_along_axis(used, order, np.arange(len(sizes)) < how_many[:, None], axis=1)
         chosen = np.stack(
             [(d[:, 1] * size).astype(np.int64) for d, size in zip(draws[1:], sizes, strict=True)],
             axis=1,
         )
-        for row in range(_ROUND):
-            attributes = tuple(sorted(order[row, : how_many[row]].tolist()))
-            if not self.useful.issuperset(attributes):
-                continue
-            codes = tuple(chosen[row, list(attributes)].tolist())
-            answer = self._sum(attributes, codes, int(value[row]), int(value[row]) + 1)
-            if answer >= self._least:
-                yield attributes, codes, int(value[row]), answer
+        subsets, subset = np.unique(used, axis=0, return_inverse=True)
+        drawn: list[tuple[int, Candidate]] = []
+        for i, members in enumerate(subsets):
+            attributes = tuple(np.flatnonzero(members).tolist())
+            if self.useful.issuperset(attributes):
+                rows = np.flatnonzero(subset.reshape(-1) == i)
+                drawn += self._reaching(rows, attributes, chosen[rows], value[rows])
+        return [candidate for _, candidate in sorted(drawn)]
 
-    def selected(self, attributes: tuple[int, ...], codes: tuple[int, ...]) -> int:
-        """The records that satisfy the public half of a query."""
-        return self._sum(attributes, codes, 0, self.cube.schema.domain_size)
-
-    def _sum(
-        self, attributes: tuple[int, ...], codes: tuple[int, ...], first: int, last: int
-    ) -> int:
-        """The records with these codes and a sensitive value in first..last-1."""
+    def _reaching(
+        self, rows: Ints, attributes: tuple[int, ...], chosen: Ints, value: Ints
+    ) -> Iterator[tuple[int, Candidate]]:
+        """The candidates on the same attributes that reach the least answer, by row."""
         if attributes not in self._tables:
             self._tables[attributes] = self._count(attributes)
         keys, counts = self._tables[attributes]
-        key = 0
-        for attribute, code in zip(attributes, codes, strict=True):
-            key = key * len(self.cube.values[attribute]) + code
-        key *= self.cube.schema.domain_size
-        low, high = np.searchsorted(keys, (key + first, key + last))
-        return int(counts[low:high].sum()) if high > low else 0
+        upto = np.append(0, np.cumsum(counts))
+
+        def between(first: Ints, last: Ints) -> Ints:
+            """The records whose keys lie in first..last-1."""
+            low, high = np.searchsorted(keys, first), np.searchsorted(keys, last)
+            return np.asarray(upto[high] - upto[low])
+
+        codes = chosen[:, list(attributes)]
+        group = np.zeros(rows.size, dtype=np.int64)
+        for attribute, code in zip(attributes, codes.T, strict=True):
+            group = group * len(self._cube.values[attribute]) + code
+        m = self._cube.schema.domain_size
+        answer = between(group * m + value, group * m + value + 1)
+        selected = between(group * m, group * m + m)
+        for i in np.flatnonzero(answer >= self._least).tolist():
+            figures = (int(value[i]), int(answer[i]), int(selected[i]))
+            yield int(rows[i]), Candidate(attributes, tuple(codes[i].tolist()), *figures)
 
     def _count(self, attributes: tuple[int, ...]) -> tuple[Ints, Ints]:
-        cube = self.cube
+        cube = self._cube
         packed = np.zeros(cube.groups, dtype=np.int64)
         for attribute in attributes:
             packed = packed * len(cube.values[attribute]) + cube.codes[attribute]
@@ -161,18 +177,17 @@ class _Pool:
         return keys, np.bincount(position, weights=cube.count).astype(np.int64)
 
 
-def _workload(pool: _Pool, found: list[Candidate], number: int) -> Workload:
-    cube = pool.cube
+def _workload(cube: Cube, found: list[Candidate], number: int) -> Workload:
     known = [values.to_pylist() for values in cube.values]
     names = [column.name for column in cube.schema.public]
     queries = []
-    for attributes, codes, value, _ in found:
-        query = {names[a]: known[a][c] for a, c in zip(attributes, codes, strict=True)}
-        queries.append({**query, cube.schema.sensitive.name: cube.schema.domain[value]})
+    for one in found:
+        query = {names[a]: known[a][c] for a, c in zip(one.attributes, one.codes, strict=True)}
+        queries.append({**query, cube.schema.sensitive.name: cube.schema.domain[one.value]})
     return Workload(
         queries=tuple(queries),
-        answers=np.array([answer for *_, answer in found], dtype=np.int64),
-        selected=np.array([pool.selected(a, c) for a, c, *_ in found], dtype=np.int64),
+        answers=np.array([one.answer for one in found], dtype=np.int64),
+        selected=np.array([one.selected for one in found], dtype=np.int64),
         records=int(cube.records.sum()),
         candidates=(number + 1) * _ROUND,
     )
