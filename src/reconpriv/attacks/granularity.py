@@ -171,7 +171,7 @@ def attack_granularity(
         if floor >= least and (found.records >= floor).any()
     )
     found = attempts[own]
-    told = "groups whose f is told within 10 %"
+    told = "groups whose f is estimated within 10 %"
     by_table = relative_error(np.full(found.truth.size, target.overall.max()), found.truth)
     elsewhere = relative_error(np.roll(found.frequency, 1), found.truth)
     return AttackResult(

@@ -68,7 +68,7 @@ def own_population(path: Path, seed: int = 0) -> Population:
     """A user's extract: a CSV or Parquet file with (at least) the seven columns of the paper.
 
     The layout: a header Age, Gender, Education, Marital, Race, Workclass, Occupation (any order,
-    further columns are ignored) and one line a person, values coded as you like.
+    further columns are ignored) and one line per person, values coded as you like.
     """
     table = read_all(path)
     missing = [name for name in ATTRIBUTES if name not in table.column_names]
