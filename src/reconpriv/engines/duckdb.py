@@ -32,7 +32,7 @@ from reconpriv.engines.duckdb_kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WI
 from reconpriv.engines.duckdb_words import JSON_ERRORS
 from reconpriv.engines.lazy import Countable, Interruptible, LazyTable, spool
 from reconpriv.engines.names import free_name
-from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, shares
+from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.sources import VIEW, literal, open_source
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
@@ -299,11 +299,7 @@ class DuckDBEngine:
 
     def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
         """Another expression in place of a column's; the order of the columns stays."""
-        new = Column(column.name, kind)
-        self._expressions = {
-            new if one == column else one: expression if one == column else old
-            for one, old in self._expressions.items()
-        }
+        self._expressions, new = replaced(self._expressions, column, kind, expression)
         return new
 
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from reconpriv.recoding import Recoding, plain
-from reconpriv.schema import Kind
+from reconpriv.schema import Column, Kind
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,17 @@ class Dialect:
 
     text_type: str
     literal: Callable[[str], str]
+
+
+def replaced(
+    expressions: Mapping[Column, str], column: Column, kind: Kind, expression: str
+) -> tuple[dict[Column, str], Column]:
+    """Another expression in place of a column's, in the same order, and the column as it is now."""
+    new = Column(column.name, kind)
+    return {
+        new if one == column else one: expression if one == column else old
+        for one, old in expressions.items()
+    }, new
 
 
 def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from reconpriv.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.names import check_names
-from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, shares
+from reconpriv.engines.recoded import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.spark_jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark_output import struct, write_to_folder
 from reconpriv.engines.spark_remote import MANIFEST, remote_release, write_remote
@@ -183,11 +183,7 @@ class SparkEngine:
 
     def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
         """Another expression in place of a column's; the order of the columns stays."""
-        new = Column(column.name, kind)
-        self._expressions = {
-            new if one == column else one: expression if one == column else old
-            for one, old in self._expressions.items()
-        }
+        self._expressions, new = replaced(self._expressions, column, kind, expression)
         return new
 
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
