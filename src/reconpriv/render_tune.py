@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -30,7 +31,7 @@ def tune_view(report: TuneReport, *, remedy: str | None = None) -> RenderableTyp
     ``remedy`` says what to do next; without it, it is said for Python.
     """
     verdict = Text(f"{report.verdict}", style=f"bold {_colour(report)}")
-    next_step = _remedy(report) if remedy is None else remedy
+    next_step = remedy_words(report, _as_argument) if remedy is None else remedy
     return Group(
         Text(f"{report.standing}\n"),
         verdict,
@@ -47,20 +48,25 @@ def tune_html(report: TuneReport) -> str:
         _colour(report) or "inherit",
         _tables(report),
         before=report.standing,
-        after=_remedy(report),
+        after=remedy_words(report, _as_argument),
     )
 
 
-def _remedy(report: TuneReport) -> str:
-    """What to do next, as arguments of ``Table.tune``."""
+def remedy_words(report: TuneReport, spelled: Callable[[str, str | None], str]) -> str:
+    """What to do next; ``spelled`` writes an argument of ``Table.tune``, None being yes."""
     if report.remedy == "state-a-target":
-        return "State a target, such as max_error=0.1."
+        return f"State a target, such as {spelled('max_error', '0.1')}."
     if report.needed is None:
         return ""
-    accepted = f"rho2={rounded_up(report.needed.posterior):g}"
+    accepted = spelled("rho2", f"{rounded_up(report.needed.posterior):g}")
     if report.remedy == "weaker-records":
-        return f"To allow that belief, ask with {accepted}, or weaker_records=True for any belief."
+        any_belief = spelled("weaker_records", None)
+        return f"To allow that belief, ask with {accepted}, or {any_belief} for any belief."
     return f"To allow that belief, ask with {accepted}."
+
+
+def _as_argument(name: str, value: str | None) -> str:
+    return f"{name}={'True' if value is None else value}"
 
 
 def rounded_up(share: float) -> float:

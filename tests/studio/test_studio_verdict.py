@@ -10,12 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from htmltools import Tag, tags
-from shiny import reactive
 
 import reconpriv as rp
 from reconpriv.studio.desk import Desk, Settled
 from reconpriv.studio.judged import Judged, shown
-from reconpriv.studio.live import Live
+from reconpriv.studio.live import Live, make_live
 from reconpriv.studio.plan import Roles
 from reconpriv.studio.step_ask import number
 from reconpriv.studio.step_policy import try_settings
@@ -232,17 +231,7 @@ def test_small_counts_have_a_decimal(value: float, text: str) -> None:
 
 
 def page_of(desk: Desk) -> Live:
-    return Live(
-        desk,
-        None,  # type: ignore[arg-type]
-        step=reactive.value(desk.step),
-        opened=reactive.value(desk.opened),
-        settled=reactive.value(desk.settled),
-        published=reactive.value(desk.published),
-        policy=reactive.value(None),
-        audit=reactive.value(None),
-        seen=desk.revision,
-    )
+    return make_live(desk, None)  # type: ignore[arg-type]
 
 
 def test_a_page_learns_what_another_one_changed(tmp_path: Path) -> None:

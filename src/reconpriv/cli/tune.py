@@ -154,9 +154,9 @@ def tune(
         if json:
             show_json(_as_json(report, command, out))
         else:
-            from reconpriv.render_tune import tune_view
+            from reconpriv.render_tune import remedy_words, tune_view
 
-            show(tune_view(report, remedy=_remedy(report)))
+            show(tune_view(report, remedy=remedy_words(report, _as_option)))
             if command is not None:
                 # Not by rich, which would cut a long line of it.
                 typer.echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
@@ -196,18 +196,10 @@ def _command(table: TableOptions, chosen: Setting | None) -> str | None:
     return publish_command(table.source, parts)
 
 
-def _remedy(report: TuneReport) -> str:
-    """What to do next, as options of this command."""
-    from reconpriv.render_tune import rounded_up
-
-    if report.remedy == "state-a-target":
-        return "State a target, such as --max-error 0.1."
-    if report.needed is None:
-        return ""
-    accepted = f"--rho2 {rounded_up(report.needed.posterior):g}"
-    if report.remedy == "weaker-records":
-        return f"To allow that belief, ask with {accepted}, or --weaker-records for any belief."
-    return f"To allow that belief, ask with {accepted}."
+def _as_option(name: str, value: str | None) -> str:
+    """An argument of ``Table.tune`` as an option of this command."""
+    option = f"--{name.replace('_', '-')}"
+    return option if value is None else f"{option} {value}"
 
 
 def parse_policy(text: str | None) -> Policy | None:

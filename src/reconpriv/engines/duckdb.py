@@ -261,9 +261,9 @@ class DuckDBEngine:
         relation = self._connection.sql(f"FROM {_TABLE}")
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         single = [name for name in names if kinds.get(name) == "FLOAT"]
-        differ = (f"bool_or({quote(n)}::VARCHAR::DOUBLE <> {quote(n)}::DOUBLE)" for n in single)
         if not single:
             return []
+        differ = (f"bool_or({quote(n)}::VARCHAR::DOUBLE <> {quote(n)}::DOUBLE)" for n in single)
         with clear_errors(self._what):
             query = f"SELECT {', '.join(differ)} FROM {_TABLE}"
             found = self._connection.execute(query).fetchall()[0]
