@@ -25,6 +25,7 @@ from spark_fixtures import (
 )
 from spark_processes import (
     Cluster,
+    Worker,
     defaults,
     descendants,
     driver,
@@ -99,19 +100,24 @@ def test_neither_a_second_attempt_nor_a_lost_worker_changes_a_byte(
 
 
 def kill_a_worker_in_the_middle(cluster: Cluster, gate: Path, ended) -> int:
-    """Kill a worker once both are at work on groups that have been shuffled; files of it."""
-    victim, other = cluster.workers
+    """Kill the worker that has more to lose, once both are at work; how many files it had.
+
+    Which of the two wrote the shuffled groups is Spark's choice.
+    """
 
     def both_at_work() -> bool:
         assert not ended(), "it ended before a worker could be killed"
         begun = {int(path.name.split("-")[1]) for path in gate.glob("begun-*")}
-        below = [set(descendants(one.process.pid)) for one in (victim, other)]
-        return all(begun & pids for pids in below)
+        return all(begun & set(descendants(one.process.pid)) for one in cluster.workers)
+
+    def shuffled(worker: Worker) -> int:
+        return len(list(worker.folder.rglob("shuffle_*.data")))
 
     wait_for(both_at_work, 180, "both workers to be at work")
-    shuffled = len(list(victim.folder.rglob("shuffle_*.data")))
+    victim = max(cluster.workers, key=shuffled)
+    lost = shuffled(victim)
     victim.kill()
-    return shuffled
+    return lost
 
 
 def check_that_it_was_lost(events: list[dict], shuffled: int) -> None:
