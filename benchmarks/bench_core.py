@@ -50,7 +50,7 @@ def warm_imports() -> None:
     import pyarrow.parquet  # noqa: F401
     import scipy.special  # noqa: F401
 
-    import reconpriv.engines.duckdb
+    import reconpriv.engines.duckdb.engine
     import reconpriv.table  # noqa: F401
 
 

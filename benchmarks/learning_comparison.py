@@ -140,7 +140,7 @@ def compare(train: pa.Table, test: pa.Table, keys: int) -> Iterator[dict[str, An
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """How far each way to learn falls behind raw records: a line a task and retention."""
-    from reconpriv.experiments.figures import require_matplotlib
+    from reconpriv.research.figures import require_matplotlib
 
     pyplot = require_matplotlib()
     lines = [(s, t, p) for p in RETENTIONS for s, t in TASKS][::-1]

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyreadstat
 
-from reconpriv.engines.duckdb import DuckDBEngine
+from reconpriv.engines.duckdb.engine import DuckDBEngine
 
 WRITERS = {
     ".sav": pyreadstat.write_sav,

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 import reconpriv as rp
 from query_fixtures import published_cube
-from reconpriv.cells import CellBatch, Encoded
-from reconpriv.queries.cube import Cube
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cube import Cube
 from reconpriv.schema import Column, Kind, Schema
 
 P = 0.5

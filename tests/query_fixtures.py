@@ -21,9 +21,9 @@ import pandas as pd
 import pyarrow as pa
 
 import reconpriv as rp
-from reconpriv.cells import CellBatch, unify
-from reconpriv.kernel import Kernel
-from reconpriv.queries.cube import Cube
+from reconpriv.core.cells import CellBatch, unify
+from reconpriv.core.cube import Cube
+from reconpriv.core.kernel import Kernel
 from reconpriv.schema import Schema
 
 JOBS = ("baker", "clerk", "nurse", "pilot", None)

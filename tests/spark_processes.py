@@ -300,8 +300,8 @@ def event_log(folder: Path) -> list[dict[str, Any]]:
 def publish_twice_on_a_cluster(master: str, file: str, out: str, key: str) -> None:
     """Once with stragglers that are run a second time, once with a worker that is lost."""
     import reconpriv.table
-    from reconpriv.engines import spark_output
     from reconpriv.engines.base import Layout
+    from reconpriv.engines.spark import output as spark_output
     from spark_fixtures import Gate, Straggler
 
     ship_these_tasks()

@@ -12,10 +12,10 @@ import reconpriv as rp
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, gain
 from reconpriv.attacks.lattice import Knowledge, infer, lattice_fit
 from reconpriv.attacks.target import Target, dense
-from reconpriv.cells import CellBatch, Encoded
-from reconpriv.experiments.data import census_population
-from reconpriv.kernel import round_up_to_octave
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.kernel import round_up_to_octave
 from reconpriv.policy import Policy
+from reconpriv.research.data import census_population
 from reconpriv.schema import Column, Kind, Schema
 
 POLICY = Policy(0.5, 0.5, 0.3, sample_size="paper")

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reconpriv.attacks import pictures
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
-from reconpriv.attacks.lab import (
+from reconpriv.attacks.micro import attack_micro
+from reconpriv.attacks.repeat import attack_repeat
+from reconpriv.attacks.target import Target
+from reconpriv.research import attack_pictures as pictures
+from reconpriv.research.attack_lab import (
     POLICY,
     copies_study,
     granularity_study,
@@ -17,9 +20,6 @@ from reconpriv.attacks.lab import (
     markdown_table,
     write_csv,
 )
-from reconpriv.attacks.micro import attack_micro
-from reconpriv.attacks.repeat import attack_repeat
-from reconpriv.attacks.target import Target
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reconpriv as rp
-from reconpriv.auditing import group_table, judge
+from reconpriv.core.audit import group_table, judge
+from reconpriv.core.cube import collect
 from reconpriv.errors import InputError
-from reconpriv.queries.cube import collect
 from reconpriv.queries.workload import make_workload
 from reconpriv.reports.changes import Change, advice
 from reconpriv.reports.internal import find, internal_html
@@ -165,7 +165,7 @@ def test_the_sentence_is_never_more_comforting_than_its_worst_part(
 
 
 def test_shares_are_never_rounded_to_none_or_all() -> None:
-    from reconpriv.phrases import share_words
+    from reconpriv.messages.phrases import share_words
 
     assert share_words(1, 48_842).endswith("(under 0.1%)")
     assert share_words(48_841, 48_842).endswith("(over 99%)")
@@ -327,7 +327,7 @@ def test_what_helps_is_recommended_with_its_figures() -> None:
 
 
 def test_a_change_that_trades_one_risk_for_another_is_not_recommended() -> None:
-    from reconpriv.column_risk import Figures
+    from reconpriv.core.column_risk import Figures
 
     now = Figures(10, 2, 100, 5, 20)
     trade = Change("a", "leave out a", Figures(5, 3, 150, 1, 3))
@@ -366,8 +366,8 @@ def test_of_several_largest_values_the_first_of_the_domain_is_named() -> None:
 
 
 def test_an_audit_fits_into_80_columns() -> None:
-    from reconpriv.render import as_text
-    from reconpriv.render_audit import audit_view
+    from reconpriv.show.audit import audit_view
+    from reconpriv.show.text import as_text
 
     with rp.read("example:adult", sensitive="occupation", public=["age", "sex", "race"],
                  missing="value") as table:  # fmt: skip

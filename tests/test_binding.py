@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
-from reconpriv.kernel import Kernel
+from reconpriv.core.kernel import Kernel
 from reconpriv.schema import Column, Kind, Schema
 
 KEY = rp.Key(hashlib.blake2b(b"binding", digest_size=32).digest())

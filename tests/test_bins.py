@@ -471,7 +471,7 @@ def test_an_older_reader_would_not_take_labels_for_values(release: rp.Release) -
 
 
 def test_info_and_report_say_which_columns_are_recoded(release: rp.Release, tmp_path) -> None:
-    from reconpriv.wording import release_words
+    from reconpriv.show.words import release_words
 
     said = dict(release_words(release.info()))["Recoded"]
     assert "age: bins of one width (0 to 9, 10 to 19" in said

@@ -8,8 +8,8 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import numbered_key, published_cube
+from reconpriv.core.cube import Cube, collect
 from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import make_workload
 

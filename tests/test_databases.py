@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.engines.database_url import has_password, is_database, postgresql_url
-from reconpriv.engines.duckdb import DuckDBEngine
-from reconpriv.engines.table_names import parse_table_name
+from reconpriv.engines.duckdb.engine import DuckDBEngine
 from reconpriv.errors import InputError, MissingFileError, OutputError
 from reconpriv.schema import Kind
+from reconpriv.sources.databases.table_names import parse_table_name
+from reconpriv.sources.databases.url import has_password, is_database, postgresql_url
 
 FILES = ["people.sqlite", "people.db", "people.duckdb", "small.db"]
 
@@ -210,7 +210,7 @@ def test_a_sqlite_file_is_only_read_and_views_work(tmp_path):
 
 
 def test_a_sqlite_file_that_another_program_writes(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("reconpriv.engines.sqlite._PATIENCE", 0.1)
+    monkeypatch.setattr("reconpriv.sources.databases.sqlite._PATIENCE", 0.1)
     shutil.copy(files / "people.db", tmp_path / "busy.db")
     writer = sqlite3.connect(tmp_path / "busy.db", isolation_level=None)
     writer.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -447,7 +447,7 @@ def test_a_load_that_fails_leaves_no_file(small, tmp_path, key, policy, monkeypa
         raise KeyboardInterrupt
 
     for writer in ("SqliteWriter", "DuckDBWriter"):
-        monkeypatch.setattr(f"reconpriv.engines.database_writers.{writer}.commit", fail)
+        monkeypatch.setattr(f"reconpriv.sources.databases.write.{writer}.commit", fail)
     with pytest.raises(KeyboardInterrupt):
         release.to_table(tmp_path / name, "survey")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]

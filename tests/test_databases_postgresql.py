@@ -19,10 +19,10 @@ import pytest
 
 import reconpriv as rp
 from postgres_server import DATABASE, PASSWORD, USER, Server, running_server
-from reconpriv.engines.duckdb import DuckDBEngine
-from reconpriv.engines.postgresql import PostgresTable
+from reconpriv.engines.duckdb.engine import DuckDBEngine
 from reconpriv.errors import InputError, OutputError
 from reconpriv.schema import Kind
+from reconpriv.sources.databases.postgresql import PostgresTable
 
 PUBLIC = ["Age", "Gender", "Marital", "Race", "Workclass", "Occupation"]
 

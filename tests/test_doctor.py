@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from reconpriv import doctor
 from reconpriv.attacks.run import ATTACKS
 from reconpriv.cli.app import app
-from reconpriv.render import as_text, doctor_view
+from reconpriv.show.text import as_text, doctor_view
 
 
 def check(name: str) -> doctor.Check:

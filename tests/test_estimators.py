@@ -12,8 +12,8 @@ from scipy import stats
 
 import reconpriv as rp
 from query_fixtures import JOBS, numbered_key, people_release, publish_quietly
+from reconpriv.core.cube import Cube
 from reconpriv.errors import PolicyError
-from reconpriv.queries.cube import Cube
 from reconpriv.queries.estimate import quantile, runs
 from reconpriv.schema import Column, Kind, Schema
 from reconpriv.theory.perturbation import perturbation_matrix

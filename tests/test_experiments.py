@@ -13,11 +13,11 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.errors import InputError
-from reconpriv.experiments.data import ATTRIBUTES, census_population, own_population
-from reconpriv.experiments.findings import errors, judge, ratio_at_default
-from reconpriv.experiments.results import Result, read_result
-from reconpriv.experiments.run import NAMES, run_study
-from reconpriv.experiments.setting import DEFAULT, METHODS, SWEEPS, sweep
+from reconpriv.research.data import ATTRIBUTES, census_population, own_population
+from reconpriv.research.findings import errors, judge, ratio_at_default
+from reconpriv.research.results import Result, read_result
+from reconpriv.research.run import NAMES, run_study
+from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS, sweep
 
 COMMITTED = Path(__file__).parents[1] / "docs" / "experiments"
 BASES = ("EDU", "OCC")

@@ -16,9 +16,9 @@ import pytest
 
 import reconpriv as rp
 from formats_fixtures import SURVEY, read_all, write, write_survey
-from reconpriv.engines import statistical
-from reconpriv.engines.duckdb import DuckDBEngine
+from reconpriv.engines.duckdb.engine import DuckDBEngine
 from reconpriv.schema import Column, Kind
+from reconpriv.sources.statistical import read as statistical
 
 ENDINGS = [".sav", ".zsav", ".dta", ".xpt"]
 IRIS = Path(__file__).parent / "data" / "iris.sas7bdat"

@@ -16,9 +16,9 @@ import pytest
 
 import reconpriv as rp
 from formats_fixtures import write_survey
-from reconpriv.engines.duckdb import DuckDBEngine, read_all
-from reconpriv.export import export_table
-from reconpriv.export_names import file_names
+from reconpriv.engines.duckdb.engine import DuckDBEngine, read_all
+from reconpriv.release.export import export_table
+from reconpriv.release.export_names import file_names
 from reconpriv.schema import ColumnLabels
 
 ENDINGS = [".sav", ".zsav", ".dta", ".xpt"]

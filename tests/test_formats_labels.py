@@ -13,8 +13,8 @@ import pytest
 import reconpriv as rp
 from formats_fixtures import SURVEY, VALUES, write, write_survey
 from reconpriv.attacks.side_channels import attack_side_channels
-from reconpriv.engines.duckdb import DuckDBEngine
-from reconpriv.manifest import read_manifest
+from reconpriv.engines.duckdb.engine import DuckDBEngine
+from reconpriv.release.manifest import read_manifest
 
 INCOME = [
     {"value": 1, "label": "low"},

@@ -19,7 +19,7 @@ import pyarrow.dataset
 import pytest
 
 import reconpriv as rp
-from reconpriv.frame_types import wide_integer
+from reconpriv.sources.frame_types import wide_integer
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 N = 400

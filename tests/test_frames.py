@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import reconpriv as rp
-from reconpriv.engines import frames
+from reconpriv.sources import frames
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 COLUMNS = ["age", "occupation", "sex"]

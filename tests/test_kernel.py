@@ -11,11 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconpriv import kernel, randomness
-from reconpriv.cells import CellBatch, Encoded
-from reconpriv.kernel import Kernel, round_up_to_octave, sample_limits
-from reconpriv.policy import Policy
-from reconpriv.randomness import (
+from reconpriv.core import kernel, randomness
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.kernel import Kernel, round_up_to_octave, sample_limits
+from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
     Key,
@@ -23,6 +22,7 @@ from reconpriv.randomness import (
     perturb_words,
     unit_interval,
 )
+from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, Schema
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=60)

@@ -14,10 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.auditing import audit_groups, audit_part, join_parts
+from reconpriv.core.audit import audit_groups, audit_part, join_parts
 from reconpriv.engines.base import Layout, memory_bytes
-from reconpriv.manifest import read_manifest
-from reconpriv.queries import load, stored, values
+from reconpriv.queries import values
+from reconpriv.release import load
+from reconpriv.release import stored_cells as stored
+from reconpriv.release.manifest import read_manifest
 
 PUBLIC = ["age", "sex", "race"]
 DESIGNS = ["none", "paper", "octave", "public"]
@@ -192,8 +194,8 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(
     memory = answers(quietly(tmp_path / "r"))
     monkeypatch.setattr(load, "_IN_MEMORY", 10)
     monkeypatch.setattr(stored, "CELLS_PER_PART", 150)
-    monkeypatch.setattr("reconpriv.engines.duckdb._BATCH", 100)
-    monkeypatch.setattr("reconpriv.engines.duckdb._LEAST_BATCH", 100)
+    monkeypatch.setattr("reconpriv.engines.duckdb.engine._BATCH", 100)
+    monkeypatch.setattr("reconpriv.engines.duckdb.engine._LEAST_BATCH", 100)
     release = quietly(tmp_path / "r")
     disk = answers(release)
     cells = release.answerer.cells

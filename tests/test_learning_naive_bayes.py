@@ -294,7 +294,7 @@ def test_a_missing_value_may_be_a_class():
 
 def test_cells_on_disk_teach_the_same(monkeypatch):
     release = people_release("octave")
-    monkeypatch.setattr("reconpriv.queries.load._IN_MEMORY", 1_000)
+    monkeypatch.setattr("reconpriv.release.load._IN_MEMORY", 1_000)
     stored = rp.open(release.path)
     assert not hasattr(stored.answerer.cells, "codes")  # not held in memory
     for target in (None, "Sex"):
@@ -510,7 +510,7 @@ def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
 
 def test_scikit_learn_is_imported_for_the_classifier_alone():
     code = (
-        "import sys, reconpriv, reconpriv.release, reconpriv.learning;"
+        "import sys, reconpriv, reconpriv.release.release, reconpriv.learning;"
         "assert 'sklearn' not in sys.modules;"
         "reconpriv.learning.ReconstructedNaiveBayes; assert 'sklearn' in sys.modules"
     )

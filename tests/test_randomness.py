@@ -12,9 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from reconpriv import randomness
-from reconpriv.errors import KeyFileError
-from reconpriv.randomness import (
+from reconpriv.core import randomness
+from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
     Key,
@@ -22,6 +21,7 @@ from reconpriv.randomness import (
     as_key,
     unit_interval,
 )
+from reconpriv.errors import KeyFileError
 from reconpriv.schema import Column, Kind
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)

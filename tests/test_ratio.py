@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from reconpriv.errors import PolicyError
-from reconpriv.experiments.dp_tables import paper_groups, printed_scores, simulate_ratios
+from reconpriv.research.dp_tables import paper_groups, printed_scores, simulate_ratios
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 

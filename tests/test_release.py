@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.engines import duckdb as duckdb_engine
 from reconpriv.engines import record_file
+from reconpriv.engines.duckdb import engine as duckdb_engine
 
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
 SAMPLE_SIZES = ["paper", "octave", "public", "none"]
@@ -372,9 +372,9 @@ def test_groups_larger_than_batches_and_row_groups_change_no_cell(
     whole = [published(f"whole-{size}", size) for size in SAMPLE_SIZES]
     monkeypatch.setattr(duckdb_engine, "_BATCH", 300)
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 1_000)
-    monkeypatch.setattr("reconpriv.kernel._TRIALS_AT_ONCE", 10)
-    monkeypatch.setattr("reconpriv.kernel._COUNTS_AT_ONCE", 10)
-    monkeypatch.setattr("reconpriv.randomness.CHUNK", 997)
+    monkeypatch.setattr("reconpriv.core.kernel._TRIALS_AT_ONCE", 10)
+    monkeypatch.setattr("reconpriv.core.kernel._COUNTS_AT_ONCE", 10)
+    monkeypatch.setattr("reconpriv.core.randomness.CHUNK", 997)
     assert [published(f"pieces-{size}", size) for size in SAMPLE_SIZES] == whole
 
 
@@ -384,7 +384,7 @@ def test_many_small_batches_change_no_byte(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(duckdb_engine, "_BATCH", 777)
     monkeypatch.setattr(duckdb_engine, "_KEEP", 0)
-    monkeypatch.setattr("reconpriv.kernel._COUNTS_AT_ONCE", 10_000)
+    monkeypatch.setattr("reconpriv.core.kernel._COUNTS_AT_ONCE", 10_000)
     public = [name for name in CENSUS if name != "Education"]
     source = rp.dataset_path("census_workers")
     with rp.read(source, sensitive="Education", public=public) as table:

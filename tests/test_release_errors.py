@@ -20,7 +20,7 @@ from query_fixtures import (
     people_release,
 )
 from reconpriv.errors import InputError, MissingFileError, ReleaseError
-from reconpriv.render import as_text, info_view
+from reconpriv.show.text import as_text, info_view
 
 
 @pytest.fixture(params=["octave", "paper"])

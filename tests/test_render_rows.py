@@ -16,8 +16,8 @@ from rich.text import Text
 
 import reconpriv as rp
 from reconpriv.attacks import ATTACKS, Effort, attack
-from reconpriv.render import as_text, attack_tables, attack_view
-from reconpriv.render_rows import FittingTable
+from reconpriv.show.rows import FittingTable
+from reconpriv.show.text import as_text, attack_tables, attack_view
 
 ADULT = {"sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value"}
 CENSUS = {"sensitive": "Occupation", "drop": ["Weight"]}

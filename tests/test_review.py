@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from reconpriv.core.kernel import Kernel
 from reconpriv.errors import InputError, KeyFileError, PolicyError
-from reconpriv.kernel import Kernel
 from reconpriv.theory.perturbation import retention_for_privacy
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -103,7 +103,7 @@ def test_a_smaller_sample_consists_of_trials_of_a_larger_one_up_to_rounding():
 
 
 def _drawn(batch, kernel):
-    from reconpriv import kernel as steps
+    from reconpriv.core import kernel as steps
 
     words = kernel.randomness()
     limits = steps.sample_limits(batch, kernel.policy, kernel.schema.domain_size)

@@ -11,11 +11,11 @@ import pytest
 import reconpriv as rp
 from reconpriv.errors import InputError, OutputError
 from reconpriv.extras import install_hint
-from reconpriv.folder import release_around
-from reconpriv.nearest import nearest_name
+from reconpriv.messages.nearest import nearest_name
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, require_columns
 from reconpriv.theory.bounds import BOUNDS, Bound, Tails
+from reconpriv.writing.folder import release_around
 
 NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week")
 

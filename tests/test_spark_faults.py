@@ -15,7 +15,7 @@ import pytest
 
 import reconpriv as rp
 import reconpriv.table
-from reconpriv.engines import spark_output
+from reconpriv.engines.spark import output as spark_output
 from spark_fixtures import (
     PANDAS,
     Choice,

@@ -117,7 +117,7 @@ def test_options_that_do_not_go_together_are_refused_before_java_starts(
     options: tuple[str, ...], sentence: str,
 ) -> None:  # fmt: skip
     # Another test of this process may have started a session, which would be used.
-    monkeypatch.setattr("reconpriv.engines.spark_session._running_session", lambda _: None)
+    monkeypatch.setattr("reconpriv.engines.spark.session._running_session", lambda _: None)
     monkeypatch.setattr("pyspark.java_gateway.launch_gateway", None)
     file = tmp_path / "t.csv"
     file.write_text("a,s\n1,x\n2,y\n")
@@ -131,7 +131,7 @@ def test_options_that_do_not_go_together_are_refused_before_java_starts(
 def test_what_spark_submit_settles_is_not_settled_again(
     tmp_path: Path, cli: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reconpriv.engines.spark_session._running_session", lambda _: None)
+    monkeypatch.setattr("reconpriv.engines.spark.session._running_session", lambda _: None)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     outcome = cli("audit", tmp_path / "t.parquet", "-s", "s", "--engine", "spark", "--threads", 2)
     assert outcome.code == 2 and "spark-submit settles memory and threads" in outcome.err

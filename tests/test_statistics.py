@@ -16,11 +16,11 @@ import pytest
 from scipy import stats
 
 import reconpriv as rp
-from reconpriv import kernel
-from reconpriv.cells import CellBatch, Encoded
-from reconpriv.kernel import Kernel, sample_limits
+from reconpriv.core import kernel
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.kernel import Kernel, sample_limits
+from reconpriv.core.randomness import Key, Randomness
 from reconpriv.policy import Policy
-from reconpriv.randomness import Key, Randomness
 from reconpriv.schema import Column, Kind, Schema
 from reconpriv.theory.reconstruction import count_variance, reconstruct_count
 

@@ -23,8 +23,8 @@ from reconpriv.cli.table_options import TableOptions
 from reconpriv.cli.tune import parse_numbers
 from reconpriv.errors import PolicyError
 from reconpriv.policy import SAMPLE_SIZES
-from reconpriv.render import as_text
-from reconpriv.render_tune import spread_out, tune_view
+from reconpriv.show.text import as_text
+from reconpriv.show.tuning import spread_out, tune_view
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.design import coin_spread, exact_spread, group_error, mixing
 from reconpriv.theory.perturbation import keep_probability, replacement_probability

@@ -13,10 +13,10 @@ from scipy import stats
 
 import reconpriv as rp
 from query_fixtures import numbered_key, people, people_release, published_cube
+from reconpriv.core.cube import collect
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.queries import workload as module
 from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.cube import collect
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import make_workload, mean_relative_error, relative_errors
 

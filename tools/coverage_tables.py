@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 import reconpriv as rp
-from reconpriv.kernel import Kernel
+from reconpriv.core.cube import Cube, Sums, collect, combinations, sum_selections
+from reconpriv.core.kernel import Kernel
 from reconpriv.queries import estimate as est
-from reconpriv.queries.cube import Cube, Sums, collect, combinations, sum_selections
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.plan import publish_cube
 

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 from reconpriv._version import __version__
 
 if TYPE_CHECKING:
-    from reconpriv.auditing import AuditReport as AuditReport
-    from reconpriv.column import Frequencies as Frequencies
-    from reconpriv.column import perturb as perturb
-    from reconpriv.column import reconstruct as reconstruct
+    from reconpriv.core.audit import AuditReport as AuditReport
+    from reconpriv.core.randomness import Key as Key
     from reconpriv.datasets import dataset_path as dataset_path
     from reconpriv.errors import ReconprivError as ReconprivError
     from reconpriv.errors import ReconprivWarning as ReconprivWarning
@@ -21,11 +19,13 @@ if TYPE_CHECKING:
     from reconpriv.frames import publish as publish
     from reconpriv.policy import Policy as Policy
     from reconpriv.queries.estimate import Estimate as Estimate
-    from reconpriv.randomness import Key as Key
+    from reconpriv.randomised_response import Frequencies as Frequencies
+    from reconpriv.randomised_response import perturb as perturb
+    from reconpriv.randomised_response import reconstruct as reconstruct
     from reconpriv.reading import read as read
     from reconpriv.recoding import Quantiles as Quantiles
-    from reconpriv.release import Release as Release
-    from reconpriv.release import open_release as open  # noqa: F401
+    from reconpriv.release.release import Release as Release
+    from reconpriv.release.release import open_release as open  # noqa: F401
     from reconpriv.summary import TableSummary as TableSummary
     from reconpriv.summary import describe as describe
     from reconpriv.table import Table as Table
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from reconpriv.tuning.report import TuneReport as TuneReport
 
 _HOMES = {
-    "AuditReport": "auditing",
+    "AuditReport": "core.audit",
     "Bound": "theory.bounds",
     "Estimate": "queries.estimate",
-    "Frequencies": "column",
-    "Key": "randomness",
+    "Frequencies": "randomised_response",
+    "Key": "core.randomness",
     "ObservedCount": "theory.counts",
     "Policy": "policy",
     "Quantiles": "recoding",
     "ReconprivError": "errors",
     "ReconprivWarning": "errors",
-    "Release": "release",
+    "Release": "release.release",
     "Table": "table",
     "TableSummary": "summary",
     "Tails": "theory.bounds",
@@ -53,11 +53,11 @@ _HOMES = {
     "audit": "frames",
     "dataset_path": "datasets",
     "describe": "summary",
-    "open": "release",
-    "perturb": "column",
+    "open": "release.release",
+    "perturb": "randomised_response",
     "publish": "frames",
     "read": "reading",
-    "reconstruct": "column",
+    "reconstruct": "randomised_response",
 }
 
 _NAMES = {"open": "open_release"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-from reconpriv.shown import without_logins
+from reconpriv.messages.redaction import without_logins
 
 
 class ReconprivError(Exception):

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.auditing import AuditReport, K
-from reconpriv.engines.frames import may_be_table, not_a_table
+from reconpriv.core.audit import AuditReport, K
 from reconpriv.errors import InputError, OutputError, warn_caller
-from reconpriv.folder import is_uri
-from reconpriv.frame_types import (
+from reconpriv.policy import Policy
+from reconpriv.reading import read
+from reconpriv.release.manifest import read_manifest
+from reconpriv.release.release import Release
+from reconpriv.schema import Schema, Value
+from reconpriv.sources.frame_types import (
     arrow_column,
     arrow_type,
     as_pandas,
@@ -24,15 +27,12 @@ from reconpriv.frame_types import (
     polars_type,
     unused_categories,
 )
-from reconpriv.manifest import read_manifest
-from reconpriv.policy import Policy
-from reconpriv.reading import read
-from reconpriv.release import Release
-from reconpriv.schema import Schema, Value
+from reconpriv.sources.frames import may_be_table, not_a_table
 from reconpriv.table import Table
+from reconpriv.writing.folder import is_uri
 
 if TYPE_CHECKING:
-    from reconpriv.randomness import Key
+    from reconpriv.core.randomness import Key
 
 
 def audit(

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.engines.base import Engine
-from reconpriv.engines.database_url import is_database
+from reconpriv.engines.recode import Declared, quantile_notes, recode
 from reconpriv.errors import InputError, ReconprivWarning
-from reconpriv.recode import Declared, quantile_notes, recode
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
     Schema,
@@ -22,6 +21,7 @@ from reconpriv.schema import (
     read_domain,
     settle_domain,
 )
+from reconpriv.sources.databases.url import is_database
 from reconpriv.table import Table
 
 MISSING = ("refuse", "drop", "value")
@@ -93,7 +93,7 @@ def read(
 
 
 def _is_spreadsheet(source: Any) -> bool:
-    from reconpriv.engines.excel import EXCEL  # noqa: PLC0415 - no engine until used
+    from reconpriv.sources.excel import EXCEL  # noqa: PLC0415 - no engine until used
 
     return isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in EXCEL
 
@@ -135,7 +135,7 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
             raise InputError(
                 "Files with value labels are read by DuckDB.", hint="Leave --engine spark out."
             )
-        from reconpriv.engines.spark import SparkEngine  # noqa: PLC0415 - no engine until used
+        from reconpriv.engines.spark.engine import SparkEngine  # noqa: PLC0415 - no engine until used
 
         return SparkEngine(source, master=master, **settings)
     if frame:
@@ -144,7 +144,7 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
         )
     if master is not None:
         raise InputError("A master goes with the Spark engine.", hint="Add --engine spark.")
-    from reconpriv.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - no engine until used
+    from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
 
     return DuckDBEngine(source, **settings)
 

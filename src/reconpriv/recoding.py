@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
-from reconpriv.shown import shown_path
+from reconpriv.messages.redaction import shown_path
 
 MOST_LABELS = 1000
 EVERYTHING_ELSE = "*"

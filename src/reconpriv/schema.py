@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
-from reconpriv.nearest import nearest_name
+from reconpriv.messages.nearest import nearest_name
+from reconpriv.messages.redaction import shown_path
 from reconpriv.recoding import Recoding, bin_option
-from reconpriv.shown import shown_path
 
 Value = Any
 

@@ -12,9 +12,20 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from reconpriv.auditing import AuditReport, K, audit_part, group_table, join_parts
-from reconpriv.cells import CellBatch
-from reconpriv.column_risk import ColumnRisk, column_risks
+from reconpriv.core.audit import AuditReport, K, audit_part, group_table, join_parts
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.column_risk import ColumnRisk, column_risks
+from reconpriv.core.cube import collect
+from reconpriv.core.identifiers import (
+    columns_to_keep,
+    distinct_values,
+    find_identifiers,
+    identifier_note,
+    refuse_identifiers,
+)
+from reconpriv.core.kernel import Kernel
+from reconpriv.core.randomness import Key, as_key
+from reconpriv.core.single_records import check_k
 from reconpriv.engines.base import (
     FORMATS,
     Engine,
@@ -24,7 +35,6 @@ from reconpriv.engines.base import (
     Written,
     no_progress,
 )
-from reconpriv.engines.database_url import is_database_url
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import (
     OutputError,
@@ -32,32 +42,22 @@ from reconpriv.errors import (
     UnattainableError,
     warn_caller,
 )
-from reconpriv.folder import is_uri, new_folder
-from reconpriv.identifiers import (
-    columns_to_keep,
-    distinct_values,
-    find_identifiers,
-    identifier_note,
-    refuse_identifiers,
-)
-from reconpriv.kernel import Kernel
-from reconpriv.labels import Watched, labels_of
-from reconpriv.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.cube import collect
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
-from reconpriv.randomness import Key, as_key
-from reconpriv.release import TEST_KEY_NOTE, Release
+from reconpriv.release.labels import Watched, labels_of
+from reconpriv.release.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
+from reconpriv.release.release import TEST_KEY_NOTE, Release
 from reconpriv.schema import Schema, Value, looks_like_identifier
-from reconpriv.single_records import check_k
+from reconpriv.sources.databases.url import is_database_url
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
 from reconpriv.tuning.report import Target, TuneReport
 from reconpriv.tuning.sweep import check_target as check_tune_target
 from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
+from reconpriv.writing.folder import is_uri, new_folder
 
 
 class Table:
@@ -261,7 +261,7 @@ class Table:
     def count(self, where: str | None = None, *, whole_bins: bool = False, **equal: Value) -> int:
         """The true number of records that satisfy a condition: for the publisher alone.
 
-        The condition is written as for :meth:`reconpriv.release.Release.count`, and means the same.
+        The condition is written as for :meth:`reconpriv.release.release.Release.count`.
         """
         selected = self._truth.select(where, equal, whole_bins=whole_bins)
         return round(self._truth.count(selected, Settings()).count)

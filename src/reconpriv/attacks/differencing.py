@@ -11,8 +11,8 @@ from reconpriv.attacks.micro import KNEW
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error
 from reconpriv.attacks.target import Target, count_of, dense, largest_values
+from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
-from reconpriv.queries.cube import Cube
 from reconpriv.theory.reconstruction import global_estimate, reconstruct_frequency
 
 Floats = NDArray[np.float64]

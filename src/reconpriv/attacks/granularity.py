@@ -22,9 +22,9 @@ from reconpriv.attacks.statistics import (
     relative_error,
 )
 from reconpriv.attacks.target import Target, dense, uniforms
+from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
-from reconpriv.queries.cube import Cube
 from reconpriv.schema import json_value
 from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
 

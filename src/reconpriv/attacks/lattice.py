@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reconpriv.core.kernel import round_up_to_octave
 from reconpriv.errors import PolicyError
-from reconpriv.kernel import round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.theory.privacy import largest_private_size
 from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean

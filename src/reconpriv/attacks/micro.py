@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
 from reconpriv.attacks.target import Target, count_of, largest_values
-from reconpriv.kernel import sample_limits
+from reconpriv.core.cube import Cube
+from reconpriv.core.kernel import sample_limits
 from reconpriv.policy import SAMPLE_SIZES, Policy
-from reconpriv.queries.cube import Cube
 from reconpriv.schema import json_value
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from reconpriv.attacks.laplace import noisy_answers
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
 from reconpriv.attacks.target import Target, largest_values
-from reconpriv.laplace import noisy_answers
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 Floats = NDArray[np.float64]

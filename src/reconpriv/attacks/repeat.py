@@ -17,9 +17,9 @@ from reconpriv.attacks.statistics import (
     relative_error,
 )
 from reconpriv.attacks.target import Target, attack_key, count_of, largest_values, uniforms
-from reconpriv.cells import CellBatch
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.cube import Cube
 from reconpriv.errors import PolicyError
-from reconpriv.queries.cube import Cube
 from reconpriv.theory.perturbation import keep_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
 

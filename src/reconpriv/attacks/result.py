@@ -44,14 +44,14 @@ class AttackResult:
 
     def __str__(self) -> str:
         """The result as text."""
-        from reconpriv.render import as_text, attack_view  # noqa: PLC0415 - rich only where shown
+        from reconpriv.show.text import as_text, attack_view  # noqa: PLC0415 - rich only where shown
 
         return as_text(attack_view(self))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render_html import attack_html  # noqa: PLC0415
+        from reconpriv.show.html import attack_html  # noqa: PLC0415
 
         return attack_html(self)
 

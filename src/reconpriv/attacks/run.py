@@ -15,9 +15,9 @@ from reconpriv.attacks.result import AttackResult
 from reconpriv.attacks.side_channels import attack_side_channels, scan_release
 from reconpriv.attacks.target import Target
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.manifest import Description, check_files, read_manifest
 from reconpriv.policy import Policy
-from reconpriv.queries.load import load_cube
+from reconpriv.release.load import load_cube
+from reconpriv.release.manifest import Description, check_files, read_manifest
 from reconpriv.table import Table
 from reconpriv.theory.bounds import BOUNDS
 

@@ -21,16 +21,16 @@ import pyarrow.parquet
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate
 from reconpriv.attacks.target import Target, attack_key, join, uniform_words
-from reconpriv.cells import CellBatch
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.cube import Cube
+from reconpriv.core.kernel import PublishedBatch
 from reconpriv.engines.base import Layout, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_release_files
-from reconpriv.kernel import PublishedBatch
-from reconpriv.manifest import MANIFEST, Description, read_manifest
 from reconpriv.policy import Policy
-from reconpriv.queries.cube import Cube
-from reconpriv.queries.load import load_cube, load_records, load_rows
 from reconpriv.reading import read
+from reconpriv.release.load import load_cube, load_records, load_rows
+from reconpriv.release.manifest import MANIFEST, Description, read_manifest
 from reconpriv.table import Table
 
 KNEW = "the files of the release, byte by byte"

@@ -9,14 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.auditing import judge
-from reconpriv.cells import CellBatch, Encoded
+from reconpriv.core.audit import judge
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cube import Cube, collect
+from reconpriv.core.kernel import Kernel, largest_frequency
+from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
 from reconpriv.errors import InputError
-from reconpriv.kernel import Kernel, largest_frequency
 from reconpriv.policy import Policy
-from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.plan import publish_cube
-from reconpriv.randomness import Key, Randomness, Words, unit_interval
 from reconpriv.schema import Schema, json_value
 from reconpriv.table import Table
 

@@ -16,10 +16,10 @@ from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
-from reconpriv.shown import shown_path
+from reconpriv.messages.redaction import shown_path
 
 if TYPE_CHECKING:
-    from reconpriv.release import Release
+    from reconpriv.release.release import Release
 
 ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.")]
 Output = Annotated[
@@ -118,7 +118,7 @@ def query(
         if json:
             show_json(answer.as_dict())
         else:
-            from reconpriv.render import estimate_table_view, estimates_view
+            from reconpriv.show.text import estimate_table_view, estimates_view
 
             if isinstance(answer, Estimate):
                 show(estimates_view([answer]))
@@ -127,7 +127,7 @@ def query(
 
 
 def _open(folder: Path, memory: str | None = None) -> Release:
-    from reconpriv.release import open_release
+    from reconpriv.release.release import open_release
 
     opened = open_release(folder, memory=memory)
     say_all("warning", opened.warnings)
@@ -161,7 +161,7 @@ def _answer_batch(
 def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
     """Standard output, or a file that appears when it is whole."""
     from reconpriv.errors import OutputError
-    from reconpriv.folder import current_umask
+    from reconpriv.writing.folder import current_umask
 
     if out is None:
         yield sys.stdout
@@ -199,7 +199,7 @@ def info(release: ReleaseFolder, json: opt.Json = False) -> None:
         if json:
             show_json(opened.info())
         else:
-            from reconpriv.render import info_view
+            from reconpriv.show.text import info_view
 
             show(info_view(opened))
 
@@ -218,7 +218,7 @@ def export(
 ) -> None:
     """Write the published records, with their labels, for SPSS, Stata or SAS."""
     with reported():
-        from reconpriv.export import check_target
+        from reconpriv.release.export import check_target
 
         check_target(file, overwrite=overwrite)
         notes = _open(release).export(file, groups=groups, overwrite=overwrite)
@@ -242,7 +242,7 @@ def report(
     One HTML file, derived from the release alone; it may go out with it.
     """
     with reported():
-        from reconpriv.files import check_file
+        from reconpriv.writing.file import check_file
 
         check_file(out, overwrite=overwrite)
         _open(release).report(out, overwrite=overwrite)
@@ -276,7 +276,7 @@ def workload(
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
         if out is not None:
-            from reconpriv.folder import refuse_inside_release
+            from reconpriv.writing.folder import refuse_inside_release
 
             refuse_inside_release(out, "a workload")
         opened = table.open()

@@ -22,7 +22,7 @@ from reconpriv.cli.output import (
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
 from reconpriv.errors import PolicyError
-from reconpriv.shown import shown_path
+from reconpriv.messages.redaction import shown_path
 
 _ROOT_NOTES = """[bold]Start here[/bold]
 
@@ -139,7 +139,7 @@ def audit(
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails goes with --groups FILE.")
         if groups is not None:
-            from reconpriv.group_file import check_groups_file
+            from reconpriv.writing.group_file import check_groups_file
 
             check_groups_file(groups)
         if report_file is not None:
@@ -158,7 +158,7 @@ def audit(
                     progress=ticker,
                 )
             if groups is not None:
-                from reconpriv.group_file import write_groups
+                from reconpriv.writing.group_file import write_groups
 
                 write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
@@ -167,7 +167,7 @@ def audit(
         if json:
             show_json(report.as_dict())
         else:
-            from reconpriv.render_audit import audit_view
+            from reconpriv.show.audit import audit_view
 
             show(audit_view(report))
     if not report.passes:
@@ -261,10 +261,10 @@ def publish(
     """Write a release whose groups resist reconstruction, as far as the policy asks."""
     with reported(), contextlib.ExitStack() as stack:
         from reconpriv.cli.loading import begin_loading, temporary_release
-        from reconpriv.engines.database_url import is_database_url
-        from reconpriv.folder import check_target, is_uri
-        from reconpriv.randomness import Key
+        from reconpriv.core.randomness import Key
+        from reconpriv.sources.databases.url import is_database_url
         from reconpriv.table import check_format
+        from reconpriv.writing.folder import check_target, is_uri
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
@@ -316,7 +316,7 @@ def publish(
         if json:
             show_json(release.as_dict())
         else:
-            from reconpriv.render import release_view
+            from reconpriv.show.text import release_view
 
             show(release_view(release))
 
@@ -353,8 +353,8 @@ def keygen(
 ) -> None:
     """Make a secret 256-bit key, readable by you alone; never overwrites."""
     with reported():
-        from reconpriv.folder import refuse_inside_release
-        from reconpriv.randomness import Key
+        from reconpriv.core.randomness import Key
+        from reconpriv.writing.folder import refuse_inside_release
 
         refuse_inside_release(file, "the key")
         Key.generate().write(file)
@@ -380,7 +380,7 @@ def demo(
 ) -> None:
     """Audit, publish and query a real table (48,842 people, occupation sensitive)."""
     with reported():
-        from reconpriv.demo import demo_view, run_demo
+        from reconpriv.cli.demo import demo_view, run_demo
 
         result = run_demo(out)
         if json:

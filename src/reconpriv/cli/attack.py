@@ -13,7 +13,7 @@ from reconpriv.cli.completion import tables
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.shown import shown_path
+from reconpriv.messages.redaction import shown_path
 
 ATTACK = "Attack"
 
@@ -115,7 +115,7 @@ def attack(
     with reported():
         from reconpriv.attacks.run import Effort, attack_release, check_name
         from reconpriv.attacks.run import attack as run_attack
-        from reconpriv.folder import is_release
+        from reconpriv.writing.folder import is_release
 
         check_name(name)
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
@@ -146,6 +146,6 @@ def attack(
         if json:
             show_json(result.as_dict())
         else:
-            from reconpriv.render import attack_view
+            from reconpriv.show.text import attack_view
 
             show(attack_view(result))

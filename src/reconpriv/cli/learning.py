@@ -46,7 +46,7 @@ def chi_square(
     """Does the sensitive column depend on public ones? A test that knows how it was published."""
     with reported():
         from reconpriv.learning.independence import chi_square as run
-        from reconpriv.release import open_release
+        from reconpriv.release.release import open_release
 
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
@@ -54,7 +54,7 @@ def chi_square(
         if json:
             show_json(test.as_dict())
         else:
-            from reconpriv.render_learning import independence_view
+            from reconpriv.show.learning import independence_view
 
             show(independence_view(test))
 
@@ -90,7 +90,7 @@ def learn(
 
         require_scikit_learn()
         from reconpriv.learning.evaluate import learn as run
-        from reconpriv.release import open_release
+        from reconpriv.release.release import open_release
 
         chosen = None if features is None else opt.split_names(features)
         if chosen == []:
@@ -101,6 +101,6 @@ def learn(
         if json:
             show_json(learned.as_dict())
         else:
-            from reconpriv.render_learning import learned_view
+            from reconpriv.show.learning import learned_view
 
             show(learned_view(learned))

@@ -13,8 +13,8 @@ from reconpriv.cli import options as opt
 from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
-    from reconpriv.release import Release
-    from reconpriv.to_table import DatabaseTarget
+    from reconpriv.release.release import Release
+    from reconpriv.release.to_database import DatabaseTarget
 
 
 @dataclass
@@ -28,13 +28,13 @@ class Loading:
 
     def __call__(self, folder: Path) -> None:
         """Load the release."""
-        from reconpriv.to_table import load_release
+        from reconpriv.release.to_database import load_release
 
         self.tables = load_release(folder, self.target, overwrite=self.overwrite)
 
     def loaded(self, release: Release) -> Release:
         """The release with its tables; without a folder, they are where it lies."""
-        from reconpriv.engines.database_url import shown_database
+        from reconpriv.sources.databases.url import shown_database
 
         found = replace(release, tables=self.tables)
         if self.keeps_folder:
@@ -46,8 +46,8 @@ def begin_loading(
     source: str, to: str | None, name: str | None, out: str | None, *, overwrite: bool
 ) -> Loading | None:
     """What --to-table and --to ask for; refused before any work is done."""
-    from reconpriv.engines.database_url import is_database
-    from reconpriv.to_table import check_database_target, database_target
+    from reconpriv.release.to_database import check_database_target, database_target
+    from reconpriv.sources.databases.url import is_database
 
     if name is None:
         if to is not None:

@@ -83,7 +83,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 def warn_of_password(database: str) -> None:
     """A command line can be read by every user of the machine while the command runs."""
     from reconpriv.cli.output import say
-    from reconpriv.engines.database_url import has_password
+    from reconpriv.sources.databases.url import has_password
 
     if has_password(database):
         say(

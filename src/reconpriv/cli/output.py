@@ -96,7 +96,7 @@ def show(renderable: RenderableType) -> None:
 
         Console(highlight=False).print(renderable)
     else:
-        from reconpriv.render import as_text
+        from reconpriv.show.text import as_text
 
         typer.echo(as_text(renderable))
 

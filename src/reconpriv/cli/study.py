@@ -46,7 +46,7 @@ def experiment(
 ) -> None:
     """Re-run the paper's empirical study: CSV, figures, and a page of what holds."""
     with reported():
-        from reconpriv.experiments.run import STEPS, run_study
+        from reconpriv.research.run import STEPS, run_study
 
         wanted = STEPS if "all" in names else {n: s for n, s in STEPS.items() if n in names}
         with counting_steps(sum(wanted.values())) as step:
@@ -64,6 +64,6 @@ def experiment(
                 }
             )
         else:
-            from reconpriv.render import findings_view
+            from reconpriv.show.text import findings_view
 
             show(findings_view(study))

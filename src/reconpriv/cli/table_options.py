@@ -24,8 +24,8 @@ from reconpriv.cli.options import (
     split_names,
     warn_of_password,
 )
-from reconpriv.commands import Part
-from reconpriv.shown import shown_file
+from reconpriv.messages.commands import Part
+from reconpriv.messages.redaction import shown_file
 
 if TYPE_CHECKING:
     from reconpriv.table import Table

@@ -13,9 +13,9 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
 from reconpriv.cli.table_options import TableOptions, taking_table
-from reconpriv.commands import Part, policy_parts, publish_command
 from reconpriv.errors import PolicyError
-from reconpriv.shown import without_logins
+from reconpriv.messages.commands import Part, policy_parts, publish_command
+from reconpriv.messages.redaction import without_logins
 
 if TYPE_CHECKING:
     from reconpriv.policy import Policy
@@ -125,7 +125,7 @@ def tune(
         e_list = parse_numbers("-e", epsilon)
         d_list = parse_numbers("-d", delta)
         in_use = parse_policy(current)
-        from reconpriv.files import check_file
+        from reconpriv.writing.file import check_file
 
         if out is not None:
             check_file(out, overwrite=overwrite, private=True)
@@ -154,7 +154,7 @@ def tune(
         if json:
             show_json(_as_json(report, command, out))
         else:
-            from reconpriv.render_tune import remedy_words, tune_view
+            from reconpriv.show.tuning import remedy_words, tune_view
 
             show(tune_view(report, remedy=remedy_words(report, _as_option)))
             if command is not None:
@@ -168,7 +168,7 @@ def tune(
 def _write(report: TuneReport, out: Path, overwrite: bool) -> None:
     import pyarrow.csv
 
-    from reconpriv.files import whole_file
+    from reconpriv.writing.file import whole_file
 
     with whole_file(out, overwrite=overwrite, private=True) as work:
         pyarrow.csv.write_csv(report.to_arrow(), str(work))

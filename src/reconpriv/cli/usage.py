@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from reconpriv.shown import without_logins
+from reconpriv.messages.redaction import without_logins
 
 
 class Commands(TyperGroup):

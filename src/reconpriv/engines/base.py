@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from reconpriv.cells import CellBatch
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.kernel import PublishedBatch
 from reconpriv.errors import InputError
-from reconpriv.kernel import PublishedBatch
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Schema, Value
 

@@ -19,7 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from reconpriv.cells import Encoded, unify
+from reconpriv.core.cells import Encoded, unify
 from reconpriv.engines.base import ROWS_PER_FILE, WrittenFile
 
 Ints = NDArray[np.int64]

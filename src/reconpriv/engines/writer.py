@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.cells import CellBatch, Encoded
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.kernel import PublishedBatch
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
-from reconpriv.engines.names import free_name
 from reconpriv.engines.record_file import RecordFile
-from reconpriv.kernel import PublishedBatch
 from reconpriv.schema import Schema
+from reconpriv.sources.column_names import free_name
 
 TOTALS = (
     "records", "groups", "sampled_groups", "trials", "unattainable_groups", "unattainable_records",

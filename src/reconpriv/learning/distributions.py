@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.queries.cube import Sums
+from reconpriv.core.cube import Sums
 from reconpriv.queries.estimate import Design, count_variances, mle_counts
 from reconpriv.theory.reconstruction import (
     constrained_frequencies,

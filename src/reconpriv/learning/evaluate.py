@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.engines.duckdb import read_all
+from reconpriv.engines.duckdb.engine import read_all
 from reconpriv.errors import InputError
 from reconpriv.learning.categories import encode
 from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes, joint_log_proba
-from reconpriv.release import Release
+from reconpriv.release.release import Release
 from reconpriv.schema import json_value
 
 

@@ -21,7 +21,7 @@ from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 
 if TYPE_CHECKING:
-    from reconpriv.release import Release
+    from reconpriv.release.release import Release
 
 Floats = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reconpriv.core.cube import Cube, Sums
 from reconpriv.errors import InputError
 from reconpriv.learning.from_release import public_selection
 from reconpriv.queries.answer import Answerer, Selected, key_positions
-from reconpriv.queries.cube import Cube, Sums
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
@@ -20,7 +20,7 @@ from reconpriv.theory.independence import PublishedRows, corrected, pearson, rou
 from reconpriv.theory.perturbation import replacement_probability
 
 if TYPE_CHECKING:
-    from reconpriv.release import Release
+    from reconpriv.release.release import Release
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -75,14 +75,14 @@ class IndependenceTest:
 
     def __str__(self) -> str:
         """The verdict and both tests, as text."""
-        from reconpriv.render_learning import independence_text  # noqa: PLC0415 - rich only where shown
+        from reconpriv.show.learning import independence_text  # noqa: PLC0415 - rich only where shown
 
         return independence_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render_learning import independence_html  # noqa: PLC0415
+        from reconpriv.show.learning import independence_html  # noqa: PLC0415
 
         return independence_html(self)
 

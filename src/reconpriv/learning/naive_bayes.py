@@ -45,7 +45,7 @@ from reconpriv.learning.distributions import (
 )
 
 if TYPE_CHECKING:
-    from reconpriv.release import Release
+    from reconpriv.release.release import Release
 
 Floats = NDArray[np.float64]
 

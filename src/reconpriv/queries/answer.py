@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reconpriv.engines.predicates import Evaluator
+from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
+from reconpriv.engines.duckdb.predicates import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.bins import answer_membership
 from reconpriv.queries.comparisons import holds_codes, unknown_value
-from reconpriv.queries.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.grouping import Shape
 from reconpriv.queries.ordering import sorted_for_display

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from reconpriv.engines.names import free_name
 from reconpriv.errors import InputError, MissingFileError, ReconprivError
+from reconpriv.messages.redaction import shown_file
 from reconpriv.queries.answer import Selected
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.sql import unknown_column
-from reconpriv.shown import shown_file
+from reconpriv.sources.column_names import free_name
 
 if TYPE_CHECKING:
-    from reconpriv.release import Release
+    from reconpriv.release.release import Release
 
 SQL_COLUMN = "sql"
 _ANSWER_COLUMNS = (

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from reconpriv.errors import InputError
+from reconpriv.queries.sql_text import written_name, written_text
 from reconpriv.recoding import Recoding, as_number, plain
 from reconpriv.schema import Value
-from reconpriv.sql_names import written_name, written_text
 
 # No border is that large, so a larger number compares with all of them as this one does.
 _BEYOND = Decimal("1e40")

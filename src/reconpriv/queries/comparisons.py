@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from reconpriv.errors import InputError
-from reconpriv.nearest import nearest_name
+from reconpriv.messages.nearest import nearest_name
 from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.text_codes import (
     code_number,

@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reconpriv.engines.names import free_name
-from reconpriv.engines.predicates import Evaluator
+from reconpriv.core.cube import Cells, Cube
+from reconpriv.engines.duckdb.predicates import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries.answer import Answerer, Selected, Settings
-from reconpriv.queries.cube import Cells, Cube
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.grouping import Order, Shape
 from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, Kind, Schema, Value
+from reconpriv.sources.column_names import free_name
 
 Row = tuple[dict[str, Value], Estimate]
 

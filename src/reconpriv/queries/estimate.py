@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reconpriv.core.cube import Sums
 from reconpriv.errors import PolicyError
-from reconpriv.queries.cube import Sums
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
@@ -88,7 +88,7 @@ class Estimate:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render_html import estimate_html  # noqa: PLC0415 - rich only where it is shown
+        from reconpriv.show.html import estimate_html  # noqa: PLC0415 - rich only where it is shown
 
         return estimate_html(self)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.cells import CellBatch
-from reconpriv.kernel import Kernel
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.cube import Cube
+from reconpriv.core.kernel import Kernel
 from reconpriv.queries.answer import Selected, key_positions
-from reconpriv.queries.cube import Cube
 from reconpriv.theory.reconstruction import reconstruct_count
 
 Floats = NDArray[np.float64]

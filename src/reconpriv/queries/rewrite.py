@@ -15,9 +15,9 @@ from reconpriv.queries.bins import (
     misused,
     opposite,
 )
+from reconpriv.queries.sql_text import written_name
 from reconpriv.recoding import Recoding, as_number
 from reconpriv.schema import Schema, Value
-from reconpriv.sql_names import written_name
 
 _OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _NO_LITERAL = object()

@@ -14,8 +14,8 @@ from typing import Any
 
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
-from reconpriv.nearest import nearest_name
-from reconpriv.places import offset_words, place_words
+from reconpriv.messages.nearest import nearest_name
+from reconpriv.messages.positions import offset_words, place_words
 from reconpriv.queries.comparisons import settle_comparisons
 from reconpriv.queries.grouping import Shape, ShapeReader
 from reconpriv.queries.rewrite import rewrite_recoded, shown_condition

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.engines.names import free_name
-from reconpriv.frame_types import as_pandas, as_polars
 from reconpriv.queries.estimate import Estimate
 from reconpriv.schema import Value, json_value
+from reconpriv.sources.column_names import free_name
+from reconpriv.sources.frame_types import as_pandas, as_polars
 
 if TYPE_CHECKING:
     import pandas
@@ -84,14 +84,14 @@ class EstimateTable:
 
     def __str__(self) -> str:
         """The table as text."""
-        from reconpriv.render import as_text, estimate_table_view  # noqa: PLC0415 - rich is shown
+        from reconpriv.show.text import as_text, estimate_table_view  # noqa: PLC0415 - rich is shown
 
         return as_text(estimate_table_view(self))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render_html import estimate_table_html  # noqa: PLC0415
+        from reconpriv.show.html import estimate_table_html  # noqa: PLC0415
 
         return estimate_table_html(self)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from reconpriv.errors import InputError
+from reconpriv.queries.sql_text import written_name
 from reconpriv.schema import Value
-from reconpriv.sql_names import written_name
 
 # An optional sign, digits, perhaps digits after a point. No exponent, no blanks, no separators.
 PATTERN = r"[+-]?[0-9]+(\.[0-9]+)?"

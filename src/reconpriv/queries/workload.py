@@ -12,9 +12,9 @@ from typing import NamedTuple, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from reconpriv.core.cube import Cube
+from reconpriv.core.randomness import Key, Randomness, unit_interval
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.queries.cube import Cube
-from reconpriv.randomness import Key, Randomness, unit_interval
 from reconpriv.schema import Value, json_value, quote_identifier
 
 Floats = NDArray[np.float64]

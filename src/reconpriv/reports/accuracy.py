@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from reconpriv.core.cube import Cube, sum_selections
 from reconpriv.queries import estimate as est
-from reconpriv.queries.cube import Cube, sum_selections
 from reconpriv.queries.estimate import Design
 from reconpriv.theory.design import MEAN_ABSOLUTE
 from reconpriv.theory.perturbation import replacement_probability

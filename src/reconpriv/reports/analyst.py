@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from reconpriv._version import __version__
-from reconpriv.files import check_file, whole_file
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.ordering import first_for_display
+from reconpriv.queries.sql_text import written_name
 from reconpriv.queries.table import EstimateTable
-from reconpriv.release import Release
+from reconpriv.release.release import Release
 from reconpriv.reports import charts
 from reconpriv.reports.accuracy import ErrorBand, error_bands
 from reconpriv.reports.page import (
@@ -31,8 +31,8 @@ from reconpriv.reports.page import (
     vega_scripts,
 )
 from reconpriv.schema import Value, json_value
-from reconpriv.sql_names import written_name
-from reconpriv.wording import release_words
+from reconpriv.show.words import release_words
+from reconpriv.writing.file import check_file, whole_file
 
 # Words that SQL would not take for a column; to quote one too many does no harm.
 _VALUES = 8

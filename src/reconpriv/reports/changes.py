@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconpriv.auditing import AuditReport
-from reconpriv.column_risk import Figures, WithoutColumn, change_words
+from reconpriv.core.audit import AuditReport
+from reconpriv.core.column_risk import Figures, WithoutColumn, change_words
 from reconpriv.reports.page import Section, paragraph, percent, table
 from reconpriv.tuning.columns import WiderBins
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.auditing import judge
-from reconpriv.cells import CellBatch, python_values
-from reconpriv.kernel import sample_limits
+from reconpriv.core.audit import judge
+from reconpriv.core.cells import CellBatch, python_values
+from reconpriv.core.kernel import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
 

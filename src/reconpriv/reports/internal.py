@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
-from reconpriv.auditing import AuditReport, K
+from reconpriv.core.audit import AuditReport, K
+from reconpriv.core.cube import collect
+from reconpriv.core.identifiers import identifier_note
 from reconpriv.errors import PolicyError
-from reconpriv.files import check_file, whole_file
-from reconpriv.folder import refuse_inside_release
-from reconpriv.identifiers import identifier_note
-from reconpriv.phrases import frequency_words, group_words
+from reconpriv.messages.phrases import frequency_words, group_words
 from reconpriv.policy import Policy
-from reconpriv.queries.cube import collect
 from reconpriv.reports import changes, charts, lab
 from reconpriv.reports.groups import GroupFacts, group_facts
 from reconpriv.reports.page import (
@@ -38,9 +36,11 @@ from reconpriv.reports.page import (
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
 from reconpriv.tuning.report import Setting
+from reconpriv.writing.file import check_file, whole_file
+from reconpriv.writing.folder import refuse_inside_release
 
 if TYPE_CHECKING:
-    from reconpriv.release import Release
+    from reconpriv.release.release import Release
     from reconpriv.table import Table
 
 _TAILS, _WORST = 200, 20

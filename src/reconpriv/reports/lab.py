@@ -11,7 +11,7 @@ from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
 from reconpriv.attacks.target import Target
-from reconpriv.auditing import AuditReport
+from reconpriv.core.audit import AuditReport
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.reports.page import Section, facts, paragraph, percent, table

@@ -7,7 +7,7 @@ import io
 from dataclasses import dataclass, field
 
 import reconpriv as rp
-from reconpriv.commands import OUT, Part, listed, policy_parts, publish_command
+from reconpriv.messages.commands import OUT, Part, listed, policy_parts, publish_command
 
 KEY_FILE = "reconpriv.key"
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from htmltools import Tag, TagList, tags
 
 import reconpriv as rp
-from reconpriv.column_risk import ColumnRisk, identifiers_named
-from reconpriv.phrases import frequency_words, group_words
-from reconpriv.single_records import SingleRecords
+from reconpriv.core.column_risk import ColumnRisk, identifiers_named
+from reconpriv.core.single_records import SingleRecords
+from reconpriv.messages.phrases import frequency_words, group_words
 from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.parts import card, figures, grid, notice
 from reconpriv.tuning.report import Setting

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reconpriv.queries.cube import Cube
+from reconpriv.core.cube import Cube
 from reconpriv.schema import Kind
 
 Ints = NDArray[np.int64]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.auditing import judge
-from reconpriv.column_risk import Figures, WithoutColumn
+from reconpriv.core.audit import judge
+from reconpriv.core.column_risk import Figures, WithoutColumn
+from reconpriv.core.cube import Cube
+from reconpriv.core.kernel import sample_limits
 from reconpriv.errors import InputError
-from reconpriv.kernel import sample_limits
 from reconpriv.policy import Policy
-from reconpriv.queries.cube import Cube
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
 from reconpriv.tuning.spread import Questions

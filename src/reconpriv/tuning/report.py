@@ -186,13 +186,13 @@ class TuneReport:
 
     def __str__(self) -> str:
         """The report as text."""
-        from reconpriv.render_tune import tune_text  # noqa: PLC0415 - rich only where it is shown
+        from reconpriv.show.tuning import tune_text  # noqa: PLC0415 - rich only where it is shown
 
         return tune_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reconpriv.render_tune import tune_html  # noqa: PLC0415
+        from reconpriv.show.tuning import tune_html  # noqa: PLC0415
 
         return tune_html(self)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.auditing import judge
-from reconpriv.cells import CellBatch
-from reconpriv.kernel import round_up_to_octave
+from reconpriv.core.audit import judge
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.kernel import round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.theory.design import group_error
 from reconpriv.theory.privacy import largest_private_size

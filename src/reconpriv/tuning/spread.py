@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.cells import CellBatch
-from reconpriv.kernel import largest_frequency, round_up_to_octave
-from reconpriv.queries.cube import Cube
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.cube import Cube
+from reconpriv.core.kernel import largest_frequency, round_up_to_octave
 from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.cells import CellBatch, Encoded
-from reconpriv.kernel import sample_limits
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cube import Cube, collect
+from reconpriv.core.kernel import sample_limits
 from reconpriv.policy import Policy
-from reconpriv.queries.cube import Cube, collect
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema
 from reconpriv.theory.design import group_error

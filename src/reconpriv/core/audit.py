@@ -1,0 +1,467 @@
+"""Audit: every micro group against a policy, before anything is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
+from reconpriv.core.kernel import largest_frequency
+from reconpriv.core.single_records import SingleRecords, check_k
+from reconpriv.errors import PolicyError
+from reconpriv.policy import Policy
+from reconpriv.schema import Schema, Value, json_value
+from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.privacy import private_group_sizes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_SMALL_GROUP = 256
+K = 5
+
+
+@dataclass(frozen=True)
+class GroupVerdict:
+    """One micro group: for the publisher's eyes only.
+
+    ``value`` is the sensitive value behind the largest frequency; of several the first of the
+    domain.
+    """
+
+    public: dict[str, Value]
+    size: int
+    largest_frequency: float
+    value: Value
+    largest_private_size: float
+    private: bool
+    bound_above: float
+    bound_below: float
+    upper_tail: float
+    lower_tail: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "public": {name: json_value(value) for name, value in self.public.items()},
+            "size": self.size,
+            "largest_frequency": self.largest_frequency,
+            "value": json_value(self.value),
+            "largest_private_size": _finite(self.largest_private_size),
+            "private": self.private,
+            "bound": {"above": self.bound_above, "below": self.bound_below},
+            "exact_tails": {"above": self.upper_tail, "below": self.lower_tail},
+        }
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What a publication of this table risks, in three parts: groups, single records, columns.
+
+    The figures of groups say what plain randomisation would let an adversary reconstruct.
+    ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
+    ``error`` is the analysts' expected mean relative error on the standard workload. Where what
+    each column does was not computed, ``columns_note`` says why.
+    """
+
+    policy: Policy
+    sensitive: str
+    public: tuple[str, ...]
+    records: int
+    groups: int
+    domain_size: int
+    violating_groups: int
+    violating_records: int
+    size_distribution: tuple[tuple[int, int, int, int], ...]
+    worst: tuple[GroupVerdict, ...]
+    single_records: SingleRecords
+    cells: int
+    columns: tuple[ColumnRisk, ...] = ()
+    columns_note: str = ""
+    error: float | None = None
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def private(self) -> bool:
+        """Whether every group is (ε, δ)-reconstruction-private under perturbation alone."""
+        return self.violating_groups == 0
+
+    @property
+    def passes(self) -> bool:
+        """Whether every group is private and no nearly unique column is kept unknowingly."""
+        return self.private and not any(column.refused for column in self.columns)
+
+    @property
+    def standing(self) -> str:
+        """``bad`` where it does not pass, ``fair`` where somebody stands out, ``good`` else."""
+        if not self.passes:
+            return "bad"
+        exposed = self.single_records.below_k or any(c.identifier for c in self.columns)
+        return "fair" if exposed else "good"
+
+    @property
+    def figures(self) -> Figures:
+        """The figures that are compared with those of the table without a column."""
+        single = self.single_records
+        return Figures(
+            self.groups,
+            self.violating_groups,
+            self.violating_records,
+            single.unique,
+            single.below_k,
+        )
+
+    @property
+    def groups_sentence(self) -> str:
+        """Whether groups could be reconstructed."""
+        if self.private:
+            return "Every group keeps this policy by perturbation alone, without sampling."
+        return (
+            f"Not private: {self.violating_groups:,} of {self.groups:,} groups, with"
+            f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
+            " the table were only perturbed. `reconpriv publish` samples those groups."
+        )
+
+    @property
+    def columns_sentence(self) -> str:
+        """Which columns are nearly unique, and what leaving one out would do."""
+        found = identifier_sentence(self.columns, self.records)
+        parts = [
+            found[:1].upper() + found[1:] if found else "No public column is nearly unique.",
+            effect_sentence(self.columns, self.figures),
+            self.columns_note,
+        ]
+        return " ".join(part for part in parts if part)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict by part: the worst first, then the others as far as they say more."""
+        single = self.single_records
+        parts = [self.groups_sentence, single.sentence]
+        if single.below_k and (self.private or single.unique > self.violating_records):
+            parts.reverse()
+        found = identifier_sentence(self.columns, self.records)
+        if any(column.refused for column in self.columns):
+            parts.insert(0, f"Not ready to publish: {found}")
+        elif found:
+            parts.append(found[:1].upper() + found[1:])
+        return tuple(parts)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, never more comforting than the worst of its parts, which comes first."""
+        return " ".join(self.sentences)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "records": self.records,
+            "groups": self.groups,
+            "domain_size": self.domain_size,
+            "violating_groups": self.violating_groups,
+            "violating_records": self.violating_records,
+            "private": self.private,
+            "verdict": self._verdict(),
+            "policy": self.policy.as_dict(),
+            "sensitive": self.sensitive,
+            "public": list(self.public),
+            "size_distribution": [
+                {"from": low, "to": high, "groups": groups, "records": records}
+                for low, high, groups, records in self.size_distribution
+            ],
+            "worst": [verdict.as_dict() for verdict in self.worst],
+            "warnings": list(self.warnings),
+        }
+
+    def _verdict(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence,
+            "passes": self.passes,
+            "groups": {
+                "sentence": self.groups_sentence,
+                "private": self.private,
+                "groups": self.groups,
+                "violating_groups": self.violating_groups,
+                "violating_records": self.violating_records,
+            },
+            "single_records": self.single_records.as_dict(),
+            "columns": {
+                "sentence": self.columns_sentence,
+                "identifiers": [column.name for column in self.columns if column.identifier],
+                "error": self.error,
+                "each": [column.as_dict() for column in self.columns],
+            },
+        }
+
+    def __str__(self) -> str:
+        """The report as text."""
+        from reconpriv.show.audit import audit_text  # noqa: PLC0415 - rich only where it is shown
+
+        return audit_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from reconpriv.show.html import audit_html  # noqa: PLC0415
+
+        return audit_html(self)
+
+
+def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """s_g of every group and whether it is private: |g| <= s_g (Theorems 4 and 5)."""
+    limits = private_group_sizes(
+        batch.count,
+        batch.starts,
+        retention=policy.retention,
+        domain_size=domain_size,
+        epsilon=policy.epsilon,
+        delta=policy.delta,
+        bound=policy.tail_bound,
+    )
+    return limits, batch.sizes <= limits
+
+
+@dataclass(frozen=True)
+class AuditPart:
+    """What the audit of some of the groups found; parts are joined into a report."""
+
+    records: int
+    groups: int
+    violating_groups: int
+    violating_records: int
+    below_k: int
+    cells: int
+    distribution: Ints
+    worst: tuple[tuple[float, GroupVerdict], ...]
+
+
+def audit_groups(
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, worst: int = 10, k: int = K
+) -> AuditReport:
+    """Test every group and keep the worst ones, those furthest above their s_g."""
+    part = audit_part(batches, schema, policy, worst, k)
+    return join_parts([part], schema, policy, worst=worst, k=k)
+
+
+def audit_part(
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, worst: int, k: int = K
+) -> AuditPart:
+    """Test some of the groups, whole ones, in canonical order."""
+    if worst < 0:
+        raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
+    check_k(k)
+    records = groups = violating_groups = violating_records = below_k = cells = 0
+    distribution = np.zeros((64, 2), dtype=np.int64)
+    found: list[tuple[float, GroupVerdict]] = []
+    for batch in batches:
+        limits, private = judge(batch, policy, schema.domain_size)
+        sizes = batch.sizes
+        octave = np.frexp(sizes.astype(np.float64))[1] - 1
+        distribution[:, 0] += np.bincount(octave, minlength=64)
+        distribution[:, 1] += np.bincount(octave, weights=sizes, minlength=64).astype(np.int64)
+        with np.errstate(divide="ignore"):
+            excess = sizes / limits
+        least = found[-1][0] if len(found) == worst and found else -1.0
+        new = [
+            (float(excess[group]), _verdict(batch, int(group), limits, private, schema, policy))
+            for group in _furthest(excess, worst)
+            if excess[group] >= least
+        ]
+        found = _worst_of([*found, *new], worst) if new else found
+        records += int(sizes.sum())
+        groups += batch.groups
+        violating_groups += int((~private).sum())
+        violating_records += int(sizes[~private].sum())
+        below_k += int(sizes[sizes < k].sum())
+        cells += batch.count.size
+    return AuditPart(
+        records,
+        groups,
+        violating_groups,
+        violating_records,
+        below_k,
+        cells,
+        distribution,
+        tuple(found),
+    )
+
+
+def _worst_of(
+    found: Iterable[tuple[float, GroupVerdict]], how_many: int
+) -> list[tuple[float, GroupVerdict]]:
+    """The furthest above their s_g; among equals the first in canonical order."""
+
+    def place(entry: tuple[float, GroupVerdict]) -> tuple[Any, ...]:
+        values = entry[1].public.values()
+        return -entry[0], *(
+            (value is None, value) if value is not None else (True,) for value in values
+        )
+
+    return sorted(found, key=place)[:how_many]
+
+
+def join_parts(
+    parts: Sequence[AuditPart], schema: Schema, policy: Policy, *, worst: int, k: int = K
+) -> AuditReport:
+    """One report of all parts; the order of the parts does not matter."""
+    records = sum(part.records for part in parts)
+    distribution = np.sum([part.distribution for part in parts], axis=0)
+    found = _worst_of((entry for part in parts for entry in part.worst), worst)
+    return AuditReport(
+        policy=policy,
+        sensitive=schema.sensitive.name,
+        public=tuple(column.name for column in schema.public),
+        records=records,
+        groups=sum(part.groups for part in parts),
+        domain_size=schema.domain_size,
+        violating_groups=sum(part.violating_groups for part in parts),
+        violating_records=sum(part.violating_records for part in parts),
+        size_distribution=tuple(
+            (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
+            for i, row in enumerate(distribution)
+            if row[0]
+        ),
+        worst=tuple(verdict for _, verdict in found),
+        single_records=SingleRecords.of(
+            k=k,
+            records=records,
+            unique=int(distribution[0, 1]),
+            below_k=sum(part.below_k for part in parts),
+            policy=policy,
+            domain_size=schema.domain_size,
+        ),
+        cells=sum(part.cells for part in parts),
+    )
+
+
+def group_table(
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, exact: bool = False
+) -> Iterator[pa.Table]:
+    """Every group with its verdict, batch by batch; the exact tails where asked for."""
+    domain = pa.array(schema.domain)
+    for batch in batches:
+        limits, private = judge(batch, policy, schema.domain_size)
+        columns: dict[str, Any] = {
+            column.name: encoded.values.take(pa.array(encoded.codes))
+            for column, encoded in zip(schema.public, batch.public, strict=True)
+        }
+        facts: dict[str, Any] = {
+            "size": batch.sizes,
+            "largest_frequency": largest_frequency(batch),
+            "largest_value": domain.take(pa.array(most_frequent(batch))),
+            "largest_private_size": limits,
+            "private": private,
+        }
+        facts["bound_above"], facts["bound_below"] = smallest_bounds(
+            batch, policy, schema.domain_size
+        )
+        if exact:
+            facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(
+                batch, policy, schema.domain_size
+            )
+        for name, values in facts.items():
+            free = name
+            while free in columns:
+                free = f"reconpriv_{free}"
+            columns[free] = values
+        yield pa.table(columns)
+
+
+def most_frequent(batch: CellBatch) -> Ints:
+    """The value behind each group's largest frequency, as an index; the first of the domain."""
+    largest = np.maximum.reduceat(batch.count, batch.starts)[batch.group_of_cell]
+    candidates = np.flatnonzero(batch.count == largest)
+    owner = batch.group_of_cell[candidates]
+    return batch.value[candidates[np.searchsorted(owner, np.arange(batch.groups))]]
+
+
+def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Floats]:
+    """The smallest U and the smallest L over the values of each group, at |g| trials (Eq. 8)."""
+    count = _count(batch.sizes[batch.group_of_cell], batch.count, policy, domain_size)
+    tails = policy.tail_bound.tails(count)
+    upper, lower = (np.minimum.reduceat(tail, batch.starts) for tail in tails)
+    return upper, lower
+
+
+def smallest_exact_tails(
+    batch: CellBatch, policy: Policy, domain_size: int
+) -> tuple[Floats, Floats]:
+    """The exact tails of each group's most exposed value: where the smaller tail is smallest."""
+    candidates = _most_exposed(batch, policy, domain_size)
+    group = batch.group_of_cell[candidates]
+    # Many cells share (|g|, count); the tails of each pair are computed once.
+    pairs, where = np.unique(
+        np.stack([batch.sizes[group], batch.count[candidates]]), axis=1, return_inverse=True
+    )
+    count = _count(pairs[0], pairs[1], policy, domain_size)
+    upper, lower = (tail[where.reshape(-1)] for tail in exact_tails(count))
+    order = np.lexsort((np.minimum(upper, lower), group))
+    first = np.searchsorted(group, np.arange(batch.groups))
+    exposed = order[first]
+    return upper[exposed], lower[exposed]
+
+
+def _most_exposed(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
+    """The cells that may be their group's most exposed: all of them in a small group.
+
+    In a large one a tail falls off exponentially with the distance of ε in standard deviations,
+    so a value two of them nearer to its mean than another has the larger tail.
+    """
+    sizes = batch.sizes[batch.group_of_cell]
+    count = _count(sizes, batch.count, policy, domain_size)
+    distance = count.trials * count.shift / np.sqrt(count.trials * count.trial_variance)
+    furthest = np.maximum.reduceat(distance, batch.starts)[batch.group_of_cell]
+    return np.flatnonzero((sizes <= _SMALL_GROUP) | (distance >= furthest - 2.0))
+
+
+def _count(sizes: Ints, counts: Ints, policy: Policy, domain_size: int) -> ObservedCount:
+    return ObservedCount(
+        sizes.astype(np.float64), counts / sizes, policy.retention, domain_size, policy.epsilon
+    )
+
+
+def _furthest(excess: Floats, how_many: int) -> Ints:
+    if how_many == 0:
+        return np.empty(0, dtype=np.int64)
+    if excess.size <= how_many:
+        return np.arange(excess.size)
+    threshold = np.partition(excess, -how_many)[-how_many]
+    above = np.flatnonzero(excess > threshold)
+    level = np.flatnonzero(excess == threshold)[: how_many - above.size]
+    return np.sort(np.concatenate([above, level]))
+
+
+def _verdict(
+    batch: CellBatch,
+    group: int,
+    limits: Floats,
+    private: NDArray[np.bool_],
+    schema: Schema,
+    policy: Policy,
+) -> GroupVerdict:
+    alone = batch.slice(group, group + 1)
+    upper, lower = smallest_exact_tails(alone, policy, schema.domain_size)
+    above, below = smallest_bounds(alone, policy, schema.domain_size)
+    return GroupVerdict(
+        public=batch.public_values(group, schema),
+        size=int(alone.sizes[0]),
+        largest_frequency=float(largest_frequency(alone)[0]),
+        value=schema.domain[int(most_frequent(alone)[0])],
+        largest_private_size=float(limits[group]),
+        private=bool(private[group]),
+        bound_above=float(above[0]),
+        bound_below=float(below[0]),
+        upper_tail=float(upper[0]),
+        lower_tail=float(lower[0]),
+    )
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None

@@ -1,0 +1,149 @@
+"""Public columns one by one: which are nearly unique, and what the audit would be without each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconpriv.messages.commands import columns_option
+from reconpriv.messages.phrases import listed
+from reconpriv.schema import looks_like_identifier
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What an audit counts, for comparing a table with what could be made of it."""
+
+    groups: int
+    violating_groups: int
+    violating_records: int
+    unique: int
+    below_k: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class WithoutColumn(Figures):
+    """The figures without a column.
+
+    ``error`` is the expected mean relative error of those questions of the standard workload that
+    do not use the column, ``error_now`` that of the same questions while the column is there.
+    """
+
+    error: float | None = None
+    error_now: float | None = None
+
+
+@dataclass(frozen=True)
+class ColumnRisk:
+    """A public column: how many values it has, and what leaving it out would do.
+
+    ``without`` is None where it was not computed. ``kept`` says that the publisher named this
+    column as one to be kept though it is nearly unique.
+    """
+
+    name: str
+    distinct: int
+    identifier: bool
+    kept: bool = False
+    without: WithoutColumn | None = None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the column stands in the way of a publication."""
+        return self.identifier and not self.kept
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "name": self.name,
+            "distinct": self.distinct,
+            "identifier": self.identifier,
+            "kept": self.kept,
+            "without": None if self.without is None else self.without.as_dict(),
+        }
+
+
+def column_risks(
+    distinct: Mapping[str, int],
+    records: int,
+    *,
+    kept: Collection[str] = (),
+    without: Mapping[str, WithoutColumn] | None = None,
+) -> tuple[ColumnRisk, ...]:
+    """Every public column by its number of values and, where known, the figures without it."""
+    return tuple(
+        ColumnRisk(
+            name=name,
+            distinct=values,
+            identifier=looks_like_identifier(values, records),
+            kept=name in kept,
+            without=None if without is None else without.get(name),
+        )
+        for name, values in distinct.items()
+    )
+
+
+def identifier_sentence(columns: Sequence[ColumnRisk], records: int) -> str:
+    """The nearly unique columns and what to do about them; nothing where there are none."""
+    sentences = []
+    refused = [column for column in columns if column.refused]
+    kept = [column for column in columns if column.identifier and column.kept]
+    if refused:
+        them = "it" if len(refused) == 1 else "them"
+        sentences.append(
+            f"{identifiers_named(refused, records)}. Drop {them}, bin {them}, or keep {them} on"
+            f" purpose with `{columns_option('--keep-identifier', [c.name for c in refused])}`."
+        )
+    if kept:
+        them = "it tells" if len(kept) == 1 else "they tell"
+        sentences.append(
+            f"{identifiers_named(kept, records)}, kept on request: {them} who a record is about."
+        )
+    return " ".join(sentences)
+
+
+def identifiers_named(columns: Sequence[ColumnRisk], records: int) -> str:
+    """These columns, said to be nearly unique."""
+    named = listed([f"{c.name!r} ({c.distinct:,} values)" for c in columns])
+    noun, verb = ("column", "is") if len(columns) == 1 else ("columns", "are")
+    return f"public {noun} {named} {verb} nearly unique in {records:,} records"
+
+
+def effect_sentence(columns: Sequence[ColumnRisk], now: Figures) -> str:
+    """The column whose removal helps most, with what it costs; or that none helps."""
+    judged = [(c.name, c.without) for c in columns if c.without is not None]
+    if not judged:
+        return ""
+    name, best = min(
+        judged, key=lambda pair: (pair[1].unique, pair[1].violating_records, pair[1].below_k)
+    )
+    if best.unique >= now.unique:
+        name, best = min(judged, key=lambda pair: (pair[1].violating_records, pair[1].unique))
+        if best.violating_records >= now.violating_records:
+            return (
+                "Leaving out any one column would make no fewer records unique and put no fewer"
+                " into groups at risk."
+            )
+    return f"Without {name}, {change_words(now, best)}."
+
+
+def change_words(now: Figures, then: Figures) -> str:
+    """What changes, in words: unique records, records at risk and the error of the rest."""
+    text = (
+        f"{_instead(then.unique, now.unique)} records would be unique and"
+        f" {_instead(then.violating_records, now.violating_records)} in groups at risk"
+    )
+    if isinstance(then, WithoutColumn) and then.error is not None and then.error_now is not None:
+        then_error, now_error = f"{then.error:.1%}", f"{then.error_now:.1%}"
+        compared = ", as now" if then_error == now_error else f" instead of {now_error}"
+        text += f"; questions that do not use it would be off by {then_error} on average{compared}"
+    return text
+
+
+def _instead(then: int, now: int) -> str:
+    return f"{then:,} (as now)" if then == now else f"{then:,} instead of {now:,}"

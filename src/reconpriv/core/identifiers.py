@@ -1,0 +1,85 @@
+"""Nearly unique public columns: found before anything is written, and refused unless named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from reconpriv.core.column_risk import ColumnRisk, identifiers_named
+from reconpriv.engines.base import Engine
+from reconpriv.errors import InputError
+from reconpriv.messages.commands import columns_option
+from reconpriv.schema import Column, Schema, looks_like_identifier
+
+
+def columns_to_keep(names: Iterable[str], schema: Schema) -> frozenset[str]:
+    """The columns to be kept though they are nearly unique; only public ones can be."""
+    kept = frozenset([names] if isinstance(names, str) else names)
+    public = [column.name for column in schema.public]
+    for name in sorted(kept.difference(public)):
+        raise InputError(
+            f"{name!r} is to be kept as an identifier, but it is not a public column.",
+            hint=f"Public columns: {', '.join(public) or 'none'}.",
+        )
+    return kept
+
+
+def distinct_values(engine: Engine, schema: Schema, *, drop_missing: bool) -> dict[str, int]:
+    """How many values each public column has."""
+    return _count(engine, schema, schema.public, drop_missing=drop_missing)
+
+
+def find_identifiers(engine: Engine, schema: Schema, *, drop_missing: bool) -> dict[str, int]:
+    """The nearly unique public columns with their number of values.
+
+    A rough count, which needs one pass and little memory, singles out those worth counting.
+    """
+    rough = _count(engine, schema, schema.public, drop_missing=drop_missing, rough=True)
+    # It may be off by a third, so twice as many values are allowed for.
+    suspects = [
+        c for c in schema.public if looks_like_identifier(2 * rough[c.name], schema.records)
+    ]
+    exact = _count(engine, schema, suspects, drop_missing=drop_missing)
+    return {name: n for name, n in exact.items() if looks_like_identifier(n, schema.records)}
+
+
+def _count(
+    engine: Engine,
+    schema: Schema,
+    columns: Sequence[Column],
+    *,
+    drop_missing: bool,
+    rough: bool = False,
+) -> dict[str, int]:
+    if not columns:
+        return {}
+    present = schema.sensitive if drop_missing else None
+    found = engine.distinct(columns, present=present, rough=rough)
+    return {column.name: count for column, count in zip(columns, found, strict=True)}
+
+
+def refuse_identifiers(found: Mapping[str, int], kept: frozenset[str], records: int) -> None:
+    """Refuse nearly unique columns that nobody asked to keep."""
+    refused = [
+        ColumnRisk(name, n, identifier=True) for name, n in found.items() if name not in kept
+    ]
+    if not refused:
+        return
+    names = [column.name for column in refused]
+    them = "it" if len(refused) == 1 else "them"
+    raise InputError(
+        f"Nothing was published: {identifiers_named(refused, records)}.",
+        hint=f"Leave {them} out ({columns_option('--drop', names)}), bin {them} (--bin), or keep"
+        f" {them} on purpose ({columns_option('--keep-identifier', names)}).",
+    )
+
+
+def identifier_note(column: ColumnRisk, records: int) -> str:
+    """The warning about one such column."""
+    note = (
+        f"Public column {column.name!r} is nearly unique ({column.distinct:,} values in"
+        f" {records:,} records): is it an identifier? It would be published as it is, and splits"
+        " the table into tiny groups;"
+    )
+    if column.kept:
+        return f"{note} it is kept on request."
+    return f"{note} leave it out with {columns_option('--drop', [column.name])}."

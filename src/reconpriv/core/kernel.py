@@ -1,0 +1,269 @@
+"""Sampling, Perturbing, Scaling on cells: Algorithm 1 and its hardened forms.
+
+A pure function of (cells, policy, key). Engines bring the cells and write what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.core.cells import CellBatch, Encoded, python_values
+from reconpriv.core.randomness import (
+    GROUP_OFFSET,
+    SAMPLING_COIN,
+    Key,
+    Randomness,
+    Words,
+    perturb_words,
+    perturbation_purpose,
+    unit_interval,
+)
+from reconpriv.policy import Policy
+from reconpriv.schema import Schema
+from reconpriv.theory.privacy import largest_private_size, private_group_sizes
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+# Work at a time: trials held for scaling, and entries of the groups x domain count matrix.
+_TRIALS_AT_ONCE = 1 << 21
+_COUNTS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class PublishedBatch:
+    """Published cells of whole groups, with what each group rests on.
+
+    ``group``, ``value`` and ``count`` have a row a published cell; the rest a row a group.
+    ``trials`` may be published only where the sample size does not depend on the exact f.
+    """
+
+    public: tuple[Encoded, ...]
+    group: Ints
+    value: Ints
+    count: Ints
+    sizes: Ints
+    records: Ints
+    trials: Ints
+    sampled: Flags
+    unattainable: Flags
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Everything the publication of a batch depends on; picklable, so tasks can carry it."""
+
+    schema: Schema
+    policy: Policy
+    key: Key
+
+    def randomness(self) -> Randomness:
+        """The words of this publication; another p, sensitive column or domain has others."""
+        return Randomness(
+            self.key,
+            perturbation_purpose(self.policy.retention, self.schema.sensitive, self.schema.domain),
+        )
+
+    def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
+        """Publish a batch of whole groups in pieces of bounded size."""
+        randomness = self.randomness()
+        sensitive_hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
+        limits = sample_limits(batch, self.policy, self.schema.domain_size)
+        group_ids = np.zeros(batch.groups, dtype=np.uint64)
+        for column, encoded in zip(self.schema.public, batch.public, strict=True):
+            values = python_values(encoded.values, column.name)
+            group_ids += randomness.hash_values(column, values)[encoded.codes]
+        for first, last in _pieces(batch, limits, self.schema.domain_size):
+            yield _publish_piece(
+                batch.slice(first, last),
+                limits[first:last],
+                self.schema,
+                self.policy,
+                randomness,
+                group_ids[first:last],
+                sensitive_hashes,
+            )
+
+
+def sample_limits(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
+    """S of every group: a group larger than this is sampled. A real number in `paper`."""
+    if policy.sample_size == "none":
+        return np.full(batch.groups, np.inf)
+    policy.check_sampling()
+    parameters = {
+        "retention": policy.retention,
+        "domain_size": domain_size,
+        "epsilon": policy.epsilon,
+        "delta": policy.delta,
+        "bound": policy.tail_bound,
+    }
+    if policy.sample_size == "paper":
+        return private_group_sizes(batch.count, batch.starts, **parameters)  # type: ignore[arg-type]
+    if policy.sample_size == "public":
+        frequency = np.ones(batch.groups)
+    else:
+        frequency = round_up_to_octave(largest_frequency(batch))
+    sizes = largest_private_size(frequency, **parameters)  # type: ignore[arg-type]
+    # Every size that is published must be a function of the octave alone, hence whole.
+    return np.floor(sizes)
+
+
+def largest_frequency(batch: CellBatch) -> Floats:
+    """The largest f of each group."""
+    return np.asarray(np.maximum.reduceat(batch.count, batch.starts) / batch.sizes)
+
+
+def round_up_to_octave(frequency: Floats) -> Floats:
+    """F rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
+    mantissa, exponent = np.frexp(frequency)
+    return np.asarray(np.ldexp(1.0, exponent - (mantissa == 0.5)))
+
+
+def _pieces(batch: CellBatch, limits: Floats, domain_size: int) -> Iterator[tuple[int, int]]:
+    """Split at group borders so that neither sampled trials nor counts outgrow memory."""
+    sampled = np.where(batch.sizes > limits, np.minimum(limits, batch.sizes) + 1, 0)
+    load = np.cumsum(np.maximum(sampled / _TRIALS_AT_ONCE, domain_size / _COUNTS_AT_ONCE))
+    first = 0
+    while first < batch.groups:
+        base = load[first - 1] if first else 0.0
+        last = max(first + 1, int(np.searchsorted(load, base + 1.0, side="right")))
+        yield first, last
+        first = last
+
+
+def _publish_piece(
+    batch: CellBatch,
+    limits: Floats,
+    schema: Schema,
+    policy: Policy,
+    randomness: Randomness,
+    group_ids: Words,
+    sensitive_hashes: Words,
+) -> PublishedBatch:
+    m = schema.domain_size
+    cell_ids = group_ids[batch.group_of_cell] + sensitive_hashes[batch.value]
+
+    sampled = batch.sizes > limits
+    unattainable = sampled & (limits < 1.0)
+    drawn = _sample(batch, sampled, limits, policy, randomness, cell_ids, group_ids)
+    counts = np.zeros(batch.groups * m, dtype=np.int64)
+    whole_cells = np.flatnonzero(~sampled[batch.group_of_cell])
+    sampled_cells = np.flatnonzero(sampled[batch.group_of_cell])
+    for group, value, _ in _perturb(batch, whole_cells, drawn, cell_ids, randomness, policy, m):
+        # Trials come in the order of groups, so a chunk touches one stretch of the counts.
+        low, high = int(group[0]) * m, (int(group[-1]) + 1) * m
+        counts[low:high] += np.bincount(group * m + value - low, minlength=high - low)
+    if sampled_cells.size:
+        parts = list(_perturb(batch, sampled_cells, drawn, cell_ids, randomness, policy, m))
+        group, value, scale_words = (np.concatenate(column) for column in zip(*parts, strict=True))
+        copies = _scale(group, scale_words, batch.sizes, policy)
+        # Weights are whole and far below 2^53, so the float sums of bincount are exact.
+        counts += np.bincount(group * m + value, weights=copies, minlength=counts.size).astype(
+            np.int64
+        )
+    occupied = np.flatnonzero(counts)
+    return PublishedBatch(
+        public=batch.public,
+        group=occupied // m,
+        value=occupied % m,
+        count=counts[occupied],
+        sizes=batch.sizes,
+        records=counts.reshape(batch.groups, m).sum(axis=1),
+        trials=np.add.reduceat(drawn, batch.starts),
+        sampled=sampled,
+        unattainable=unattainable,
+    )
+
+
+def _sample(
+    batch: CellBatch,
+    sampled: Flags,
+    limits: Floats,
+    policy: Policy,
+    randomness: Randomness,
+    cell_ids: Words,
+    group_ids: Words,
+) -> Ints:
+    """How many records of each cell are drawn: all, or its share of the group's limit."""
+    drawn = batch.count.copy()
+    in_sampled = sampled[batch.group_of_cell]
+    if not in_sampled.any():
+        return drawn
+    # A lattice bound holds at its own size and not at the next, so no coin may move it.
+    if policy.sample_size != "paper" or policy.tail_bound.lattice:
+        wanted = np.maximum(limits, 1.0)
+        drawn[in_sampled] = _systematic_sample(batch, wanted, randomness, group_ids)[in_sampled]
+        return drawn
+    finite = np.where(sampled, limits, 0.0)
+    quota = batch.count * (finite / batch.sizes)[batch.group_of_cell]
+    coins = unit_interval(randomness.words(cell_ids, SAMPLING_COIN)[:, 0])
+    flipped = np.floor(quota) + (coins < quota - np.floor(quota))
+    drawn[in_sampled] = flipped.astype(np.int64)[in_sampled]
+    # All coins may fall on tails; Algorithm 1 would then divide by zero, so one record is drawn.
+    # A group in which not even one trial is private gets one, too, where the policy allows it.
+    single = (np.add.reduceat(drawn, batch.starts) == 0) | (limits < 1.0)
+    if single.any():
+        one = _systematic_sample(batch, np.ones(batch.groups), randomness, group_ids)
+        drawn = np.where(single[batch.group_of_cell], one, drawn)
+    return drawn
+
+
+def _systematic_sample(
+    batch: CellBatch, limits: Floats, randomness: Randomness, group_ids: Words
+) -> Ints:
+    """One keyed offset per group over its cumulated quotas.
+
+    Each value's quota is rounded down or up, and the total is exactly the limit.
+    """
+    offsets = unit_interval(randomness.words(group_ids, GROUP_OFFSET)[:, 0])
+    group = batch.group_of_cell
+    running = np.cumsum(batch.count)
+    before_group = running[batch.starts] - batch.count[batch.starts]
+    reached = running - before_group[group]
+    # Groups that are not sampled may have an endless limit; theirs is not used.
+    wanted = np.where(np.isfinite(limits), np.floor(limits), 0.0)[group]
+    upto = np.floor(reached * wanted / batch.sizes[group] + offsets[group])
+    # The largest offsets would round the total up past the limit.
+    upto = np.minimum(upto, wanted).astype(np.int64)
+    drawn = np.diff(upto, prepend=0)
+    drawn[batch.starts] = upto[batch.starts]
+    return drawn
+
+
+def _perturb(
+    batch: CellBatch,
+    cells: Ints,
+    drawn: Ints,
+    cell_ids: Words,
+    randomness: Randomness,
+    policy: Policy,
+    domain_size: int,
+) -> Iterator[tuple[Ints, Ints, Words]]:
+    """Perturbing(g1, p, m): the group, new value and scaling word of every trial, in chunks."""
+    group, own = batch.group_of_cell[cells], batch.value[cells]
+    for cell, words in randomness.trials(cell_ids[cells], drawn[cells]):
+        value = perturb_words(
+            words[:, 0], own[cell], retention=policy.retention, domain_size=domain_size
+        )
+        yield group[cell], value, words[:, 1]
+
+
+def _scale(group: Ints, words: Words, sizes: Ints, policy: Policy) -> Ints:
+    """Scaling(g1*, |g|): how often each trial is published."""
+    trials = np.bincount(group, minlength=sizes.size)
+    base = sizes // np.maximum(trials, 1)
+    if policy.sample_size == "paper":
+        share = sizes / np.maximum(trials, 1) - base
+        return np.asarray(base[group] + (unit_interval(words) < share[group]))
+    # The remainder goes to the trials with the smallest scaling words, so the total is exact.
+    remainder = sizes - base * trials
+    order = np.lexsort((words, group))
+    rank = np.empty(group.size, dtype=np.int64)
+    first = np.cumsum(trials) - trials
+    rank[order] = np.arange(group.size) - first[group[order]]
+    return np.asarray(base[group] + (rank < remainder[group]))

@@ -1,0 +1,101 @@
+"""Single records: how many stand alone on the public columns, and what their value then tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reconpriv.errors import PolicyError
+from reconpriv.messages.phrases import share_words
+from reconpriv.policy import Policy
+from reconpriv.theory.perturbation import PRIOR, keep_probability, posterior_limit
+
+
+@dataclass(frozen=True)
+class SingleRecords:
+    """Records that are alone in their group, or in one with fewer than ``k`` records.
+
+    Whoever knows the public values of such a person finds the record. What is published there is
+    the true value with ``retention_probability``, and raises a belief of ``prior`` in it to at most
+    ``posterior``. Sampling does not change that: it concerns large groups.
+    """
+
+    k: int
+    records: int
+    unique: int
+    below_k: int
+    retention_probability: float
+    prior: float
+    posterior: float
+
+    @classmethod
+    def of(
+        cls, *, k: int, records: int, unique: int, below_k: int, policy: Policy, domain_size: int
+    ) -> SingleRecords:
+        """These counts under a policy."""
+        return cls(
+            k=k,
+            records=records,
+            unique=unique,
+            below_k=below_k,
+            retention_probability=keep_probability(policy.retention, domain_size),
+            prior=PRIOR,
+            posterior=posterior_limit(policy.retention, domain_size, PRIOR),
+        )
+
+    @property
+    def sentence(self) -> str:
+        """How many there are, and what a published value tells about one of them."""
+        return f"{self._how_many} {self._what_it_tells}"
+
+    @property
+    def _how_many(self) -> str:
+        if self.unique:
+            verb, them = ("is", "it") if self.unique == 1 else ("are", "them")
+            text = (
+                f"{share_words(self.unique, self.records)} {verb} unique on the public columns"
+                f" (sampling groups does not protect {them})"
+            )
+            if self.below_k > self.unique:
+                text += f", {self.below_k:,} in all are in groups of fewer than {self.k}"
+            return f"{text}."
+        if self.below_k:
+            return (
+                f"No record is unique on the public columns, but"
+                f" {share_words(self.below_k, self.records)} are in groups of fewer than {self.k}."
+            )
+        return (
+            "No record is unique on the public columns, and none is in a group of fewer than"
+            f" {self.k}."
+        )
+
+    @property
+    def _what_it_tells(self) -> str:
+        which = "The value published about such a person" if self.unique else "One perturbed value"
+        return (
+            f"{which} is the true one with probability"
+            f" {self.retention_probability:.1%}, and raises a belief of {self.prior:.0%} in it to"
+            f" at most {self.posterior:.1%}."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "sentence": self.sentence,
+            "k": self.k,
+            "records": self.records,
+            "unique": self.unique,
+            "below_k": self.below_k,
+            "retention_probability": self.retention_probability,
+            "prior": self.prior,
+            "posterior": self.posterior,
+        }
+
+
+def check_k(k: int) -> int:
+    """Return k where it is at least 2; every group has at least one record."""
+    if k < 2:
+        raise PolicyError(
+            f"k must be at least 2; got {k}.", hint="k = 5 counts records in groups below 5."
+        )
+    return k

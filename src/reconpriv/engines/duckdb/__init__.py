@@ -1,0 +1,1 @@
+"""DuckDB: the engine that every installation has."""

@@ -1,0 +1,58 @@
+"""Evaluating SQL over rows that are already public; nothing outside can be reached."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reconpriv.engines.duckdb.words import JSON_ERRORS, fault
+from reconpriv.errors import InputError
+
+
+class Evaluator:
+    """A DuckDB connection without access to files or the network, and one table in it."""
+
+    def __init__(self, table: pa.Table) -> None:
+        """Take the rows that conditions are about."""
+        self._rows = table.num_rows
+        self._names = table.column_names
+        position = pa.array(np.arange(table.num_rows))
+        # Columns keep their names, so the position needs one that cannot be among them.
+        self._position = "row_position"
+        while self._position in (name.lower() for name in table.column_names):
+            self._position += "_"
+        self._connection = duckdb.connect(
+            config={"enable_external_access": "false", "threads": "1", **JSON_ERRORS}
+        )
+        self._connection.register("rows", table.append_column(self._position, position))
+
+    def mask(self, condition: str) -> NDArray[np.bool_]:
+        """Which rows satisfy the condition; an unknown (NULL) does not."""
+        found = self._run(
+            f"SELECT {self._position} FROM rows WHERE {condition}", "condition", condition
+        )
+        result = np.zeros(self._rows, dtype=bool)
+        result[found.column(0).to_numpy()] = True
+        return result
+
+    def values(self, expression: str) -> pa.Array:
+        """The value of an expression on every row, in order."""
+        query = f"SELECT {expression} FROM rows ORDER BY {self._position}"
+        return self._run(query, "expression", expression).column(0).combine_chunks()
+
+    def _run(self, query: str, what: str, shown: str) -> pa.Table:
+        try:
+            return self._connection.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            found = fault(str(error), self._names, "release")
+            reason = f": {found.what}" if found is not None else ""
+            hint = found.hint if found is not None else "Look at its functions and values."
+            raise InputError(
+                f"The {what} {shown!r} cannot be evaluated{reason}.", hint=hint
+            ) from None
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()

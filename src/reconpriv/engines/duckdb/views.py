@@ -1,0 +1,350 @@
+"""Opening an input: files, folders, globs, standard input and data frames, as a DuckDB view.
+
+Messages name a file by its last part only, and never quote a line of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+import shutil
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+
+from reconpriv.datasets import dataset_path
+from reconpriv.errors import InputError, MissingFileError
+from reconpriv.messages.redaction import may_hold_password, shown_file
+from reconpriv.schema import Column, Kind
+from reconpriv.schema import quote_identifier as quote
+from reconpriv.sources.column_names import check_names
+from reconpriv.sources.databases.tables import open_database
+from reconpriv.sources.excel import EXCEL, open_excel
+from reconpriv.sources.frames import open_frame
+from reconpriv.sources.lazy import LazyTable
+from reconpriv.sources.statistical.read import PROGRAMS, open_statistical
+
+VIEW = "input"
+
+_EXAMPLE = "example:"
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".tsv", ".txt")
+_JSON = (".jsonl", ".ndjson", ".json")
+_ARROW = (".arrow", ".feather", ".ipc")
+_ENDINGS = (
+    "Parquet (.parquet), CSV (.csv, .tsv, also .gz), JSON lines (.jsonl, .ndjson, also .gz),"
+    " Arrow (.arrow, .feather), SPSS (.sav, .zsav, .por), Stata (.dta), SAS (.sas7bdat, .xpt),"
+    " Excel (.xlsx, .xls, .ods)"
+)
+
+
+def literal(text: str) -> str:
+    """An SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def open_source(
+    connection: duckdb.DuckDBPyConnection,
+    source: Any,
+    scratch: Callable[[], Path],
+    columns: Sequence[Column] | None = None,
+    table: str | None = None,
+    labels: str = "describe",
+) -> LazyTable | None:
+    """Make the input known to the connection as the view ``input``, or return it where it is lazy.
+
+    ``columns`` declares the kinds of a CSV's columns; else they are read off its values. ``table``
+    names a table of a database or a sheet of a spreadsheet. ``labels`` says what becomes of the
+    value labels of a statistical file.
+    """
+    database = open_database(connection, source, table)
+    if database is not None:
+        return database
+    lazy = _open_lazy_file(source, scratch, table, labels)
+    if lazy is not None:
+        return lazy
+    if table is not None:
+        raise InputError(
+            "Only a database has tables, and a spreadsheet sheets, to choose from.",
+            hint="Leave --table out.",
+        )
+    if labels == "apply":
+        raise InputError(
+            "Only SPSS and Stata files have value labels to apply.",
+            hint="Leave --labels apply out.",
+        )
+    if isinstance(source, str | os.PathLike):
+        _open_path(connection, os.fspath(source), scratch, columns)
+        return None
+    if _are_paths(source):
+        files = [file for path in source for file in _resolve(os.fspath(path))[0]]
+        _open_files(connection, "", files, f"{len(files)} files", columns)
+        return None
+    frame = open_frame(source)
+    if isinstance(frame, pa.Table | pyarrow.dataset.Dataset):
+        connection.register(VIEW, frame)
+        return None
+    return frame
+
+
+def _open_lazy_file(
+    source: Any, scratch: Callable[[], Path], table: str | None, labels: str
+) -> LazyTable | None:
+    """The file of a statistical program or a spreadsheet; anything else is none of them."""
+    single = isinstance(source, str | os.PathLike)
+    paths = [source] if single else source if _are_paths(source) else []
+    endings = {_ending(os.fspath(path)) for path in paths}
+    if not endings & {*PROGRAMS, *EXCEL} or any(Path(path).is_dir() for path in paths):
+        return None
+    files = [file for path in paths for file in _resolve(os.fspath(path))[0]]
+    if endings <= {*PROGRAMS} and table is None:
+        return open_statistical(files, scratch, labels)
+    if endings <= {*EXCEL} and labels != "apply":
+        return open_excel(files, table)
+    return None
+
+
+def _are_paths(source: Any) -> bool:
+    several = isinstance(source, list | tuple) and bool(source)
+    return several and all(isinstance(path, str | os.PathLike) for path in source)
+
+
+def _open_path(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    scratch: Callable[[], Path],
+    columns: Sequence[Column] | None,
+) -> None:
+    if path == "-":
+        spooled = scratch() / "stdin.csv"
+        with spooled.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream)
+        _view(connection, _typed_csv(connection, [str(spooled)], "standard input"))
+        return
+    if path.startswith(_EXAMPLE):
+        path = str(dataset_path(path.removeprefix(_EXAMPLE)))
+    files, shown = _resolve(path)
+    _open_files(connection, path, files, shown, columns)
+
+
+def _open_files(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    files: list[str],
+    shown: str,
+    columns: Sequence[Column] | None,
+) -> None:
+    endings = {_ending(file) for file in files}
+    if len(endings) > 1:
+        raise InputError(f"The files of {shown!r} are of different kinds.")
+    ending = endings.pop()
+    if ending in _PARQUET:
+        _view(connection, _parquet(path, files, shown))
+    elif ending in _CSV:
+        declared = columns is not None
+        _view(
+            connection,
+            _declared_csv(connection, files, shown, columns or ())
+            if declared
+            else _typed_csv(connection, files, shown),
+        )
+    elif ending in _JSON:
+        _view(connection, _json(connection, files))
+    elif ending in _ARROW:
+        connection.register(VIEW, pyarrow.dataset.dataset(files, format="ipc"))
+    else:
+        raise InputError(f"The kind of file {shown!r} is not known.", hint=f"Known: {_ENDINGS}.")
+
+
+def _resolve(path: str) -> tuple[list[str], str]:
+    """The files behind a path, folder or glob, sorted, and the name to show for them."""
+    if may_hold_password(path) and not Path(path).exists():
+        raise InputError(
+            "A table cannot be read from a URL of this kind.",
+            hint="Known are postgresql://…, sqlite:///… and duckdb:///…, one at a time.",
+        )
+    shown = shown_file(path)
+    if Path(path).is_dir():
+        files = sorted(str(file) for file in Path(path).rglob("*.parquet"))
+        if not files:
+            raise InputError(f"The folder {shown!r} holds no Parquet file.")
+        return files, shown
+    if Path(path).exists():
+        return [path], shown
+    if glob.has_magic(path):
+        files = sorted(file for file in glob.iglob(path, recursive=True) if Path(file).is_file())
+        if not files:
+            raise MissingFileError(f"No file matches {shown!r}.")
+        return files, shown
+    raise MissingFileError(
+        f"There is no file {shown!r}.", hint="Check the name and the folder it is looked for in."
+    )
+
+
+def _ending(file: str) -> str:
+    name = Path(file).name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def _list(files: list[str]) -> str:
+    # DuckDB would take a bracket or star in a name for a pattern.
+    return "[" + ", ".join(literal(glob.escape(file)) for file in files) + "]"
+
+
+def _view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {query}")
+
+
+def _parquet(path: str, files: list[str], shown: str) -> str:
+    """Parquet files; name=value folders are columns only below the folder that was given."""
+    try:
+        described = pyarrow.parquet.ParquetFile(files[0])
+        names = described.schema_arrow.names
+        old_times = {
+            column.path
+            for column in map(described.schema.column, range(len(described.schema)))
+            if column.physical_type == "INT96"
+        }
+    except (pa.ArrowException, OSError):
+        raise InputError(
+            "The Parquet file is truncated or is not a Parquet file.",
+            hint="Fetch or export it again.",
+        ) from None
+    check_names(names, shown)
+    root = Path(path)
+    parts = [part for file in files for part in _parents_below(Path(file), root)]
+    # INT96 is how Spark and Impala store moments, in UTC; DuckDB would take them for local times.
+    zoned = ", ".join(f"{quote(n)} AT TIME ZONE 'UTC' AS {quote(n)}" for n in sorted(old_times))
+    replaced = f" REPLACE ({zoned})" if zoned else ""
+    if not root.is_dir() or not any("=" in part for part in parts):
+        return f"SELECT *{replaced} FROM read_parquet({_list(files)}, hive_partitioning=false)"
+    # DuckDB also reads name=value folders above the given one; they are no part of the table.
+    above = {part.split("=")[0] for part in root.absolute().parts if "=" in part}
+    below = {part.split("=")[0] for part in parts if "=" in part}
+    hidden = ", ".join(quote(name) for name in sorted(above - below))
+    columns = (f"* EXCLUDE ({hidden})" if hidden else "*") + replaced
+    return f"SELECT {columns} FROM read_parquet({_list(files)}, hive_partitioning=true)"
+
+
+def _parents_below(file: Path, root: Path) -> tuple[str, ...]:
+    return file.relative_to(root).parent.parts if file.is_relative_to(root) else ()
+
+
+def _json(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
+    """JSON lines with the types that all lines agree on; what looks like a UUID stays text."""
+    options = f"{_list(files)}, format='newline_delimited', hive_partitioning=false"
+    guessed = connection.sql(f"SELECT * FROM read_json({options}, sample_size=-1)")
+    kinds = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
+    if kinds == {"json": "JSON"} or not kinds:
+        raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
+    if "UUID" not in kinds.values():
+        return f"SELECT * FROM read_json({options}, sample_size=-1)"
+    text = {"UUID": "VARCHAR", '"NULL"': "VARCHAR"}
+    columns = ", ".join(
+        f"{literal(name)}: {literal(text.get(kind, kind))}" for name, kind in kinds.items()
+    )
+    return f"SELECT * FROM read_json({options}, columns={{{columns}}})"
+
+
+def _csv(files: list[str], shown: str) -> str:
+    """A CSV as text, nothing guessed: the header names the columns, a ragged row is refused."""
+    delimiter, names = _header(files[0], shown)
+    for file in files[1:]:
+        if _header(file, shown) != (delimiter, names):
+            raise InputError(f"The files of {shown!r} differ in their columns or delimiter.")
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+    return (
+        f"SELECT * FROM read_csv({_list(files)}, auto_detect=false, header=true,"
+        f" delim={literal(delimiter)}, quote='\"', escape='\"', allow_quoted_nulls=false,"
+        f" columns={{{columns}}})"
+    )
+
+
+def _header(file: str, shown: str) -> tuple[str, list[str]]:
+    opener: Callable[..., IO[str]] = gzip.open if file.endswith(".gz") else open
+    try:
+        with opener(file, "rt", encoding="utf-8-sig", newline="") as stream:
+            first = stream.readline()
+            while first.count('"') % 2 and (more := stream.readline()):
+                first += more
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{shown} is not UTF-8 text.", hint="Convert it first: iconv -t utf-8."
+        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{shown} cannot be read ({type(error).__name__}).") from None
+    if not first.strip():
+        raise InputError(f"{shown} is empty.", hint="A CSV starts with a line of column names.")
+    outside = "".join(part for i, part in enumerate(first.split('"')) if i % 2 == 0)
+    delimiter = max(",;\t|", key=outside.count)
+    names = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter))
+    check_names(names, shown)
+    return delimiter, names
+
+
+_LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
+
+
+def _typed_csv(connection: duckdb.DuckDBPyConnection, files: list[str], shown: str) -> str:
+    """Give a column a type only where every text is that type's own spelling.
+
+    So 02139 stays text, and the types do not depend on which rows come first.
+    """
+    text = _csv(files, shown)
+    _, names = _header(files[0], shown)
+    checks = [
+        f"count(*) FILTER (WHERE TRY_CAST({quote(name)} AS {kind})::VARCHAR"
+        f" IS DISTINCT FROM {quote(name)} AND {quote(name)} IS NOT NULL) = 0"
+        for name in names
+        for kind in _LOSSLESS
+    ]
+    filled = [f"count({quote(name)}) > 0" for name in names]
+    row = connection.execute(f"SELECT {', '.join(checks + filled)} FROM ({text})").fetchall()[0]
+    chosen = []
+    for i, name in enumerate(names):
+        fits = row[i * len(_LOSSLESS) : (i + 1) * len(_LOSSLESS)]
+        kind = next((k for k, fit in zip(_LOSSLESS, fits, strict=True) if fit), None)
+        typed = kind is not None and row[len(checks) + i]
+        chosen.append(f"{quote(name)}::{kind} AS {quote(name)}" if typed else quote(name))
+    return f"SELECT {', '.join(chosen)} FROM ({text})"
+
+
+_DECLARED = {
+    Kind.INTEGER: "BIGINT",
+    Kind.NUMBER: "DOUBLE",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIME: "TIME",
+}
+
+
+def _declared_csv(
+    connection: duckdb.DuckDBPyConnection, files: list[str], shown: str, columns: Sequence[Column]
+) -> str:
+    """A CSV whose columns are known: each is cast to its kind, whatever it looks like."""
+    text = _csv(files, shown)
+    _, names = _header(files[0], shown)
+    kinds = {column.name: column.kind for column in columns}
+    chosen = []
+    for name in names:
+        kind = kinds.get(name, Kind.STRING)
+        target = _DECLARED.get(kind)
+        if kind is Kind.DECIMAL:
+            digits = f"max(length(split_part({quote(name)}, '.', 2)))"
+            scale = connection.execute(f"SELECT {digits} FROM ({text})").fetchall()[0][0] or 0
+            target = f"DECIMAL(38, {scale})"
+        elif kind is Kind.DATETIME:
+            zoned = f"count(*) FILTER (WHERE {quote(name)} LIKE '%Z')"
+            with_zone = connection.execute(f"SELECT {zoned} FROM ({text})").fetchall()[0][0]
+            target = "TIMESTAMPTZ" if with_zone else "TIMESTAMP"
+        chosen.append(f"{quote(name)}::{target} AS {quote(name)}" if target else quote(name))
+    return f"SELECT {', '.join(chosen)} FROM ({text})"

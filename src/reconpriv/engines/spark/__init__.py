@@ -1,0 +1,1 @@
+"""Spark: the same release from many machines. An extra."""

@@ -1,0 +1,329 @@
+"""Spark: counts, publishes and writes on many machines; only totals come back.
+
+The same kernel runs in the workers on Arrow batches. Trials are keyed by cell, so neither the
+partitioning nor a retried task changes a release: with one key it is the other engine's, byte
+for byte.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reconpriv.core.cells import CellBatch, whole_groups
+from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
+from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
+from reconpriv.engines.spark.jobs import map_in_arrow, quote, spark_work
+from reconpriv.engines.spark.output import struct, write_to_folder
+from reconpriv.engines.spark.remote import MANIFEST, remote_release, write_remote
+from reconpriv.engines.spark.session import open_session, session_of
+from reconpriv.engines.spark.tasks import MapGroups, PackBatches, canonical, unpack_batch
+from reconpriv.engines.spark.views import check_path, read_path, select_from
+from reconpriv.errors import InputError
+from reconpriv.recoding import Recoding
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
+from reconpriv.sources.column_names import check_names
+
+_KINDS = {
+    # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
+    "float": (Kind.NUMBER, "CASE WHEN isnan({0}) THEN NULL ELSE CAST({0} AS DOUBLE) + 0.0D END"),
+    "double": (Kind.NUMBER, "CASE WHEN isnan({0}) THEN NULL ELSE {0} + 0.0D END"),
+    "string": (Kind.STRING, "{0}"),
+    "void": (Kind.STRING, "CAST({0} AS STRING)"),
+    "boolean": (Kind.BOOLEAN, "{0}"),
+    "date": (Kind.DATE, "{0}"),
+    "timestamp": (Kind.DATETIME, "{0}"),
+    "timestamp_ntz": (Kind.DATETIME, "{0}"),
+    "bigint": (Kind.INTEGER, "{0}"),
+    **dict.fromkeys(("tinyint", "smallint", "int"), (Kind.INTEGER, "CAST({0} AS BIGINT)")),
+}
+
+
+def _text(text: str) -> str:
+    # What a backslash and a doubled quote mean depends on the session; bytes mean themselves.
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+_DIALECT = Dialect("STRING", _text)
+
+
+def is_spark_frame(source: Any) -> bool:
+    """Whether this is a Spark data frame, classic or Connect, without importing Spark."""
+    return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
+
+
+class SparkEngine:
+    """The engine of one table in Spark; see :class:`reconpriv.engines.base.Engine`."""
+
+    name = "spark"
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        sql: str | None = None,
+        master: str | None = None,
+        threads: int | None = None,
+        memory: str | None = None,
+    ) -> None:
+        """Open a Spark data frame in its own session, or a path in the active or a new one."""
+        self._view: str | None = None
+        if is_spark_frame(source):
+            if any(setting is not None for setting in (sql, master, threads, memory)):
+                raise InputError(
+                    "A Spark data frame comes with its session; sql, master, threads and memory"
+                    " do not go with it.",
+                    hint="Use Spark's own calls on the data frame first.",
+                )
+            self.session = session_of(source)
+            self._frame = source
+        else:
+            if not isinstance(source, str | os.PathLike):
+                raise InputError(
+                    f"Spark reads a path or a Spark data frame, not a {type(source).__name__}."
+                )
+            path = os.fspath(source)
+            check_path(path)
+            self.session = open_session(master, memory, threads)
+            try:
+                with spark_work(self.session, "reading the input", "reading"):
+                    self._frame = read_path(self.session, path)
+                if sql is not None:
+                    with spark_work(self.session, "the --sql query", "reading"):
+                        self._frame, self._view = select_from(self.session, self._frame, sql)
+            except BaseException:
+                self.close()
+                raise
+        try:
+            check_names(self._frame.columns, "the Spark data frame")
+            self._expressions = self._describe()
+        except BaseException:
+            self.close()
+            raise
+
+    def _describe(self) -> dict[Column, str]:
+        expressions: dict[Column, str] = {}
+        with spark_work(self.session, "reading the input", "reading"):
+            for field in self._frame.schema.fields:
+                kind, pattern = self._canonical(field)
+                expressions[Column(field.name, kind)] = pattern.format(quote(field.name))
+        return expressions
+
+    def _canonical(self, field: Any) -> tuple[Kind, str]:
+        name = field.dataType.simpleString()
+        if name in _KINDS:
+            return _KINDS[name]
+        if name.startswith(("char(", "varchar(")):
+            return Kind.STRING, "{0}"
+        if name.startswith("time("):
+            return Kind.TIME, "{0}"
+        scale = re.fullmatch(r"decimal\(\d+,(\d+)\)", name)
+        if scale and scale[1] == "0":
+            column = quote(field.name)
+            row = self._frame.selectExpr(
+                f"count({column}) = count(try_cast({column} AS BIGINT)) AS fits"
+            ).first()
+            wide = (Kind.DECIMAL, "CAST({0} AS DECIMAL(38, 0))")
+            return (Kind.INTEGER, "CAST({0} AS BIGINT)") if row.fits else wide
+        return (Kind.DECIMAL, "{0}") if scale else (Kind.OTHER, "{0}")
+
+    @property
+    def labels(self) -> Mapping[str, ColumnLabels]:
+        """Spark's tables have none."""
+        return {}
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Nothing to do: Spark prunes columns by itself."""
+
+    def single_precision(self, names: Sequence[str]) -> list[str]:
+        """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
+        kinds = dict(self._frame.dtypes)
+        single = [name for name in names if kinds.get(name) == "float"]
+        if not single:
+            return []
+        differ = (
+            f"bool_or(CAST(CAST({quote(n)} AS STRING) AS DOUBLE) <> CAST({quote(n)} AS DOUBLE))"
+            f" AS c{i}"
+            for i, n in enumerate(single)
+        )
+        with spark_work(self.session, "counting", "counting"):
+            found = self._frame.selectExpr(*differ).toArrow().to_pylist()[0].values()
+        return [name for name, other in zip(single, found, strict=True) if other]
+
+    def columns(self) -> list[Column]:
+        """The table's columns, in order."""
+        return list(self._expressions)
+
+    def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
+        """The distinct values of a column with their counts, None among them."""
+        counted = self._frame.selectExpr(f"{self._expressions[column]} AS v").groupBy("v").count()
+        if at_most is not None:
+            counted = counted.limit(at_most)
+        with spark_work(self.session, "counting", "counting"):
+            table = counted.toArrow()
+        batches = [canonical(batch) for batch in table.to_batches()]
+        return {
+            value: count
+            for batch in batches
+            for value, count in zip(*(part.to_pylist() for part in batch.columns), strict=True)
+        }
+
+    def as_number(self, column: Column) -> Column | None:
+        """Make a column of texts one of numbers, where every text spells one; else None."""
+        text = self._expressions[column]
+        spelled = f"bool_and(regexp_like({text}, {_text(f'^{NUMBER}$')})) AS spelled"
+        with spark_work(self.session, "counting", "counting"):
+            if not self._frame.selectExpr(spelled).first().spelled:
+                return None
+        return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0D")
+
+    def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
+        """Another expression in place of a column's; the order of the columns stays."""
+        self._expressions, new = replaced(self._expressions, column, kind, expression)
+        return new
+
+    def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
+        """The lowest and the highest value among records in which ``present`` is not missing."""
+        value = self._expressions[column]
+        kept = self._frame.where(self._present(present))
+        with spark_work(self.session, "counting", "counting"):
+            low, high = kept.selectExpr(f"min({value}) AS low", f"max({value}) AS high").first()
+        return None if low is None else (low, high)
+
+    def quantiles(self, column: Column, parts: int, present: Column | None) -> list[Value]:
+        """The lowest value, then the values below which 1/parts, 2/parts, … of the records lie."""
+        kept = self._frame.where(f"{self._present(column)} AND {self._present(present)}")
+        values = kept.selectExpr(f"{self._expressions[column]} AS v")
+        counted = values.groupBy("v").count().withColumnRenamed("count", "n")
+        with spark_work(self.session, "counting", "counting"):
+            found = counted.selectExpr(*RANKED).selectExpr(*shares(parts)).first()
+        return [one for one in found if one is not None]
+
+    def _present(self, column: Column | None) -> str:
+        return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
+
+    def stranger(self, column: Column, recoding: Recoding) -> str | None:
+        """The first value that no group lists, as text, or None where all are listed."""
+        value = self._expressions[column]
+        unlisted = self._frame.where(f"NOT ({listed(value, recoding, _DIALECT)})")
+        with spark_work(self.session, "counting", "counting"):
+            row = unlisted.selectExpr(f"min(CAST({value} AS STRING)) AS v").first()
+        return None if row.v is None else str(row.v)
+
+    def recode(self, column: Column, recoding: Recoding) -> None:
+        """From now on the column holds the labels of the recoding."""
+        label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
+        self._replace(column, Kind.STRING, label)
+
+    def distinct(
+        self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
+    ) -> list[int]:
+        """How many distinct values each column has, where ``present`` is not missing."""
+        count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
+        counts = [
+            f"{count.format(self._expressions[column])} AS c{i}" for i, column in enumerate(columns)
+        ]
+        frame = self._frame.where(self._present(present))
+        with spark_work(self.session, "counting", "counting"):
+            return list(frame.selectExpr(*counts).first())
+
+    def _cells(self, schema: Schema, drop_missing: bool) -> Any:
+        """Every cell with its count, as c0, c1, …, n."""
+        names = [f"c{i}" for i in range(len(schema.columns))]
+        frame = self._frame
+        if drop_missing:
+            frame = frame.where(self._present(schema.sensitive))
+        chosen = [
+            f"{self._expressions[column]} AS {name}"
+            for column, name in zip(schema.columns, names, strict=True)
+        ]
+        return frame.selectExpr(*chosen).groupBy(*names).count().withColumnRenamed("count", "n")
+
+    def _whole_groups(self, schema: Schema, drop_missing: bool) -> Any:
+        """Cells with each group in one partition, sorted there: one shuffle by public values."""
+        cells = self._cells(schema, drop_missing)
+        public = [f"c{i}" for i in range(len(schema.public))]
+        together = cells.repartition(*public) if public else cells.repartition(1)
+        return together.sortWithinPartitions(*nulls_last(together, [*public, f"c{len(public)}"]))
+
+    def groups(
+        self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
+    ) -> Iterator[CellBatch]:
+        """Every micro group, in canonical order, streamed to this side part by part.
+
+        Neither an audit nor a publication needs this; a file of all groups does.
+        """
+        cells = self._cells(schema, drop_missing)
+        ordered = cells.orderBy(*nulls_last(cells, cells.columns[:-1]))
+        packed = map_in_arrow(ordered, PackBatches(), struct({"batch": "binary"}))
+        with spark_work(self.session, "counting", "counting", progress):
+            batches = (unpack_batch(bytes(row.batch)) for row in packed.toLocalIterator())
+            yield from whole_groups(batches, schema)
+
+    def map_groups(
+        self,
+        schema: Schema,
+        work: Callable[[Iterator[CellBatch]], T],
+        *,
+        drop_missing: bool,
+        progress: Progress = no_progress,
+    ) -> list[T]:
+        """Apply a function to the groups of each partition, on the workers."""
+        groups = self._whole_groups(schema, drop_missing)
+        results = map_in_arrow(groups, MapGroups(schema, work), struct({"result": "binary"}))
+        with spark_work(self.session, "counting", "counting", progress):
+            table = results.toArrow()
+        return [pickle.loads(result) for result in table.column(0).to_pylist()]
+
+    def write(
+        self,
+        schema: Schema,
+        publish: PublishFunction,
+        folder: Path,
+        *,
+        layout: Layout,
+        drop_missing: bool,
+        progress: Progress = no_progress,
+    ) -> Written:
+        """Publish every group and write the files on the workers, into a folder they share."""
+        groups = self._whole_groups(schema, drop_missing)
+        return write_to_folder(self.session, groups, schema, publish, folder, layout, progress)
+
+    def write_to_uri(
+        self,
+        schema: Schema,
+        publish: PublishFunction,
+        uri: str,
+        *,
+        layout: Layout,
+        drop_missing: bool,
+        overwrite: bool,
+        manifest: Callable[[Written], str],
+        progress: Progress = no_progress,
+    ) -> Written:
+        """Publish every group to any file system that Spark writes."""
+        groups = self._whole_groups(schema, drop_missing)
+        with remote_release(self.session, uri, overwrite=overwrite) as folder:
+            written = write_remote(self.session, groups, schema, publish, folder, layout, progress)
+            folder.write_text(MANIFEST, manifest(written))
+        return written
+
+    def interrupt(self) -> None:
+        """Stop the jobs that another thread waits for; there they end as a KeyboardInterrupt."""
+        self.session.interrupt()
+
+    def close(self) -> None:
+        """End the session where it was started here."""
+        if self._view is not None:
+            self.session.spark.catalog.dropTempView(self._view)
+            self._view = None
+        self.session.close()
+
+
+def nulls_last(frame: Any, names: Sequence[str]) -> list[Any]:
+    """Ascending order with missing values last, as everywhere here."""
+    return [frame[name].asc_nulls_last() for name in names]

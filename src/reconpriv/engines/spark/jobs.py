@@ -1,0 +1,186 @@
+"""Spark jobs: run with progress, stopped when told to, and one sentence where they fail."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from reconpriv.engines.base import Progress, no_progress
+from reconpriv.engines.spark.session import Session, without_pandas_warning
+from reconpriv.errors import InputError, MissingFileError, ReconprivError
+
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j")
+_SILENT = logging.CRITICAL + 1
+
+
+def quote(identifier: str) -> str:
+    """A Spark SQL identifier that may hold anything."""
+    return "`" + identifier.replace("`", "``") + "`"
+
+
+def map_in_arrow(frame: Any, task: Any, schema: Any) -> Any:
+    """Run a task of :mod:`reconpriv.engines.spark.tasks` over the partitions of a frame."""
+    with without_pandas_warning():
+        return frame.mapInArrow(task, schema)
+
+
+@contextmanager
+def spark_work(
+    session: Session, what: str, stage: str, progress: Progress = no_progress
+) -> Iterator[None]:
+    """Run Spark jobs: show their progress, cancel them when stopped, one sentence on failure."""
+    if session.stopped.is_set():
+        session.stopped.clear()
+        raise KeyboardInterrupt
+    with _quiet_loggers():
+        try:
+            session.mark()
+            with _watched(session, stage, progress):
+                yield
+        except ReconprivError:
+            raise
+        except Exception as error:
+            if session.stopped.is_set():
+                session.stopped.clear()
+                raise KeyboardInterrupt from None
+            cause = error if os.environ.get("RECONPRIV_DEBUG") else None
+            raise translated(error, what) from cause
+        except BaseException:
+            with suppress(Exception):
+                session.cancel()
+            raise
+        finally:
+            with suppress(Exception):
+                session.unmark()
+
+
+def remove_for_good(remove: Callable[[], None], exists: Callable[[], bool]) -> None:
+    """Remove a folder until it stays away.
+
+    Tasks that were told to stop may still be on their way out, and make it again.
+    """
+    limit = time.monotonic() + _PATIENCE
+    quiet_since = time.monotonic()
+    while time.monotonic() < min(limit, quiet_since + _QUIET):
+        if exists():
+            remove()
+            quiet_since = time.monotonic()
+        time.sleep(0.1)
+
+
+_QUIET = 10.0  # Spark kills a Python worker that does not end by itself within four seconds, or so
+_PATIENCE = 30.0
+
+
+@contextmanager
+def _quiet_loggers() -> Iterator[None]:
+    """Lines of these hold stack traces, and may quote values; a sentence says what went wrong."""
+    if os.environ.get("RECONPRIV_DEBUG"):
+        yield
+        return
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(_SILENT)
+    # An interrupt makes py4j write to the root logger.
+    logging.getLogger().addFilter(_not_by_py4j)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeFilter(_not_by_py4j)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _not_by_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
+
+
+@contextmanager
+def _watched(session: Session, stage: str, progress: Progress) -> Iterator[None]:
+    if progress is no_progress:
+        yield
+        return
+    if session.connect:
+
+        def heard(stages: Any, *_: Any, **__: Any) -> None:
+            done = sum(one.num_completed_tasks for one in stages)
+            progress(stage, done / max(sum(one.num_tasks for one in stages), 1))
+
+        session.spark.registerProgressHandler(heard)
+        try:
+            yield
+        finally:
+            session.spark.removeProgressHandler(heard)
+        return
+    ended = threading.Event()
+    tracker = session.spark.sparkContext.statusTracker()
+
+    def poll() -> None:
+        while not ended.wait(0.5):
+            stages = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
+            running = [one for one in stages if one is not None]
+            if running:
+                done = sum(one.numCompletedTasks for one in running)
+                progress(stage, done / max(sum(one.numTasks for one in running), 1))
+
+    watcher = threading.Thread(target=poll, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+_MEANINGS = (
+    ("No space left on device", "There is no space left on a disk that Spark writes to.",
+     "Free some, or point spark.local.dir and the output elsewhere."),
+    ("PATH_NOT_FOUND", "There is no such file or folder for Spark to read.",
+     "Check the path as the workers see it."),
+    ("OutOfMemoryError", "Spark ran out of memory.", "Raise --memory."),
+    ("MALFORMED_RECORD", "A line of the CSV has more or fewer fields than its header.",
+     "Mend the line; a field that holds the delimiter must be quoted."),
+    ("is not a Parquet file", "The Parquet file is truncated or is not a Parquet file.",
+     "Fetch or export it again."),
+    ("CANNOT_READ_FILE_FOOTER", "The Parquet file is truncated or is not a Parquet file.",
+     "Fetch or export it again."),
+    ("UNSUPPORTED_TIME_TYPE", "Spark does not read columns that hold times of day.",
+     "Turn them into text, or leave --engine spark out."),
+    ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
+    ("CANNOT_MERGE_SCHEMAS", "The Parquet files differ in their columns or types.",
+     "Bring them to one schema, or read them one by one."),
+    ("CSV header does not conform", "The CSV files differ in their columns.",
+     "Bring them to one header, or read them one by one."),
+    ("PATH_ALREADY_EXISTS", "The output exists already.", "Use --overwrite to replace it."),
+    ("Connection refused", "The Spark master does not answer.", "Check --master."),
+)  # fmt: skip
+
+
+def translated(error: Exception, what: str) -> ReconprivError:
+    """One sentence for what Spark says; its own text may quote values of the table."""
+    text = str(error)
+    own = re.search(r"reconpriv\.errors\.\w+: ([^\n]+)", text)
+    if own:
+        return InputError(own[1].strip())
+    missing = re.search(r"No module named '([\w.]+)'", text)
+    if missing:
+        return InputError(
+            f"Spark's Python workers lack the package {missing[1].split('.')[0]}.",
+            hint="They need numpy, scipy, pyarrow and cryptography; PYSPARK_PYTHON names theirs.",
+        )
+    for sign, sentence, hint in _MEANINGS:
+        if sign in text:
+            kind = MissingFileError if sign == "PATH_NOT_FOUND" else InputError
+            return kind(sentence, hint=hint)
+    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+    return InputError(
+        f"Spark could not finish {what} ({condition}).",
+        hint="Spark's own log says why; RECONPRIV_DEBUG=1 shows it.",
+    )

@@ -1,0 +1,163 @@
+"""Opening a path in Spark, with the types that the other engine gives it."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import re
+from typing import Any
+
+from reconpriv.datasets import dataset_path
+from reconpriv.engines.spark.jobs import map_in_arrow, quote
+from reconpriv.engines.spark.output import struct
+from reconpriv.engines.spark.session import Session
+from reconpriv.engines.spark.tasks import SpelledNumbers
+from reconpriv.errors import InputError
+from reconpriv.sources.column_names import check_names
+from reconpriv.sources.excel import EXCEL
+from reconpriv.sources.statistical.read import PROGRAMS
+
+_EXAMPLE = "example:"
+_KNOWN = "Spark reads Parquet, ORC (.orc) and CSV (.csv, .tsv, .txt, also .gz) here."
+_LOSSLESS = ("BIGINT", "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
+_numbers = itertools.count()
+
+
+def check_path(path: str) -> None:
+    """Refuse what Spark cannot read, before a session is started for it."""
+    if path == "-":
+        raise InputError("Spark cannot read standard input.", hint="Use --engine duckdb.")
+    if _ending(path) in (
+        *PROGRAMS,
+        *EXCEL,
+        ".jsonl",
+        ".ndjson",
+        ".json",
+        ".arrow",
+        ".feather",
+        ".ipc",
+    ):
+        raise InputError(
+            f"{_KNOWN} {_ending(path)} files are left to DuckDB.",
+            hint="Use --engine duckdb, or read() a Spark data frame of your own.",
+        )
+
+
+def read_path(session: Session, path: str) -> Any:
+    """A Parquet, ORC or CSV path that Spark can read."""
+    if path.startswith(_EXAMPLE):
+        path = str(dataset_path(path.removeprefix(_EXAMPLE)))
+    ending = _ending(path)
+    if os.path.exists(path):
+        # A bracket or star in the name of a file that is there is no pattern.
+        path = re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
+    if ending in (".csv", ".tsv", ".txt"):
+        return _typed_csv(session.spark, path)
+    if ending == ".orc":
+        return session.spark.read.orc(path)
+    frame = session.spark.read.parquet(path)
+    whole = session.spark.read.option("mergeSchema", True).parquet(path)
+    if whole.schema.simpleString() != frame.schema.simpleString():
+        raise InputError(
+            "The Parquet files differ in their columns or types.",
+            hint="Bring them to one schema, or read them one by one.",
+        )
+    return frame
+
+
+def _ending(path: str) -> str:
+    name = path.rstrip("/").lower().rsplit("/", 1)[-1].removesuffix(".gz")
+    return os.path.splitext(name)[1]
+
+
+def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
+    """A query over the frame, there called ``input``, and the name of a view to drop at the end."""
+    view = f"reconpriv_{os.getpid()}_{next(_numbers)}"
+    frame.createTempView(view)
+    query = sql.strip().rstrip(";")
+    try:
+        # As a subquery nothing but a SELECT can be said.
+        selected = session.spark.sql(
+            f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{query}\n)"
+        )
+        # Over Connect a query is looked at only when it is used.
+        selected.schema  # noqa: B018
+    except BaseException:
+        session.spark.catalog.dropTempView(view)
+        raise
+    return selected, view
+
+
+def _typed_csv(spark: Any, path: str) -> Any:
+    """Give a column a type only where every text is that type's own spelling."""
+    delimiter, names = _header(spark, path)
+    check_names(names, "the CSV")
+    text = (
+        spark.read.option("header", True)
+        # Every file must have the same header.
+        .option("enforceSchema", False)
+        .option("sep", delimiter)
+        .option("escape", '"')
+        .option("multiLine", True)
+        .option("mode", "FAILFAST")
+        # An empty field is missing, a quoted empty one is an empty text.
+        .option("nullValue", "\x00")
+        .csv(path)
+    )
+    quoted = [quote(name) for name in text.columns]
+    checks = [
+        f"count_if(CAST(try_cast({name} AS {kind}) AS STRING) IS DISTINCT FROM {name}"
+        f" AND {name} IS NOT NULL) = 0 AND count({name}) > 0"
+        for name in quoted
+        for kind in _LOSSLESS
+    ]
+    checks += [f"count(try_cast({name} AS DOUBLE)) = count({name})" for name in quoted]
+    checks += [" OR ".join(f"count_if(contains({name}, '\\uFFFD')) > 0" for name in quoted)]
+    *fits, undecoded = list(
+        text.selectExpr(*(f"{check} AS k{i}" for i, check in enumerate(checks))).first()
+    )
+    if undecoded:
+        raise InputError("The CSV is not UTF-8 text.", hint="Convert it first: iconv -t utf-8.")
+    kinds: dict[str, str] = {}
+    for i, name in enumerate(quoted):
+        mine = fits[i * len(_LOSSLESS) : (i + 1) * len(_LOSSLESS)]
+        kind = next((k for k, fit in zip(_LOSSLESS, mine, strict=True) if fit), None)
+        if kind is not None:
+            kinds[name] = kind
+    perhaps = [
+        name
+        for name, number in zip(quoted, fits[len(quoted) * len(_LOSSLESS) :], strict=True)
+        if number and name not in kinds
+    ]
+    kinds |= dict.fromkeys(_spelled_numbers(text, perhaps), "DOUBLE")
+    return text.selectExpr(
+        *(f"CAST({name} AS {kinds[name]}) AS {name}" if name in kinds else name for name in quoted)
+    )
+
+
+def _header(spark: Any, path: str) -> tuple[str, list[str]]:
+    """The delimiter that occurs most in the header, outside quotes, and the names there."""
+    first = spark.read.text(path).first()
+    if first is None:
+        raise InputError("The CSV is empty.", hint="A CSV starts with a line of column names.")
+    line = first.value.removeprefix("\ufeff").rstrip("\r")
+    outside = "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
+    delimiter = max(",;\t|", key=outside.count)
+    return delimiter, next(csv.reader([line], delimiter=delimiter))
+
+
+def _spelled_numbers(text: Any, names: list[str]) -> list[str]:
+    """The columns whose every text is the shortest spelling of its number.
+
+    Spark spells numbers as Java does (1.0E8), so this is asked of Python on the workers.
+    """
+    if not names:
+        return []
+    chosen = text.selectExpr(*(f"{name} AS c{i}" for i, name in enumerate(names)))
+    columns = {f"c{i}": "boolean" for i in range(len(names))}
+    parts = map_in_arrow(chosen, SpelledNumbers(), struct(columns)).toArrow()
+    filled = text.selectExpr(*(f"count({name}) > 0" for name in names)).first()
+    return [
+        name for i, name in enumerate(names) if filled[i] and all(parts.column(f"c{i}").to_pylist())
+    ]

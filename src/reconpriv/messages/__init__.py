@@ -1,0 +1,1 @@
+"""The pieces that sentences are made of; everything else may use them."""

@@ -1,0 +1,122 @@
+"""Labels of columns and values: from the source into the manifest, and out of it again.
+
+A label says what a code of the questionnaire means; it is the publisher's own text and says nothing
+about a person. So labels of values that nobody has may be published. What the manifest adds to them
+are values that are published anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.kernel import PublishedBatch
+from reconpriv.engines.base import PublishFunction
+from reconpriv.errors import InputError
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
+
+_MOST_CATEGORIES = 1000
+_CATEGORICAL = (Kind.STRING, Kind.INTEGER)
+
+
+def labels_of(schema: Schema, labels: Mapping[str, ColumnLabels]) -> dict[str, ColumnLabels]:
+    """The labels of the columns that are published, their values in the column's own type."""
+    found = {}
+    for column in schema.columns:
+        said = labels.get(column.name)
+        if said is not None:
+            # What a code means says nothing about a bin or a group of codes.
+            known = () if schema.recoding(column.name) else said.values
+            values = tuple((v, text) for v, text in known if _fits(column, v))
+            found[column.name] = ColumnLabels(said.title, values)
+    return found
+
+
+def _fits(column: Column, value: Value) -> bool:
+    if column.kind not in (*_CATEGORICAL, Kind.NUMBER):
+        return False
+    try:
+        return bool(parse_value(column, value) == value)
+    except InputError:
+        return False
+
+
+@dataclass
+class Watched:
+    """Publishes as a kernel does, and notes which values of labelled public columns go out."""
+
+    publish: PublishFunction
+    schema: Schema
+    labels: Mapping[str, ColumnLabels]
+    seen: dict[str, set[Value]] = field(default_factory=dict)
+
+    def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
+        """The batch published."""
+        for column, coded in zip(self.schema.public, batch.public, strict=True):
+            values = self.seen.setdefault(column.name, set())
+            if column.name in self.labels and len(values) <= _MOST_CATEGORIES:
+                used = coded.values.take(np.unique(coded.codes)).to_pylist()
+                values.update(value for value in used if value is not None)
+        return self.publish(batch)
+
+    @property
+    def published(self) -> dict[str, list[Value]]:
+        """Those values, sorted."""
+        return {name: sorted(values) for name, values in self.seen.items()}
+
+
+def describe_field(
+    described: dict[str, Any],
+    column: Column,
+    said: ColumnLabels | None,
+    values: Sequence[Value],
+) -> dict[str, Any]:
+    """A field of a Table Schema with its labels.
+
+    Categories must hold every value of the column, so ``values`` that have no label join them.
+    """
+    if said is None:
+        return described
+    if said.title:
+        described["title"] = said.title
+    names = dict(said.values)
+    every = sorted({*names, *values})
+    if names and column.kind in _CATEGORICAL and len(every) <= _MOST_CATEGORIES:
+        described["categories"] = [
+            {"value": json_value(value)} | ({"label": names[value]} if value in names else {})
+            for value in every
+        ]
+    elif names:
+        described["description"] = "; ".join(f"{v} = {names[v]}" for v in sorted(names))
+    return described
+
+
+def read_labels(field: Mapping[str, Any], column: Column) -> ColumnLabels | None:
+    """The labels that a field of a manifest carries; a ValueError if it is malformed."""
+    title, categories = field.get("title", ""), field.get("categories", [])
+    if not isinstance(title, str) or not isinstance(field.get("description", ""), str):
+        raise ValueError
+    if not isinstance(categories, list):
+        raise ValueError
+    values = []
+    for category in categories:
+        if isinstance(category, dict) and "label" in category:
+            if not isinstance(category["label"], str):
+                raise ValueError
+            values.append((parse_value(column, category["value"]), category["label"]))
+        else:
+            parse_value(column, category["value"] if isinstance(category, dict) else category)
+    said = ColumnLabels(title, tuple(values), field.get("description", ""))
+    return None if said == ColumnLabels() else said
+
+
+def labels_as_dict(said: ColumnLabels) -> dict[str, Any]:
+    """The labels of a column, for JSON."""
+    shown: dict[str, Any] = {"title": said.title} if said.title else {}
+    if said.values:
+        shown["values"] = [{"value": json_value(v), "label": text} for v, text in said.values]
+    return shown | ({"description": said.description} if said.description else {})

@@ -1,0 +1,363 @@
+"""A release: what the publisher made and what the analyst asks."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from reconpriv.engines.base import Written
+from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
+from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
+from reconpriv.queries.computed import grouped_rows
+from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.grouping import check_distinct
+from reconpriv.queries.ordering import by_number
+from reconpriv.queries.sql import unknown_column
+from reconpriv.queries.table import EstimateTable
+from reconpriv.queries.workload import Workload, mean_relative_error
+from reconpriv.release.labels import labels_as_dict
+from reconpriv.release.load import load_cells, load_groups, load_records
+from reconpriv.release.manifest import Description, check_files, manifest_labels, read_manifest
+from reconpriv.schema import Value
+from reconpriv.sources.frame_types import as_pandas, as_polars
+from reconpriv.theory.perturbation import local_privacy_level
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes
+
+TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release folder; where it was just made, also the totals that stay with its publisher."""
+
+    path: Path
+    manifest: dict[str, Any]
+    written: Written | None = None
+    warnings: tuple[str, ...] = ()
+    memory: str | None = None
+    uri: str | None = None
+    tables: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where the release lies, in words."""
+        return self.uri or str(self.path)
+
+    @property
+    def records(self) -> int:
+        """How many records are published."""
+        return int(self.manifest["reconpriv"]["records"])
+
+    @property
+    def domain(self) -> list[Value]:
+        """The sensitive values in the order in which they are shown."""
+        return by_number(self._description.schema.domain)
+
+    @cached_property
+    def _description(self) -> Description:
+        if self.uri is not None:
+            raise ReleaseError(
+                f"The release lies at {self.uri}.", hint="Copy it to this machine and open it."
+            )
+        return read_manifest(self.path)
+
+    @cached_property
+    def answerer(self) -> Answerer:
+        """The cells of the release, loaded and checked, ready for questions."""
+        description = self._description
+        check_files(description)
+        design = Design(
+            description.retention, description.schema.domain_size, description.sample_size
+        )
+        return Answerer(load_cells(description, self.memory), design)
+
+    def count(
+        self,
+        where: str | None = None,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Estimate:
+        """How many records of the original table satisfy a condition.
+
+        ``where`` is what would stand after WHERE in SQL; further arguments are column = value (a
+        list means any of them). Without a condition on the sensitive column the answer is exact.
+        A column called where, estimator, confidence or whole_bins is asked about in ``where``.
+        A condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for
+        the whole bin, and the answer says so in its remarks.
+        """
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        return self.answerer.count(selected, Settings(estimator, confidence))
+
+    def frequencies(
+        self,
+        where: str | None = None,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> EstimateTable:
+        """The whole sensitive distribution among the records that satisfy a condition."""
+        return self.crosstab(
+            [self.manifest["reconpriv"]["sensitive"]],
+            where,
+            estimator=estimator,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            whole_bins=whole_bins,
+            **equal,
+        )
+
+    def crosstab(
+        self,
+        by: Sequence[str],
+        where: str | None = None,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> EstimateTable:
+        """A count with its interval for every combination of the given attributes.
+
+        ``simultaneous`` widens the intervals so that all of them hold together (Bonferroni).
+        """
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        return self._table(selected, by, Settings(estimator, confidence), simultaneous)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        whole_bins: bool = False,
+    ) -> Estimate | EstimateTable:
+        """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
+        settings = Settings(estimator, confidence)
+        if not shape.by:
+            return self.answerer.count(selected, settings)
+        rows = grouped_rows(self.answerer, selected, shape, settings, simultaneous=simultaneous)
+        return EstimateTable(tuple(one.label for one in shape.by), tuple(rows))
+
+    def count_many(
+        self,
+        queries: Sequence[str | dict[str, Value]],
+        *,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+    ) -> list[Estimate]:
+        """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
+        if isinstance(queries, str | dict):
+            raise InputError("count_many takes a list; use count or sql for a single query.")
+        selected = [self.select(query, whole_bins=whole_bins) for query in queries]
+        return self.answer_many(selected, estimator=estimator, confidence=confidence)
+
+    def answer_many(
+        self, queries: Sequence[Selected], *, estimator: str = "mle", confidence: float = 0.95
+    ) -> list[Estimate]:
+        """Answer queries that :meth:`select` has checked."""
+        return self.answerer.count_many(queries, Settings(estimator, confidence))
+
+    def select(self, query: str | dict[str, Value], *, whole_bins: bool = False) -> Selected:
+        """Check a query, SQL text or a dictionary of column: value, without answering it."""
+        if not isinstance(query, str):
+            return self.answerer.select(None, check_equalities(query), whole_bins=whole_bins)
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
+        if shape.by:
+            raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
+        return selected
+
+    def chi_square(
+        self, columns: str | Sequence[str], where: str | None = None, **equal: Value
+    ) -> IndependenceTest:
+        """Whether the sensitive attribute is independent of public ones, tested honestly.
+
+        :param columns: one public column, or several, which are then taken jointly.
+        :param where: a condition on public columns, as after WHERE in SQL.
+        :param equal: public columns with the value, or the list of values, that records must have.
+        """
+        from reconpriv.learning import chi_square  # noqa: PLC0415 - it knows releases
+
+        return chi_square(self, columns, where, **equal)
+
+    def naive_bayes(
+        self,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        alpha: float = 1.0,
+    ) -> ReconstructedNaiveBayes:
+        """A scikit-learn classifier trained on reconstructed distributions.
+
+        ``target`` is the sensitive attribute unless another is named.
+        """
+        from reconpriv.learning import ReconstructedNaiveBayes  # noqa: PLC0415 - needs an extra
+
+        return ReconstructedNaiveBayes.from_release(
+            self, target, features, where=where, alpha=alpha
+        )
+
+    def workload_error(self, workload: Workload) -> float:
+        """The mean relative error |est - ans| / ans of a workload (section 6.2)."""
+        estimates = self.count_many(list(workload.queries))
+        counts = np.array([estimate.count for estimate in estimates])
+        return mean_relative_error(counts, workload.answers)
+
+    def info(self) -> dict[str, Any]:
+        """What a program needs to know about the release."""
+        block = self.manifest["reconpriv"]
+        m, p = len(block["domain"]), block["retention"]
+        return {
+            **block,
+            "domain": by_number(block["domain"]),
+            "release": self.place,
+            "public_counts_exact": block["sample_size"] != "paper",
+            "local_dp_epsilon": local_privacy_level(p, m),
+            **self._labels(),
+            "warnings": list(self.warnings),
+        }
+
+    def _labels(self) -> dict[str, Any]:
+        """What the columns and their values are called; nothing where the source did not say."""
+        said = manifest_labels(self.manifest)
+        shown = {name: labels_as_dict(labels) for name, labels in said.items()}
+        return {"labels": shown} if shown else {}
+
+    def _table(
+        self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool
+    ) -> EstimateTable:
+        by = [by] if isinstance(by, str) else list(by)
+        names = self.column_names()
+        for name in by:
+            if name not in names:
+                raise unknown_column(name, names)
+        check_distinct(by)
+        rows = self.answerer.table(selected, by, settings, simultaneous=simultaneous)
+        return EstimateTable(tuple(by), tuple(rows))
+
+    def column_names(self) -> list[str]:
+        """The public attributes, then the sensitive one."""
+        return [column.name for column in self._description.schema.columns]
+
+    def to_arrow(self) -> pa.Table:
+        """The published records as they are: randomised, one row a record."""
+        description = self._description
+        check_files(description)
+        return load_records(description)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The published records as a pandas data frame; whole numbers stay whole numbers."""
+        return as_pandas(self.to_arrow())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The published records as a Polars data frame."""
+        return as_polars(self.to_arrow())
+
+    def export(
+        self, path: str | os.PathLike[str], *, groups: bool = False, overwrite: bool = False
+    ) -> tuple[str, ...]:
+        """Write the published records for SPSS (.sav, .zsav), Stata (.dta) or SAS (.xpt).
+
+        Labels go with them; .csv and .parquet work, too. ``groups`` writes the groups with their
+        trials instead. Returned is what the format made necessary to change.
+        """
+        from reconpriv.release.export import check_target, export_table  # noqa: PLC0415 - seldom used
+
+        check_target(Path(path), overwrite=overwrite)
+        description = self._description
+        if groups and not description.groups:
+            raise ReleaseError(f"A release of sample size {description.sample_size} has no groups.")
+        check_files(description)
+        table = load_groups(description) if groups else load_records(description)
+        return export_table(table, description.labels, Path(path), overwrite=overwrite)
+
+    def to_table(
+        self, database: str | os.PathLike[str], name: str, *, overwrite: bool = False
+    ) -> tuple[str, ...]:
+        """Load the release into a database, in one transaction; the names of its tables.
+
+        ``database`` is postgresql://…, or a SQLite or DuckDB file. The records go into the table
+        ``name`` (also schema.name), groups with their trials into ``name_groups``, the manifest
+        into ``name_manifest``. ``overwrite`` replaces an earlier release, and nothing else.
+        """
+        from reconpriv.release.to_database import database_target, load_release  # noqa: PLC0415 - not until used
+
+        target = database_target(os.fspath(database), name)
+        check_files(self._description)
+        return load_release(self.path, target, overwrite=overwrite)
+
+    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the analysts' report, one HTML file derived from the release alone."""
+        from reconpriv.reports.analyst import write_analyst  # noqa: PLC0415 - needs an extra
+
+        write_analyst(self, Path(path), overwrite=overwrite)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The publisher's summary, for JSON."""
+        summary: dict[str, Any] = {"release": self.place, "records": self.records}
+        if self.written is not None:
+            summary |= {
+                "groups": self.written.groups,
+                "sampled_groups": self.written.sampled_groups,
+                "trials": self.written.trials,
+                "unattainable_groups": self.written.unattainable_groups,
+                "unattainable_records": self.written.unattainable_records,
+            }
+        if self.tables:
+            summary["tables"] = list(self.tables)
+        return summary | {
+            "policy": {
+                name: self.manifest["reconpriv"][name]
+                for name in ("retention", "epsilon", "delta", "bound", "sample_size")
+            },
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        """The summary as text."""
+        from reconpriv.show.text import release_text  # noqa: PLC0415 - rich only where it is shown
+
+        return release_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from reconpriv.show.html import release_html  # noqa: PLC0415
+
+        return release_html(self)
+
+
+def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:
+    """Open a release folder; its files are compared with their hashes on first use.
+
+    ``memory`` (as 2GB) bounds what counting its records may take before disk is used.
+    """
+    description = read_manifest(Path(folder))
+    notes: tuple[str, ...] = ()
+    if description.manifest["reconpriv"].get("test_key"):
+        notes = (TEST_KEY_NOTE,)
+        warnings.warn(TEST_KEY_NOTE, ReconprivWarning, stacklevel=2)
+    return Release(Path(folder), description.manifest, None, notes, memory)

@@ -1,0 +1,155 @@
+"""Loading a release into a database: its records, its groups and its manifest, or nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from reconpriv.errors import OutputError
+from reconpriv.release.manifest import MANIFEST, Description, read_manifest
+from reconpriv.schema import Column, Kind
+from reconpriv.sources.databases.table_names import parse_table_name, shown_name
+from reconpriv.sources.databases.url import POSTGRESQL, database_kind, is_database, shown_database
+
+if TYPE_CHECKING:
+    from reconpriv.sources.databases.write import DatabaseWriter
+
+_SUFFIXES = ("", "_groups", "_manifest")
+
+
+@dataclass(frozen=True)
+class DatabaseTarget:
+    """A database and the name of the tables to make in it. The database is never shown."""
+
+    database: str
+    name: str
+
+    def __repr__(self) -> str:
+        """Without the database: its URL may hold a password."""
+        return f"<tables {self.name} in {shown_database(self.database)}>"
+
+
+def database_target(database: str, name: str) -> DatabaseTarget:
+    """Check that this is a database and a name."""
+    if not is_database(database):
+        raise OutputError(
+            "Tables can only be made in a database.",
+            hint="Name it with --to: postgresql://…, a .sqlite or a .duckdb file.",
+        )
+    parse_table_name(name)
+    return DatabaseTarget(database, name)
+
+
+def check_database_target(target: DatabaseTarget, *, overwrite: bool) -> None:
+    """Refuse, before any work is done, a database that will not take the tables."""
+    with _transaction(target) as work:
+        work.check_free(overwrite=overwrite)
+
+
+def load_release(folder: Path, target: DatabaseTarget, *, overwrite: bool) -> tuple[str, ...]:
+    """Make the tables of a release in one transaction; say what they are called."""
+    description = read_manifest(folder)
+    with _transaction(target) as work:
+        for table in work.check_free(overwrite=overwrite):
+            work.writer.drop(table)
+        made = [work.create("", description.data, _data_columns(description))]
+        if description.groups:
+            made.append(work.create("_groups", description.groups, _groups_columns(description)))
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        manifest = pa.table({"manifest": pa.array([text], pa.string())})
+        work.writer.create(work.names["_manifest"], manifest.to_reader())
+        made.append(work.shown("_manifest"))
+        work.writer.commit()
+    return tuple(made)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A transaction, and what its tables are called."""
+
+    writer: DatabaseWriter
+    schema: str | None
+    names: dict[str, str]
+
+    def shown(self, suffix: str) -> str:
+        name = shown_name(self.names[suffix])
+        return name if self.schema is None else f"{shown_name(self.schema)}.{name}"
+
+    def check_free(self, *, overwrite: bool) -> list[str]:
+        """The tables of an earlier release that must go; refuse to touch any other."""
+        longest = self.writer.longest_name
+        for name in sorted(self.names.values(), key=len, reverse=True):
+            if longest is not None and len(name.encode()) > longest:
+                raise OutputError(
+                    f"The name of table {name} is too long for the database.",
+                    hint=f"It takes {longest} bytes at the most, the {_SUFFIXES[-1]} at its end"
+                    " among them; choose a shorter one.",
+                )
+        there = {suffix: name for suffix, name in self.names.items() if self.writer.exists(name)}
+        if not there:
+            return []
+        if not overwrite:
+            raise OutputError(
+                f"The table {self.shown(next(iter(there)))} exists already.",
+                hint="Use --overwrite to replace it.",
+            )
+        texts = self.writer.texts(there["_manifest"]) if "_manifest" in there else []
+        ours = _tables_of_manifest(texts)
+        foreign = next((suffix for suffix in there if suffix not in ours), None)
+        if foreign is not None:
+            what = "is not a release" if not ours else "is not part of the release there"
+            raise OutputError(
+                f"The table {self.shown(foreign)} exists and {what}; it will not be replaced.",
+                hint="Choose another name, or remove it yourself.",
+            )
+        return list(there.values())
+
+    def create(self, suffix: str, files: Sequence[Path], columns: list[Column]) -> str:
+        from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
+
+        with closing(DuckDBEngine(list(files), columns=columns)) as engine:
+            self.writer.create(self.names[suffix], engine.to_reader())
+        return self.shown(suffix)
+
+
+@contextmanager
+def _transaction(target: DatabaseTarget) -> Iterator[_Work]:
+    from reconpriv.sources.databases.write import open_writer  # noqa: PLC0415 - not until used
+
+    parsed = parse_table_name(target.name)
+    folds = database_kind(target.database, must_exist=False) == POSTGRESQL
+    schema, name = (
+        (parsed.folded_schema, parsed.folded_table) if folds else (parsed.schema, parsed.table)
+    )
+    with closing(open_writer(target.database, schema)) as writer:
+        yield _Work(writer, schema, {suffix: name + suffix for suffix in _SUFFIXES})
+
+
+def _tables_of_manifest(texts: list[str]) -> tuple[str, ...]:
+    """Which tables, by their suffixes, the manifest of a release says are its own."""
+    try:
+        manifest = json.loads(texts[0]) if len(texts) == 1 else None
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("reconpriv"), dict):
+            return ()
+        names = {resource["name"] for resource in manifest["resources"]}
+    except (ValueError, KeyError, TypeError):
+        return ()
+    return _SUFFIXES if "groups" in names else ("", "_manifest")
+
+
+def _data_columns(description: Description) -> list[Column]:
+    columns = list(description.schema.columns)
+    if description.cell_count is not None:
+        columns.append(Column(description.cell_count, Kind.INTEGER))
+    return columns
+
+
+def _groups_columns(description: Description) -> list[Column]:
+    counts = [Column(name, Kind.INTEGER) for name in description.count_names]
+    return [*description.schema.public, *counts]

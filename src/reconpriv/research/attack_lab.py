@@ -1,0 +1,219 @@
+"""The lab's own study: every attack on the census table, as CSV files and pictures.
+
+``python -m reconpriv.research.attack_lab docs/attacks`` writes what docs/attacks.md shows.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
+from reconpriv.attacks.granularity import (
+    SIZES,
+    Attempt,
+    attack_granularity,
+    attempt,
+    summary,
+)
+from reconpriv.attacks.micro import attack_micro
+from reconpriv.attacks.ratio import attack_ratio
+from reconpriv.attacks.repeat import attack_repeat
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.side_channels import attack_side_channels
+from reconpriv.attacks.statistics import Rate
+from reconpriv.attacks.target import Target
+from reconpriv.datasets import dataset_path
+from reconpriv.policy import SAMPLE_SIZES, Policy
+from reconpriv.reading import read
+from reconpriv.research import attack_pictures as pictures
+from reconpriv.research.data import ATTRIBUTES, BASES, census_population
+from reconpriv.table import Table
+
+POLICY = Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+SAMPLES = (300_000, 500_000)
+LEAST = (200, 500)
+_KEYS = 20
+
+
+def census_table(base: str) -> Table:
+    """The raw census workers, with one of the paper's two attributes sensitive."""
+    sensitive = BASES[base]
+    public = [name for name in ATTRIBUTES if name != sensitive]
+    return read(dataset_path("census_workers"), sensitive=sensitive, public=public)
+
+
+def census_targets() -> dict[str, Target]:
+    """EDU and OCC: the raw table and the two samples of the study."""
+    targets = {}
+    population = census_population(SAMPLES[-1])
+    for base in BASES:
+        with census_table(base) as table:
+            targets[f"{base} raw"] = Target.of(table, POLICY)
+        for records in SAMPLES:
+            with population.sample(base, records) as table:
+                targets[f"{base} {records // 1000}K"] = Target.of(table, POLICY)
+    return targets
+
+
+def granularity_study(
+    targets: dict[str, Target],
+) -> tuple[list[Row], dict[str, dict[str, Attempt]]]:
+    """Groups from 200 and from 500 records on, on every table and sample size; and all groups."""
+    rows: list[Row] = []
+    kept: dict[str, dict[str, Attempt]] = {}
+    for name, target in targets.items():
+        exposed = target.only(target.violating(1 if "raw" in name else LEAST[0]))
+        for size in SIZES:
+            found = attempt(exposed, size)
+            kept.setdefault(name, {})[size] = found
+            floors = (1, *LEAST) if "raw" in name else LEAST
+            rows += [
+                {"table": name, **summary(found.where(found.records >= floor), size, floor)}
+                for floor in floors
+                if (found.records >= floor).any()
+            ]
+    return rows, kept
+
+
+def copies_study(kept: dict[str, dict[str, Attempt]], limits: dict[str, Attempt]) -> list[Row]:
+    """How often |g1| is exact by b' = |g|/|g1|: what the lattice can tell at all."""
+    edges = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, np.inf)
+    rows: list[Row] = []
+    for base in BASES:
+        found = [attempts["paper"] for name, attempts in kept.items() if name.startswith(base)]
+        copies = np.concatenate([one.records / one.trials for one in found])
+        exact = np.concatenate([one.exact for one in found])
+        error = np.concatenate([one.error for one in found])
+        best = np.concatenate([one.exact for name, one in limits.items() if name.startswith(base)])
+        for low, high in itertools.pairwise(edges):
+            inside = (copies >= low) & (copies < high)
+            if inside.any():
+                rows.append(
+                    {
+                        "table": base,
+                        "copies from": low,
+                        "copies to": high,
+                        "groups": int(inside.sum()),
+                        "|g1| exact": float(exact[inside].mean()),
+                        "knowing the rest": float(best[inside].mean()),
+                        "median error": float(np.median(error[inside])),
+                    }
+                )
+    return rows
+
+
+def limits_study(targets: dict[str, Target]) -> dict[str, Attempt]:
+    """`paper` once more, for an adversary who knows all but the most frequent value's share."""
+    return {
+        name: attempt(
+            target.only(target.violating(1 if "raw" in name else LEAST[0])),
+            "paper",
+            knowing_the_rest=True,
+        )
+        for name, target in targets.items()
+    }
+
+
+def side_channel_study() -> Iterator[Row]:
+    """Every sample size of the Education table."""
+    with census_table("EDU") as table:
+        for size in SAMPLE_SIZES:
+            result = attack_side_channels(table, replace(POLICY, sample_size=size))
+            for row in result.table:
+                yield {"sample size": size, **row}
+
+
+def _both(results: dict[str, AttackResult]) -> list[Row]:
+    return [{"table": base, **row} for base, result in results.items() for row in result.table]
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Rows with a header; numbers with six digits."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(names)
+        for row in rows:
+            values = (row.get(name, "") for name in names)
+            writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in values])
+
+
+def markdown_table(path: Path, columns: Sequence[str]) -> str:
+    """Some columns of a CSV file as docs/attacks.md shows them: three digits."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    cells = [list(columns), *([_shown(row[name]) for name in columns] for row in rows)]
+    lines = ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in cells]
+    lines.insert(1, "|" + "---|" * len(columns))
+    return "\n".join(lines)
+
+
+def _shown(text: str) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return f"{number:,.0f}" if number.is_integer() else f"{number:.3g}"
+
+
+def run_lab(folder: Path) -> None:
+    """Write every CSV and picture."""
+    folder.mkdir(parents=True, exist_ok=True)
+    targets = census_targets()
+    raw = {base: targets[f"{base} raw"] for base in BASES}
+    micro = {base: attack_micro(target, keys=_KEYS) for base, target in raw.items()}
+    write_csv(folder / "micro.csv", _both(micro))
+    pictures.draw_micro(micro, POLICY.epsilon, folder / "micro.png")
+    ratio = {base: attack_ratio(target) for base, target in raw.items()}
+    write_csv(folder / "ratio.csv", _both(dict(list(ratio.items())[:1])))
+    write_csv(folder / "ratio-groups.csv", [
+        {"table": base, **result.figures} for base, result in ratio.items()
+    ])  # fmt: skip
+    pictures.draw_ratio(POLICY, folder / "ratio.png")
+    rows, kept = granularity_study(targets)
+    write_csv(folder / "granularity.csv", rows)
+    write_csv(folder / "granularity-copies.csv", copies_study(kept, limits_study(targets)))
+    pictures.draw_granularity(kept, folder / "granularity.png")
+    repeat = {base: attack_repeat(target, releases=64) for base, target in raw.items()}
+    write_csv(folder / "repeat.csv", _both(repeat))
+    write_csv(folder / "repeat-figures.csv", [
+        {"table": base, **{k: str(v) for k, v in result.figures.items()}}
+        for base, result in repeat.items()
+    ])  # fmt: skip
+    pictures.draw_repeat(repeat, folder / "repeat.png")
+    differencing = {base: attack_differencing(target) for base, target in raw.items()}
+    write_csv(folder / "differencing.csv", _both(differencing))
+    pictures.draw_differencing(pairs_of_estimates(raw["EDU"]), folder / "differencing.png")
+    channels = list(side_channel_study())
+    write_csv(folder / "side-channels.csv", channels)
+    pictures.draw_side_channels(channels, folder / "side-channels.png")
+    paper = replace(POLICY, sample_size="paper")
+    results = {
+        "micro": micro,
+        "ratio": ratio,
+        "granularity": {b: attack_granularity(replace(t, policy=paper)) for b, t in raw.items()},
+        "repeat": repeat,
+        "differencing": differencing,
+    }
+    write_csv(folder / "rates.csv", [
+        {"attack": name, "table": base, "rate": kind, **_rate_row(getattr(result, kind))}
+        for name, both in results.items()
+        for base, result in both.items()
+        for kind in ("success", "baseline", "control")
+    ])  # fmt: skip
+
+
+def _rate_row(rate: Rate) -> Row:
+    return {"share": rate.share, "low": rate.low, "high": rate.high, "of": rate.trials,
+            "what": rate.what}  # fmt: skip
+
+
+if __name__ == "__main__":
+    run_lab(Path(sys.argv[1] if len(sys.argv) > 1 else "attacks"))

@@ -1,0 +1,96 @@
+"""Figures 3 and 5: the relative error of count queries for UP, RP and the hardened sample sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.cube import Cube, collect
+from reconpriv.core.kernel import Kernel
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.estimate import Design
+from reconpriv.queries.plan import Plan, plan_queries, publish_cube
+from reconpriv.queries.workload import Workload, make_workload, mean_relative_error
+from reconpriv.research.data import BASES, Population, study_key
+from reconpriv.research.results import Result, Row, Step
+from reconpriv.research.setting import METHODS, SWEEPS, Effort, Setting, sweep
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A sample with its query pool planned, ready to be published over and over."""
+
+    batches: list[CellBatch]
+    raw: Cube
+    plan: Plan
+    workload: Workload
+
+
+def run_error(population: Population, effort: Effort, step: Step) -> Result:
+    """Mean relative error over the pool, its mean and spread over repeated keys."""
+    rows: list[Row] = []
+    for base in BASES:
+        prepared: dict[int, _Prepared] = {}
+        done: dict[tuple[Setting, str], list[float]] = {}
+        for parameter in SWEEPS:
+            for value, setting in sweep(parameter):
+                records = min(setting.records, population.largest)
+                if parameter == "records" and records < setting.records:
+                    continue
+                if records not in prepared:
+                    # One sample at a time: the default size is prepared again at most once.
+                    prepared = {records: _prepare(population, base, records, effort.queries)}
+                for method, sample_size in METHODS.items():
+                    seen = _key(setting, sample_size)
+                    if seen not in done:
+                        done[seen] = _errors(prepared[records], setting, sample_size, effort.keys)
+                    errors = np.array(done[seen])
+                    rows.append(
+                        {
+                            "base": base,
+                            "parameter": parameter,
+                            "value": value,
+                            "method": method,
+                            "error": float(errors.mean()),
+                            "spread": float(errors.std(ddof=1)) if errors.size > 1 else 0.0,
+                            "keys": errors.size,
+                            "queries": len(prepared[records].workload),
+                            "records": records,
+                        }
+                    )
+                step(f"{base} error at {parameter} {value:g}")
+    return Result("error", tuple(rows))
+
+
+def _key(setting: Setting, sample_size: str) -> tuple[Setting, str]:
+    """UP does not depend on ε and δ: it is run once for all of them."""
+    if sample_size == "none":
+        return Setting(retention=setting.retention, records=setting.records), sample_size
+    return setting, sample_size
+
+
+def _prepare(population: Population, base: str, records: int, queries: int) -> _Prepared:
+    with population.sample(base, records) as table:
+        batches = list(table.groups())
+        schema = table.schema
+    raw = collect(batches, schema)
+    workload = make_workload(raw, queries=queries)
+    answerer = Answerer(raw, Design(1.0, schema.domain_size, "none"))
+    selected = [answerer.select(None, query) for query in workload.queries]
+    return _Prepared(batches, raw, plan_queries(raw, selected), workload)
+
+
+def _errors(prepared: _Prepared, setting: Setting, sample_size: str, keys: int) -> list[float]:
+    policy = setting.policy(sample_size)
+    errors = []
+    for number in range(keys):
+        kernel = Kernel(prepared.raw.schema, policy, study_key(number))
+        cube = publish_cube(prepared.raw, prepared.batches, kernel)
+        estimates = prepared.plan.estimates(cube, setting.retention)
+        errors.append(mean_relative_error(estimates, prepared.workload.answers))
+    return errors

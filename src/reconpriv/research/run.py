@@ -1,0 +1,108 @@
+"""Running the study: one experiment or all, results, figures and page into one folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconpriv._version import __version__
+from reconpriv.attacks.laplace import require_opendp
+from reconpriv.errors import InputError
+from reconpriv.research.data import Population, census_population, own_population
+from reconpriv.research.distribution import run_distribution
+from reconpriv.research.dp_tables import run_dp_tables
+from reconpriv.research.error import run_error
+from reconpriv.research.figures import draw, require_matplotlib
+from reconpriv.research.findings import Finding, judge
+from reconpriv.research.page import PAGE_TITLE, write_pages
+from reconpriv.research.results import Result, Step
+from reconpriv.research.setting import DEFAULT, FAST, FULL, Effort
+from reconpriv.research.violations import run_violations
+from reconpriv.writing.folder import check_target, new_folder
+
+NAMES = ("distribution", "violations", "error", "dp-tables")
+
+# How many steps each experiment reports, for a progress bar.
+STEPS = {"distribution": 2, "violations": 8, "error": 40, "dp-tables": 28}
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a run wrote and found."""
+
+    folder: Path
+    results: dict[str, Result]
+    findings: list[Finding]
+    files: list[Path]
+    seconds: float
+
+
+def run_study(
+    names: Sequence[str],
+    folder: Path,
+    *,
+    fast: bool = False,
+    data: Path | None = None,
+    overwrite: bool = False,
+    step: Step = lambda _: None,
+) -> Study:
+    """Run the named experiments (or ``all``) and write CSV, figures and pages.
+
+    The folder appears when it is whole.
+    """
+    wanted = _wanted(names)
+    effort = FAST if fast else FULL
+    check_target(folder, overwrite=overwrite, replaceable=is_study)
+    require_matplotlib()
+    if "dp-tables" in wanted:
+        require_opendp()
+    begun = time.monotonic()
+    population = own_population(data) if data is not None else census_population()
+    runners: dict[str, Callable[[Population, Effort, Step], Result]] = {
+        "distribution": lambda people, _, s: run_distribution(people, s),
+        "violations": lambda people, _, s: run_violations(people, s),
+        "error": run_error,
+        "dp-tables": run_dp_tables,
+    }
+    results: dict[str, Result] = {}
+    with new_folder(folder, overwrite=overwrite, replaceable=is_study) as work:
+        files: list[Path] = []
+        for name in wanted:
+            results[name] = runners[name](population, effort, step)
+            files.append(results[name].write(work))
+            files += draw(results[name], work, population.label.split(",")[0])
+        findings = judge(results)
+        seconds = time.monotonic() - begun
+        files += write_pages(work, results, findings, _facts(population, effort, wanted))
+    return Study(folder, results, findings, [folder / path.name for path in files], seconds)
+
+
+def is_study(folder: Path) -> bool:
+    """Whether a folder was written by a run of the study."""
+    page = folder / "index.html"
+    return page.is_file() and PAGE_TITLE in page.read_text(encoding="utf-8", errors="replace")
+
+
+def _wanted(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if name not in (*NAMES, "all"):
+            raise InputError(
+                f"There is no experiment called {name!r}.",
+                hint=f"Choose from: {', '.join(('all', *NAMES))}.",
+            )
+    return list(NAMES) if "all" in names else [name for name in NAMES if name in names]
+
+
+def _facts(population: Population, effort: Effort, names: list[str]) -> list[str]:
+    size = min(DEFAULT.records, population.largest)
+    command = "all" if list(NAMES) == names else " ".join(names)
+    return [
+        f"Data: {population.label}; samples of up to {population.largest:,} records.",
+        f"Effort: {effort.keys} keys, {effort.queries:,} queries, {effort.trials:,} noisy draws"
+        + (" (a fast run: the shape, not the last digit)." if effort.fast else "."),
+        f"Defaults: p = 0.5, ε = 0.5, δ = 0.3, |D| = {size:,}, simplified Chernoff bound. Groups in"
+        " which not even one trial is private keep one.",
+        f"Made with reconpriv {__version__}: `reconpriv experiment {command}`.",
+    ]

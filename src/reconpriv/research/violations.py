@@ -1,0 +1,36 @@
+"""Figures 2 and 4: the share of violating micro groups against p, ε, δ and |D|."""
+
+from __future__ import annotations
+
+from reconpriv.core.audit import audit_groups
+from reconpriv.research.data import BASES, Population
+from reconpriv.research.results import Result, Row, Step
+from reconpriv.research.setting import SWEEPS, sweep
+
+
+def run_violations(population: Population, step: Step) -> Result:
+    """Audit every point of the sweeps; sizes that the population cannot give are left out."""
+    rows: list[Row] = []
+    for base in BASES:
+        for parameter in SWEEPS:
+            for value, setting in sweep(parameter):
+                records = min(setting.records, population.largest)
+                if parameter == "records" and records < setting.records:
+                    continue
+                with population.sample(base, records) as table:
+                    report = audit_groups(table.groups(), table.schema, setting.policy(), worst=0)
+                rows.append(
+                    {
+                        "base": base,
+                        "parameter": parameter,
+                        "value": value,
+                        "groups": report.groups,
+                        "violating_groups": report.violating_groups,
+                        "violating_records": report.violating_records,
+                        "records": records,
+                        "percent_groups": 100 * report.violating_groups / report.groups,
+                        "percent_records": 100 * report.violating_records / records,
+                    }
+                )
+            step(f"{base} violations against {parameter}")
+    return Result("violations", tuple(rows))

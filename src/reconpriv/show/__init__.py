@@ -1,0 +1,1 @@
+"""Everything that turns a result into something to read."""

@@ -1,0 +1,144 @@
+"""An audit as text: the verdict first, then the figures of its three parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reconpriv.messages.phrases import frequency_words, group_words, share_words
+from reconpriv.show.text import as_text, pairs_table
+from reconpriv.show.words import policy_line
+
+if TYPE_CHECKING:
+    from reconpriv.core.audit import AuditReport
+    from reconpriv.core.column_risk import Figures
+
+
+def audit_text(report: AuditReport) -> str:
+    """The audit as plain text."""
+    return as_text(audit_view(report))
+
+
+def audit_view(report: AuditReport) -> RenderableType:
+    """Verdict first, then the figures, the columns, the sizes and the worst groups."""
+    parts: list[RenderableType] = [verdict(report), audit_figures(report)]
+    if report.columns:
+        parts += [columns_table(report), Text(f"\n{report.columns_sentence}")]
+    parts.append(sizes(report))
+    if report.worst:
+        parts.append(worst_groups(report))
+    return Group(*parts)
+
+
+def verdict(report: AuditReport) -> Text:
+    """The audit in a few sentences, the worst in bold."""
+    first, *rest = report.sentences
+    styles = {"bad": "bold red", "fair": "bold yellow", "good": "bold green"}
+    text = Text(first, style=styles[report.standing])
+    return Text.assemble(text, *(f" {sentence}" for sentence in rest), "\n")
+
+
+def audit_figures(report: AuditReport) -> RichTable:
+    """What was audited, how much of it is not private, and how much stands alone."""
+    single = report.single_records
+    rows = [
+        ("records", f"{report.records:,}"),
+        ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
+        ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
+        ("policy", policy_line(report.policy.as_dict())),
+        ("violating groups", f"{report.violating_groups:,}"),
+        ("violating records", f"{report.violating_records:,}"),
+        ("unique records", share_words(single.unique, single.records)),
+        (f"in groups below {single.k}", share_words(single.below_k, single.records)),
+    ]
+    if report.error is not None:
+        rows.append(("expected error", f"{report.error:.1%} of an analyst's count, on average"))
+    return pairs_table(rows)
+
+
+def columns_table(report: AuditReport) -> RichTable:
+    """The table as it is and without each public column."""
+    table = RichTable(
+        title="\nPublic columns: what the audit would be without each",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        caption=_COLUMNS_CAPTION if any(column.without for column in report.columns) else None,
+        caption_justify="left",
+    )
+    table.add_column("without", overflow="fold")
+    below = f"below {report.single_records.k}"
+    for heading in ("values", "groups", "at risk", "unique", below, "error"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    now = "-" if report.error is None else f"{report.error:.1%}"
+    table.add_row("(as it is)", "", *_counts(report.figures), now)
+    for column in report.columns:
+        name = f"{column.name} (nearly unique)" if column.identifier else column.name
+        then = column.without
+        counts = _counts(then) if then is not None else ("-", "-", "-", "-")
+        error = "-"
+        if then is not None and then.error is not None and then.error_now is not None:
+            error = f"{then.error_now:.1%} → {then.error:.1%}"
+        table.add_row(Text(name), f"{column.distinct:,}", *counts, error)
+    return table
+
+
+_COLUMNS_CAPTION = (
+    "at risk: records in groups that could be reconstructed if the table were only perturbed."
+    " error: expected mean relative error of the questions that do not use the column, with it →"
+    " without it."
+)
+
+
+def _counts(figures: Figures) -> tuple[str, str, str, str]:
+    return (
+        f"{figures.groups:,}",
+        f"{figures.violating_records:,}",
+        f"{figures.unique:,}",
+        f"{figures.below_k:,}",
+    )
+
+
+def sizes(report: AuditReport) -> RichTable:
+    """How many groups and records there are of each size."""
+    table = RichTable(title="\nGroup sizes", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("records in group", "groups", "records"):
+        table.add_column(heading, justify="right")
+    for low, high, groups, records in report.size_distribution:
+        size = str(low) if low == high else f"{low:,} to {high:,}"
+        table.add_row(size, f"{groups:,}", f"{records:,}")
+    return table
+
+
+def worst_groups(report: AuditReport) -> RichTable:
+    """The groups farthest from private, with their true figures: internal."""
+    table = RichTable(
+        title="\nWorst groups (internal: not for release)",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+        caption="f: the largest frequency in the group, with its value. size above s_g, or bound"
+        " below δ: not private. exact tails: the true probability that the estimate of the most"
+        " exposed value is more than ε too high / too low.",
+        caption_justify="left",
+    )
+    table.add_column("group", overflow="fold")
+    for heading in ("size", "s_g", "bound", "exact tails"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for group in report.worst:
+        f = frequency_words(group.largest_frequency, group.value)
+        table.add_row(
+            Text(f"{group_words(group.public)}\nf = {f}"),
+            f"{group.size:,}",
+            f"{group.largest_private_size:,.1f}",
+            _probability(min(group.bound_above, group.bound_below)),
+            f"{_probability(group.upper_tail)} / {_probability(group.lower_tail)}",
+        )
+    return table
+
+
+def _probability(number: float) -> str:
+    return "< 0.01%" if 0 <= number < 1e-4 else f"{number:.2%}"

@@ -1,0 +1,1 @@
+"""Tables of PostgreSQL, SQLite and DuckDB, counted where they lie."""

@@ -1,0 +1,169 @@
+"""A table of PostgreSQL: the server counts its cells, in one snapshot that is only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from reconpriv.errors import InputError
+from reconpriv.schema import ColumnLabels, quote_identifier
+from reconpriv.sources.column_names import check_names
+from reconpriv.sources.databases.postgresql_connection import Connection
+from reconpriv.sources.databases.postgresql_types import (
+    PostgresColumn,
+    describe_column,
+    settle_numbers,
+)
+from reconpriv.sources.databases.table_names import (
+    TableName,
+    no_such_table,
+    no_table_named,
+    parse_table_name,
+)
+
+# One snapshot for all that is asked, and nothing can be changed by it, whatever a view calls.
+_SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+# Row policies would quietly give a part of the table; so the server refuses instead.
+_WHOLE = "SET LOCAL row_security = off"
+_TABLES = """
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN quote_ident(c.relname)
+       ELSE quote_ident(n.nspname) || '.' || quote_ident(c.relname) END AS shown
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition
+  AND n.nspname !~ '^(pg_|information_schema$)' AND has_schema_privilege(n.oid, 'USAGE')
+  AND has_any_column_privilege(c.oid, 'SELECT')
+"""
+_FIND = """
+SELECT c.oid::int8, c.relkind::text, quote_ident(n.nspname) || '.' || quote_ident(c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass($1)
+"""
+# A domain is what it is made of, however often it was wrapped.
+_COLUMNS = """
+WITH RECURSIVE resolved(attnum, name, type, modifier) AS (
+  SELECT attnum, attname, atttypid, atttypmod FROM pg_attribute
+  WHERE attrelid = $1::int8::oid AND attnum > 0 AND NOT attisdropped
+  UNION ALL
+  SELECT r.attnum, r.name, t.typbasetype, t.typtypmod
+  FROM resolved r JOIN pg_type t ON t.oid = r.type WHERE t.typtype = 'd'
+)
+SELECT r.name::text, t.typname::text, t.typtype::text, t.typcategory::text, r.modifier::int8
+FROM resolved r JOIN pg_type t ON t.oid = r.type WHERE t.typtype <> 'd' ORDER BY r.attnum
+"""
+
+
+@dataclass(frozen=True)
+class _Relation:
+    shown: str
+    columns: tuple[PostgresColumn, ...]
+
+
+class PostgresTable:
+    """See :class:`reconpriv.sources.lazy.LazyTable`."""
+
+    labels: Mapping[str, ColumnLabels] = {}
+
+    def __init__(self, url: str, table: str | None) -> None:
+        """Find the table and its columns; no record is read yet."""
+        self._connection = Connection(url)
+        try:
+            self._connection.run(_SNAPSHOT)
+            self._connection.run(_WHOLE)
+            self._relation = self._find(table)
+            self.schema = pa.schema([(c.name, c.kind) for c in self._relation.columns])
+            check_names(self.schema.names, "the table")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _find(self, table: str | None) -> _Relation:
+        if table is None:
+            raise no_table_named(self._tables())
+        name = parse_table_name(table)
+        for candidate in dict.fromkeys((_folded(name), _exact(name))):
+            found = self._connection.ask(_FIND, (candidate,))
+            if found:
+                break
+        else:
+            raise no_such_table(table, self._tables())
+        number, kind, shown = found[0]
+        if kind not in "rvmfp":
+            raise InputError(f"{table} is neither a table nor a view.")
+        columns = tuple(describe_column(*row) for row in self._connection.ask(_COLUMNS, (number,)))
+        if not columns:
+            raise InputError(f"The table {table} has no columns.")
+        return _Relation(shown, columns)
+
+    def _tables(self) -> list[str]:
+        return sorted(row[0] for row in self._connection.ask(_TABLES))
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records, streamed by COPY."""
+        columns = self._settled(names)
+        query = f"SELECT {_list(columns)} FROM {self._relation.shown}"
+        yield from self._fetched(query, pa.schema([(c.name, c.kind) for c in columns]))
+
+    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
+        """The cells, counted by the server in one statement."""
+        columns = self._settled(names)
+        places = ", ".join(str(i + 1) for i in range(len(columns)))
+        query = (
+            f"SELECT {_list(columns)}, count(*) AS {quote_identifier(count)}"
+            f" FROM {self._relation.shown} GROUP BY {places}"
+        )
+        fields = [*((c.name, c.kind) for c in columns), (count, pa.int64())]
+        yield from self._fetched(query, pa.schema(fields))
+
+    def _settled(self, names: Sequence[str]) -> list[PostgresColumn]:
+        by_name = {column.name: column for column in self._relation.columns}
+        chosen = [by_name[name] for name in names]
+        return settle_numbers(chosen, self._relation.shown, self._connection)
+
+    def _fetched(self, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for batch in self._connection.stream(query):
+            yield _as_asked(batch, schema)
+        # A transaction that stays open keeps the server from tidying up.
+        self.close()
+
+    def interrupt(self) -> None:
+        """Have the server end the query that another thread waits for."""
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+
+def _as_asked(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch without the driver's notes; numbers come as text, for they may have any length."""
+    try:
+        # A database of encoding SQL_ASCII hands out whatever bytes it was given.
+        batch.validate(full=True)
+        arrays = [
+            array if array.type == field.type else array.cast(field.type)
+            for array, field in zip(batch.columns, schema, strict=True)
+        ]
+    except pa.ArrowInvalid as error:
+        text = "UTF8" in str(error)
+        what = "text that is not UTF-8" if text else "a value out of range, such as a time of 24:00"
+        raise InputError(
+            f"The table holds {what}.", hint="Mend it, or leave the column out."
+        ) from None
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _folded(name: TableName) -> str:
+    """As PostgreSQL reads a name: in small letters where it is not quoted."""
+    parts = [name.folded_schema, name.folded_table]
+    return ".".join(quote_identifier(part) for part in parts if part is not None)
+
+
+def _exact(name: TableName) -> str:
+    parts = [name.schema, name.table]
+    return ".".join(quote_identifier(part) for part in parts if part is not None)
+
+
+def _list(columns: Sequence[PostgresColumn]) -> str:
+    return ", ".join(f"{c.expression} AS {quote_identifier(c.name)}" for c in columns)

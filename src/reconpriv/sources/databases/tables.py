@@ -1,0 +1,37 @@
+"""Tables of databases as inputs: counted where they lie, so that records stay there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from reconpriv.sources.databases.url import (
+    DUCKDB,
+    POSTGRESQL,
+    database_file,
+    database_kind,
+    is_database,
+    postgresql_url,
+)
+from reconpriv.sources.lazy import LazyTable
+
+
+def open_database(
+    connection: duckdb.DuckDBPyConnection, source: Any, table: str | None
+) -> LazyTable | None:
+    """The table of a database; None where the source is no database."""
+    if not is_database(source):
+        return None
+    kind = database_kind(source)
+    if kind == POSTGRESQL:
+        from reconpriv.sources.databases.postgresql import PostgresTable  # noqa: PLC0415 - needs an extra
+
+        return PostgresTable(postgresql_url(source), table)
+    if kind == DUCKDB:
+        from reconpriv.sources.databases.duckdb_file import DuckDBFile  # noqa: PLC0415 - only where asked for
+
+        return DuckDBFile(connection, database_file(source), table)
+    from reconpriv.sources.databases.sqlite import SqliteTable  # noqa: PLC0415 - only where asked for
+
+    return SqliteTable(database_file(source), table)

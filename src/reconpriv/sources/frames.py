@@ -1,0 +1,208 @@
+"""Data frames as tables: those in memory as Arrow, lazy ones counted where they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+
+from reconpriv.errors import InputError, ReconprivError
+from reconpriv.schema import ColumnLabels, quote_identifier
+from reconpriv.sources.column_names import check_names
+from reconpriv.sources.databases.duckdb_types import readable_columns
+from reconpriv.sources.lazy import LazyTable
+
+_BATCH = 1 << 17
+_KNOWN_EXTENSIONS = ("arrow.uuid", "arrow.json")  # to DuckDB
+_TABLES = {
+    "pandas": ("DataFrame",),
+    "polars": ("DataFrame", "LazyFrame"),
+    "pyarrow": ("Table", "RecordBatch", "RecordBatchReader"),
+    "duckdb": ("DuckDBPyRelation",),
+}
+
+
+def open_frame(source: Any) -> LazyTable | pa.Table | pyarrow.dataset.Dataset:
+    """A frame as Arrow, or, where it is lazy, as a table that is counted where it is."""
+    name = type(source).__name__
+    if not may_be_table(source) or isinstance(source, str | os.PathLike | list | tuple):
+        raise not_a_table(source)
+    opener = _OPENERS.get(f"{_package(source)}.{name}", _as_arrow)
+    try:
+        table = opener(source)
+    except ReconprivError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"The {name} cannot be turned into an Arrow table ({type(error).__name__}).",
+            hint="A column of mixed types, or of objects beyond 64 bits, is the usual cause.",
+        ) from None
+    if not table.schema.names:
+        raise InputError(f"The {name} has no columns.")
+    check_names(table.schema.names, f"the {name}")
+    strange = [field for field in table.schema if _is_strange(field.type)]
+    if strange and not isinstance(table, pa.Table):
+        raise InputError(
+            f"Column {strange[0].name!r} of the {name} is of a type that cannot be published.",
+            hint="Turn it into text, or take it out.",
+        )
+    for field in strange:
+        at = table.schema.get_field_index(field.name)
+        table = table.set_column(at, field.name, _wrapped(table[field.name]))
+    return table
+
+
+def _is_strange(kind: pa.DataType) -> bool:
+    """A type of somebody's own, such as pandas' periods: DuckDB would show the numbers inside."""
+    own = isinstance(kind, pa.BaseExtensionType) and kind.extension_name not in _KNOWN_EXTENSIONS
+    return own and not pa.types.is_nested(kind.storage_type)
+
+
+def _wrapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What is inside, as nested values, which can be left out but not published."""
+    parts = [pa.StructArray.from_arrays([part.storage], ["storage"]) for part in column.chunks]
+    return pa.chunked_array(parts, pa.struct({"storage": column.type.storage_type}))
+
+
+def may_be_table(source: Any) -> bool:
+    """Whether this may be a path, a list of paths or a frame; a single column is none."""
+    if isinstance(source, str | os.PathLike | list | tuple | pyarrow.dataset.Dataset):
+        return True
+    package, name = _package(source), type(source).__name__
+    if package in _TABLES:
+        return name in _TABLES[package]
+    exported = hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+    return exported or package == "pyspark"
+
+
+def not_a_table(source: Any) -> InputError:
+    """What to say of anything else."""
+    return InputError(
+        f"A table cannot be read from a {type(source).__name__}.",
+        hint="Give a path or a list of paths, or a pandas, Polars, PyArrow, DuckDB or Spark table.",
+    )
+
+
+def _package(source: Any) -> str:
+    return type(source).__module__.split(".")[0].lstrip("_")
+
+
+def _as_arrow(source: Any) -> pa.Table | pyarrow.dataset.Dataset:
+    if isinstance(source, pyarrow.dataset.Dataset):
+        return source
+    if _package(source) == "pandas":
+        for name in source.columns:
+            if not isinstance(name, str):
+                raise InputError(
+                    f"The name {name!r} of a column of the DataFrame is not text.",
+                    hint="Rename it, for example frame.columns = frame.columns.map(str).",
+                )
+        check_names(list(source.columns), "the DataFrame")
+        # The index is not a column of the table.
+        return pa.Table.from_pandas(source, preserve_index=False)
+    return pa.table(source)
+
+
+class _Frame:
+    """What lazy frames have in common: nothing is known of labels, nothing is to be closed."""
+
+    labels: Mapping[str, ColumnLabels] = {}
+
+    def close(self) -> None:
+        """The frame is its owner's."""
+
+
+class LazyPolars(_Frame):
+    """A Polars query that has not run; Polars counts its cells in its streaming engine."""
+
+    def __init__(self, frame: Any) -> None:
+        """Only the names and types of the columns are asked for."""
+        import polars  # noqa: PLC0415 - not a dependency, but somebody has it who has such a frame
+
+        self._frame = frame
+        with _polars_errors():
+            self.schema = polars.DataFrame(schema=frame.collect_schema()).to_arrow().schema
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records, a chunk at a time."""
+        with _polars_errors():
+            for chunk in self._frame.select(names).collect_batches(chunk_size=_BATCH):
+                yield from chunk.to_arrow().to_batches()
+
+    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
+        """The cells, counted by Polars."""
+        counted = self._frame.select(names).group_by(names).len(name=count)
+        with _polars_errors():
+            cells = counted.collect(engine="streaming").to_arrow()
+        yield from cells.to_batches()
+
+
+@contextmanager
+def _polars_errors() -> Iterator[None]:
+    """Name the kind of an error alone: its text may quote values of the table, and paths."""
+    import polars  # noqa: PLC0415 - not a dependency, but somebody has it who has such a frame
+
+    try:
+        yield
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise InputError(
+            f"Polars cannot compute the LazyFrame ({type(error).__name__}).",
+            hint="Its collect() says why.",
+        ) from None
+
+
+class LazyRelation(_Frame):
+    """A DuckDB relation of the user's own connection, which counts its cells."""
+
+    def __init__(self, relation: Any) -> None:
+        """Only the names and types of the columns are asked for."""
+        # DuckDB would quietly rename columns of one name on their way into Arrow.
+        check_names(relation.columns, "the relation")
+        self._relation = relation
+        self._columns = readable_columns(relation)
+        self.schema = self._select(relation.columns).limit(0).to_arrow_table().schema
+
+    def _select(self, names: Sequence[str]) -> Any:
+        return self._relation.project(", ".join(self._columns[name] for name in names))
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records, streamed."""
+        yield from self._select(names).to_arrow_reader(_BATCH)
+
+    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
+        """The cells, counted by the user's connection."""
+        columns = ", ".join(map(quote_identifier, names))
+        counted = f"{columns}, count(*) AS {quote_identifier(count)}"
+        yield from self._select(names).aggregate(counted, columns).to_arrow_reader(_BATCH)
+
+
+class LazyStream(_Frame):
+    """An Arrow stream, which can be read once."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        """The schema comes before the first batch."""
+        self._reader = reader
+        self.schema = reader.schema
+
+    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records, as they come."""
+        empty = True
+        for batch in self._reader:
+            empty = False
+            yield batch.select(list(names))
+        if empty:
+            raise InputError(
+                "The RecordBatchReader gives no records.",
+                hint="It can be read once: make a new one where it has been read already.",
+            )
+
+
+_OPENERS: dict[str, Callable[[Any], Any]] = {
+    "polars.LazyFrame": LazyPolars,
+    "duckdb.DuckDBPyRelation": LazyRelation,
+    "pyarrow.RecordBatchReader": LazyStream,
+}

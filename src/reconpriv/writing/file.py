@@ -1,0 +1,71 @@
+"""Writing a single file so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconpriv.errors import OutputError
+from reconpriv.messages.redaction import may_hold_password, shown_path
+from reconpriv.writing.folder import current_umask, refuse_inside_release
+
+
+def check_file(
+    path: Path,
+    *,
+    overwrite: bool = False,
+    private: bool = False,
+    hint: str = "Use --overwrite to replace it.",
+) -> None:
+    """Refuse a name that cannot be written, before any work is done.
+
+    What is ``private`` tells about the raw table: it must not lie inside a release.
+    """
+    if private:
+        refuse_inside_release(path, "a file that tells about the raw table")
+    if path.is_dir():
+        raise OutputError(f"{shown_path(path)} is a folder.", hint="Give the name of a file.")
+    if os.path.lexists(path) and not overwrite:
+        raise OutputError(f"{shown_path(path)} exists already.", hint=hint)
+    if not path.parent.is_dir():
+        raise no_folder_for(path)
+
+
+def no_folder_for(path: Path) -> OutputError:
+    """The folder is not there that a file is to be written into."""
+    if may_hold_password(path):
+        return OutputError(
+            "There is no such folder to write into.", hint="Give a file of this machine, not a URL."
+        )
+    return OutputError(f"There is no folder {path.parent} to write {path.name} into.")
+
+
+@contextmanager
+def whole_file(path: Path, *, overwrite: bool = False, private: bool = False) -> Iterator[Path]:
+    """A temporary file beside ``path`` that takes its place when whole, or vanishes.
+
+    ``private`` leaves it readable by its owner alone: for what tells about the raw table.
+    """
+    check_file(path, overwrite=overwrite, private=private)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
+    work = Path(name)
+    try:
+        yield work
+        if not private:
+            work.chmod(0o666 & ~current_umask())
+        work.replace(path)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(
+            f"{shown_path(path)} could not be written: {error.strerror or error}."
+        ) from None
+    finally:
+        work.unlink(missing_ok=True)
