@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
+
 from studio_walk import (
     choose_example,
     choose_roles,

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+
 from studio_walk import Running, studio
 
 Ask = Callable[..., http.client.HTTPResponse]

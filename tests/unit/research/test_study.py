@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,8 +17,9 @@ from reconpriv.research.findings import errors, judge, ratio_at_default
 from reconpriv.research.results import Result, read_result
 from reconpriv.research.run import NAMES, run_study
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS, sweep
+from repository import ROOT
 
-COMMITTED = Path(__file__).parents[1] / "docs" / "experiments"
+COMMITTED = ROOT / "docs" / "experiments"
 BASES = ("EDU", "OCC")
 
 

@@ -11,14 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import build_docs
+import cli_reference
+import make_idea_figure
 import reconpriv as rp
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import build_docs  # noqa: E402
-import cli_reference  # noqa: E402
-import make_idea_figure  # noqa: E402
+from repository import ROOT
 
 
 @pytest.fixture(scope="module")

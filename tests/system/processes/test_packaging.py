@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 import reconpriv
-
-ROOT = Path(__file__).parents[1]
+from repository import ROOT
 
 
 def run(*command: str, cwd: Path, **env: str) -> str:

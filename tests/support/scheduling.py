@@ -18,13 +18,13 @@ GROUPS = {
     "*/test_spark_*.py": "a session of Spark",
     "*/studio/*.py": "a browser",
     "*/test_site.py": "a browser",
-    "*/test_experiments.py": "a run of the study",
-    "*/test_queries.py": "queries",
+    "*/test_study.py": "a run of the study",
+    "*/test_asking.py": "queries",
     "*/test_bad_input.py": "bad input",
     "*/test_tune.py": "a tuner",
     "*/test_databases_postgresql.py": "a server of PostgreSQL",
     "*/test_inputs.py": "inputs",
-    "*/test_review.py": "processes that are stopped",
+    "*/test_interrupted.py": "processes that are stopped",
 }
 
 

@@ -16,6 +16,7 @@ from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, require_columns
 from reconpriv.theory.bounds import BOUNDS, Bound, Tails
 from reconpriv.writing.folder import release_around
+from repository import ROOT
 
 NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week")
 
@@ -160,7 +161,7 @@ def test_nothing_internal_is_written_into_a_release(
 
 
 def test_the_readme_compares_with_the_alternatives_as_measured() -> None:
-    root = Path(__file__).parent.parent
+    root = ROOT
     readme = (root / "README.md").read_text(encoding="utf-8")
     section = readme.split("## A fair word on alternatives")[1].split("\n## ")[0]
     results = (root / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")

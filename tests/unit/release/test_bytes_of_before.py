@@ -2,7 +2,7 @@
 
 CSV files and manifests are compared byte for byte. So are Parquet files where pyarrow is the one
 that wrote them, and their rows otherwise. To make them anew, on purpose and announced in
-CHANGELOG.md: ``python tests/test_bytes_of_before.py``.
+CHANGELOG.md: ``python tests/unit/release/test_bytes_of_before.py``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from repository import DATA
 
-HOME = Path(__file__).parent / "data" / "before"
+HOME = DATA / "before"
 KEY = rp.Key(bytes(range(1, 33)))
 ROLES = {"sensitive": "disease", "public": ["sex", "town", "age"]}
 FLU = (HOME / "table.csv").read_text(encoding="utf-8").count(",flu\n")

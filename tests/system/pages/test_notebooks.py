@@ -1,14 +1,10 @@
 """The notebooks run, and their committed outputs are what comes out."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+from repository import ROOT
 
-sys.path.insert(0, str(ROOT / "tools"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def texts(notebook):

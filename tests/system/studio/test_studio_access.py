@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
+
 from studio_walk import (
     choose_roles,
     enter,

@@ -12,7 +12,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+from repository import ROOT
+
+BENCHMARKS = ROOT / "benchmarks"
 ROWS, M, P = 20_000, 14, 0.5
 Z_LIMIT = 5.0
 

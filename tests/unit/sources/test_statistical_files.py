@@ -19,9 +19,10 @@ from formats_fixtures import SURVEY, read_all, write, write_survey
 from reconpriv.engines.duckdb.engine import DuckDBEngine
 from reconpriv.schema import Column, Kind
 from reconpriv.sources.statistical import read as statistical
+from repository import DATA
 
 ENDINGS = [".sav", ".zsav", ".dta", ".xpt"]
-IRIS = Path(__file__).parent / "data" / "iris.sas7bdat"
+IRIS = DATA / "iris.sas7bdat"
 
 
 def kinds(path: Path) -> dict[str, str]:

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
+
+import reconpriv as rp
 from studio_walk import (
     Running,
     choose_roles,
@@ -32,8 +34,6 @@ from studio_walk import (
     to_publish,
     upload,
 )
-
-import reconpriv as rp
 
 
 @pytest.fixture(scope="module")

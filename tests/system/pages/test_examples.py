@@ -7,8 +7,8 @@ import pytest
 
 import reconpriv as rp
 from example_runner import KNOWN, RUN, Runner, blocks, commands, matches
+from repository import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 # Blocks that are not run, with the reason that stands above them.

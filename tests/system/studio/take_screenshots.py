@@ -1,4 +1,4 @@
-"""Pictures of every step for docs/screenshots: python tests/studio/take_screenshots.py FOLDER."""
+"""Pictures of every step for docs/screenshots: take_screenshots.py FOLDER."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
+
 from studio_walk import (
     choose_roles,
     enter,

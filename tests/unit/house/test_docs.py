@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from repository import ROOT
+
 PAPER = ROOT / "docs" / "paper.md"
 DOCUMENTS = sorted(
     [
@@ -157,9 +158,9 @@ MADE_UP = """
 # A `b`: C
 | Paper | Says | Function | Test |
 |---|---|---|---|
-| Equation 1 | right | `reconpriv.policy.Policy` | `tests/test_docs.py::test_made_up_text` |
+| Equation 1 | ok | `reconpriv.policy.Policy` | `tests/unit/house/test_docs.py::test_made_up_text` |
 | Equation 2 | no test | `reconpriv.theory.bounds.chernoff_full` | |
-| Lemma 1 | no function | | `tests/test_docs.py::test_no_such_test` |
+| Lemma 1 | no function | | `tests/unit/house/test_docs.py::test_no_such_test` |
 | Theorem 1 | wrong | `reconpriv.policy.Nobody` `reconpriv.nowhere.x` | `tests/test_no.py::test_x` |
 
 See [this](test_docs.py), [that](nowhere.md#part), [web](https://example.org/x),
@@ -175,7 +176,7 @@ def test_made_up_text():
         "reconpriv.policy.Policy.no_such_field",
     ]
     assert missing_tests(MADE_UP) == [
-        "tests/test_docs.py::test_no_such_test",
+        "tests/unit/house/test_docs.py::test_no_such_test",
         "tests/test_no.py::test_x",
     ]
     assert broken_links(MADE_UP, Path(__file__).parent) == ["nowhere.md#part", "#top"]

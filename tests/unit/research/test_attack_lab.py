@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -20,8 +19,9 @@ from reconpriv.research.attack_lab import (
     markdown_table,
     write_csv,
 )
+from repository import ROOT
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = ROOT / "docs"
 
 SHOWN = {
     "micro": ["table", "sample size", "under ε", "exact tails", "with copies", "z", "error 50%",
