@@ -173,7 +173,7 @@ class Table:
         policy.check_sampling()
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
-        layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
+        layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
         kernel: PublishFunction = Kernel(self.schema, policy, secret)
         if self.labels:
             kernel = Watched(kernel, self.schema, self.labels)
@@ -414,14 +414,7 @@ def _unattainable(groups: int, records: int) -> UnattainableError:
 
 def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:
     """What the chosen policy gives up."""
-    notes = []
-    if policy.sample_size == "paper":
-        notes.append(
-            "Sample size 'paper' reproduces Algorithm 1, which leaks: the trials of a large group,"
-            " and so its largest frequency, can be read off. Use 'octave' or 'public' for release."
-        )
-    if policy.sample_size == "none":
-        notes.append("Sample size 'none' only perturbs: it promises nothing about groups.")
+    notes = [policy.sampling.warning] if policy.sampling.warning else []
     if written.unattainable_groups:
         notes.append(
             f"{written.unattainable_groups:,} groups in which not even one trial is private keep"

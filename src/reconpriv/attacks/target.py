@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch, Encoded
 from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel, largest_frequency
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
+from reconpriv.core.sample_sizes import largest_frequency
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.plan import publish_cube

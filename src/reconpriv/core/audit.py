@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
-from reconpriv.core.kernel import largest_frequency
+from reconpriv.core.sample_sizes import largest_frequency, private_sizes
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.privacy import private_group_sizes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -216,15 +215,7 @@ class AuditReport:
 
 def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, NDArray[np.bool_]]:
     """s_g of every group and whether it is private: |g| <= s_g (Theorems 4 and 5)."""
-    limits = private_group_sizes(
-        batch.count,
-        batch.starts,
-        retention=policy.retention,
-        domain_size=domain_size,
-        epsilon=policy.epsilon,
-        delta=policy.delta,
-        bound=policy.tail_bound,
-    )
+    limits = private_sizes(batch, policy, domain_size)
     return limits, batch.sizes <= limits
 
 

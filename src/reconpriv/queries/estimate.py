@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.core.cube import Sums
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
@@ -27,11 +28,19 @@ OUTSIDE = (
     "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
 )
 STRETCHED = "the interval was stretched to contain the estimate"
-APPROXIMATE = (
-    "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
-    " interval rests on estimated ones"
-)
-COIN_FLIPS = "exact up to the coin flips of Algorithm 1 (sample size 'paper')"
+
+
+def approximate(sampling: SampleSize, what: str = "interval") -> str:
+    """The remark on what rests on numbers of trials that are not known."""
+    return (
+        f"approximate: in a release made with sample size {sampling.name!r} the trial counts are"
+        f" secret, so the {what} rests on estimated ones"
+    )
+
+
+def coin_flips(sampling: SampleSize) -> str:
+    """The remark on a count of copies that coins decided."""
+    return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,11 @@ class Design:
     retention: float
     domain_size: int
     sample_size: str
+
+    @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
 
 
 def check_confidence(confidence: float) -> float:
@@ -193,7 +207,7 @@ def exact_estimate(
 ) -> Estimate:
     """A count over public attributes alone."""
     records = int(sums.records[row])
-    exact = design.sample_size != "paper" or records == 0
+    exact = not design.sampling.coins or records == 0
     spread = 0.0 if exact else float(np.sqrt(sums.noise[row].sum()))
     half = 0.0 if exact else quantile(confidence, intervals) * spread
     return Estimate(
@@ -208,7 +222,7 @@ def exact_estimate(
         records=records,
         groups=int(sums.groups[row]),
         trials=float(sums.trials[row]),
-        remarks=() if exact else (COIN_FLIPS,),
+        remarks=() if exact else (coin_flips(design.sampling),),
     )
 
 
@@ -291,9 +305,9 @@ def estimated(
     elif not 0 <= count <= records:
         remarks.append(OUTSIDE)
     if groups == 1:
-        remarks.append(SINGLE if design.sample_size == "none" else MICRO)
-    if design.sample_size == "paper":
-        remarks.append(APPROXIMATE)
+        remarks.append(MICRO if design.sampling.samples else SINGLE)
+    if not design.sampling.trials_known:
+        remarks.append(approximate(design.sampling))
     empty = records == 0
     return Estimate(
         query=query,

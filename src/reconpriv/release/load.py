@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cells, Cube, collect
+from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import memory_bytes
 from reconpriv.engines.duckdb.engine import DuckDBEngine, read_all
 from reconpriv.errors import ReleaseError
@@ -41,7 +42,7 @@ def load_cells(description: Description, memory: str | None = None) -> Cells:
         cells = store(batches, description.schema, coins=_by_coins(description))
     if description.groups:
         cells.set_trials(_published_trials(cells, description, memory))
-    elif description.sample_size != "none":
+    elif not SAMPLE_SIZES[description.sample_size].trials_known:
         cells.set_trials(_plug_in_trials(part, description) for part in cells.parts())
     return cells
 
@@ -53,9 +54,10 @@ def load_cube(description: Description, memory: str | None = None) -> Cube:
     """
     with _opened(description, memory) as batches:
         cube = collect(batches, description.schema, coins=_by_coins(description))
-    if description.sample_size == "none":
+    sampling = SAMPLE_SIZES[description.sample_size]
+    if not sampling.samples:
         return cube
-    if not description.groups:
+    if not sampling.trials_public:
         return replace(cube, trials=_plug_in_trials(cube, description))
     (trials,) = _published_trials(cube, description, memory)
     return replace(cube, trials=trials)
@@ -63,7 +65,7 @@ def load_cube(description: Description, memory: str | None = None) -> Cube:
 
 def _by_coins(description: Description) -> bool:
     """Whether scaling and sampling were done by coin flips: Algorithm 1 to the letter."""
-    return description.sample_size == "paper"
+    return SAMPLE_SIZES[description.sample_size].coins
 
 
 @contextmanager

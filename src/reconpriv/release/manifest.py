@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv._version import __version__
+from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Layout, Written, WrittenFile
 from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.messages.redaction import shown_path
-from reconpriv.policy import SAMPLE_SIZES, Policy
+from reconpriv.policy import Policy
 from reconpriv.recoding import Recoding, read_recoding
 from reconpriv.release.labels import describe_field, read_labels
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
@@ -29,12 +30,6 @@ FORMAT_VERSION = 2  # the newest that is read
 PLAIN_VERSION = 1  # of a release without recoded columns, which older readers understand
 
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
-_METHODS = {
-    "none": "uniform perturbation",
-    "paper": "sampling, perturbing, scaling (Algorithm 1)",
-    "octave": "sampling, perturbing, scaling with trial counts by octave of the largest frequency",
-    "public": "sampling, perturbing, scaling with trial counts that depend on group size alone",
-}
 
 
 def build_manifest(
@@ -67,7 +62,7 @@ def build_manifest(
     block: dict[str, Any] = {
         "format_version": FORMAT_VERSION if schema.recodings else PLAIN_VERSION,
         "created_by": f"reconpriv {__version__}",
-        "method": _METHODS[policy.sample_size],
+        "method": policy.sampling.method,
         "sample_size": policy.sample_size,
         "retention": policy.retention,
         "epsilon": policy.epsilon,
@@ -215,7 +210,7 @@ def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> 
     if not all(isinstance(text, str) for text in texts):
         raise ValueError
     names = block.get("group_counts", {"records": "records", "trials": "trials"})
-    with_groups = sample_size in ("octave", "public")
+    with_groups = SAMPLE_SIZES[sample_size].trials_public
     return Description(
         folder=folder,
         manifest=manifest,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
@@ -234,7 +235,7 @@ class Release:
             **block,
             "domain": by_number(block["domain"]),
             "release": self.place,
-            "public_counts_exact": block["sample_size"] != "paper",
+            "public_counts_exact": not SAMPLE_SIZES[block["sample_size"]].coins,
             "local_dp_epsilon": local_privacy_level(p, m),
             **self._labels(),
             "warnings": list(self.warnings),

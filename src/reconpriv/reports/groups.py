@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch, python_values
-from reconpriv.core.kernel import sample_limits
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
@@ -104,11 +104,7 @@ def find(
     keep_identifier: Iterable[str] = (),
 ) -> Findings:
     """Audit, count, attack and judge by the workload."""
-    if policy.sample_size in ("octave", "public") and not (
-        policy.tail_bound.worst_at_largest_frequency
-    ):
-        # An audit may use such a bound; a publication with it could only be that of the paper.
-        policy = replace(policy, sample_size="paper")
+    policy = policy.publishable()
     audit = table.audit(policy, worst=_TAILS, k=k, keep_identifier=keep_identifier)
     groups = group_facts(table.groups(), table.schema, policy)
     attacks, note = lab.run(table, policy, audit)

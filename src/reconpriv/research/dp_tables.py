@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.attacks.laplace import noisy_answers
-from reconpriv.core.kernel import largest_frequency
+from reconpriv.core.sample_sizes import largest_frequency
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import SIZES, Effort

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from reconpriv.core.audit import judge
 from reconpriv.core.column_risk import Figures, WithoutColumn
 from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import sample_limits
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
@@ -45,7 +45,7 @@ class WiderBins:
 
 def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
     """Drop one public column after the other from the cells and judge what is left."""
-    policy = _for_sampling(policy)
+    policy = policy.publishable()
     workload = _workload(cube, queries)
     now = None if workload is None else _Errors.of(cube, workload, policy)
     without = {}
@@ -86,14 +86,6 @@ def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
         unique=int((sizes == 1).sum()),
         below_k=int(sizes[sizes < k].sum()),
     )
-
-
-def _for_sampling(policy: Policy) -> Policy:
-    """An audit may use a bound with which only the paper's sample size can be published."""
-    rounded = policy.sample_size in ("octave", "public")
-    if rounded and not policy.tail_bound.worst_at_largest_frequency:
-        return replace(policy, sample_size="paper")
-    return policy
 
 
 def _workload(cube: Cube, queries: int) -> Workload | None:

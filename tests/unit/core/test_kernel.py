@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconpriv.core import kernel, randomness
 from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import Kernel, round_up_to_octave, sample_limits
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
@@ -22,6 +22,7 @@ from reconpriv.core.randomness import (
     perturb_words,
     unit_interval,
 )
+from reconpriv.core.sample_sizes import round_up_to_octave, sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, Schema
 

@@ -21,6 +21,7 @@ from query_fixtures import numbered_key, people
 from reconpriv.cli import tune as tune_command
 from reconpriv.cli.table_options import TableOptions
 from reconpriv.cli.tune import parse_numbers
+from reconpriv.core.sample_sizes import private_size
 from reconpriv.errors import PolicyError
 from reconpriv.policy import SAMPLE_SIZES
 from reconpriv.show.text import as_text
@@ -29,7 +30,6 @@ from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.design import coin_spread, exact_spread, group_error, mixing
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.tuning.report import Target
-from reconpriv.tuning.shapes import sizes_of
 from reconpriv.tuning.sweep import CURRENT, excess, mark_efficient, recommend, sweep
 from reconpriv.tuning.tuner import Tuner
 
@@ -169,10 +169,13 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
 def octave_sums(made, size, factor):
     if size == "none":
         return made.variances.nothing()
-    octaves = np.array([octave.frequency for octave in made.shapes.octaves])
-    frequency = np.ones_like(octaves) if size == "public" else octaves
-    limits = sizes_of(frequency, rp.Policy(*HARD), made.schema.domain_size)
-    return made.variances.by_octave(np.floor(limits * factor))
+
+    def limit(groups, policy):
+        return np.floor(private_size(groups.classes, policy, groups.domain_size) * factor)
+
+    with SAMPLE_SIZES.including(replace(SAMPLE_SIZES[size], name="wrong", limit=limit)):
+        policy = rp.Policy(*HARD, sample_size="wrong")
+        return made.variances.by_class(policy, made.schema.domain_size)
 
 
 @pytest.mark.parametrize("sensitive", SENSITIVE)
@@ -205,7 +208,7 @@ policies = st.builds(
     epsilon=st.floats(0.05, 1.0),
     delta=st.floats(0.02, 0.98),
     bound=st.sampled_from([name for name in BOUNDS if name != "exact"]),
-    sample_size=st.sampled_from(SAMPLE_SIZES),
+    sample_size=st.sampled_from([*SAMPLE_SIZES]),
     unattainable=st.just("one-trial"),
 )
 
