@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.engines.duckdb.engine import read_all
+from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
 from reconpriv.learning.categories import encode
 from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes, joint_log_proba
