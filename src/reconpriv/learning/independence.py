@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from reconpriv.core.cube import Cube, Sums
 from reconpriv.errors import InputError
 from reconpriv.learning.from_release import public_selection
+from reconpriv.messages.readable import Readable
 from reconpriv.queries.answer import Answerer, Selected, key_positions
 from reconpriv.queries.estimate import approximate
 from reconpriv.queries.grouping import check_distinct
@@ -36,8 +37,8 @@ SPARSE = (
 )
 
 
-@dataclass(frozen=True)
-class IndependenceTest:
+@dataclass(frozen=True, repr=False)
+class IndependenceTest(Readable):
     """A test of independence in the population that the records of the table came from.
 
     ``naive_…`` is Pearson's test that takes published records for the original ones.
@@ -69,19 +70,6 @@ class IndependenceTest:
         names = " and ".join(self.columns)
         found = "depends on" if self.p_value < 0.05 else "shows no dependence on"
         return f"{self.sensitive} {found} {names} ({shown_p(self.p_value)})."
-
-    def __str__(self) -> str:
-        """The verdict and both tests, as text."""
-        from reconpriv.show.learning import independence_text  # noqa: PLC0415 - rich only where shown
-
-        return independence_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.learning import independence_html  # noqa: PLC0415
-
-        return independence_html(self)
 
 
 def shown_p(p_value: float) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
+from reconpriv.messages.readable import Readable
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
@@ -43,8 +44,8 @@ def coin_flips(sampling: SampleSize) -> str:
     return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Readable):
     """A count in the original table: the estimate and an interval for it.
 
     ``low`` and ``high`` bound the count among the people of the table, not in a population they
@@ -93,13 +94,6 @@ class Estimate:
         if self.estimator == WHOLE_BINS:
             text = f"{self.count:,.0f} (whole bins)"
         return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import estimate_html  # noqa: PLC0415 - rich only where it is shown
-
-        return estimate_html(self)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from reconpriv.errors import InputError
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 from reconpriv.sources.column_names import check_names
+from reconpriv.sources.databases.url import is_database
 
 _KINDS = {
     # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
@@ -327,3 +328,16 @@ class SparkEngine:
 def nulls_last(frame: Any, names: Sequence[str]) -> list[Any]:
     """Ascending order with missing values last, as everywhere here."""
     return [frame[name].asc_nulls_last() for name in names]
+
+
+def open_table(source: Any, *, table: str | None, labels: str, **settings: Any) -> SparkEngine:
+    """Open a source as :func:`reconpriv.read` describes it, unless Spark cannot read it."""
+    if table is not None or is_database(source):
+        raise InputError(
+            "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
+        )
+    if labels == "apply":
+        raise InputError(
+            "Files with value labels are read by DuckDB.", hint="Leave --engine spark out."
+        )
+    return SparkEngine(source, **settings)
