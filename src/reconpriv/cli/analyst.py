@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import registered
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
@@ -69,7 +70,13 @@ def query(
     out: Output = None,
     overwrite: Overwrite = False,
     estimator: Annotated[
-        str, typer.Option("--estimator", metavar="mle|constrained", help="How to estimate.")
+        str,
+        typer.Option(
+            "--estimator",
+            metavar="{estimators|}",
+            autocompletion=registered("estimators"),
+            help="How to estimate.",
+        ),
     ] = "mle",
     confidence: Annotated[
         float, typer.Option("--confidence", help="The confidence level of the intervals.")

@@ -11,6 +11,7 @@ import typer
 from reconpriv._version import __version__
 from reconpriv.cli import analyst, attack, doctor, learning, studio, study, tune
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import Command, one_of
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
     reported,
@@ -198,12 +199,8 @@ def publish(
     bound: opt.BoundName = "chernoff",
     sample_size: Annotated[
         str,
-        typer.Option(
-            "--sample-size",
-            metavar="octave|public|paper|none",
-            autocompletion=opt.one_of("octave", "public", "paper", "none"),
-            help="How the trials of a large group may depend on its largest frequency.",
-            rich_help_panel=opt.POLICY,
+        opt.sample_size_option(
+            "How the trials of a large group may depend on its largest frequency."
         ),
     ] = "octave",
     unattainable: Annotated[
@@ -211,7 +208,7 @@ def publish(
         typer.Option(
             "--unattainable",
             metavar="refuse|one-trial",
-            autocompletion=opt.one_of("refuse", "one-trial"),
+            autocompletion=one_of("refuse", "one-trial"),
             help="Groups in which not even one trial is private.",
             rich_help_panel=opt.POLICY,
         ),
@@ -231,7 +228,7 @@ def publish(
         typer.Option(
             "--format",
             metavar="parquet|csv|cells",
-            autocompletion=opt.one_of("parquet", "csv", "cells"),
+            autocompletion=one_of("parquet", "csv", "cells"),
             help="Records as Parquet or CSV, or cells with their counts (Parquet).",
         ),
     ] = "parquet",
@@ -397,3 +394,5 @@ learning.register(app)
 studio.register(app)
 study.register(app)
 tune.register(app)
+for _registered in app.registered_commands:
+    _registered.cls = Command

@@ -63,8 +63,8 @@ def tune(
         str | None,
         typer.Option(
             "--sample-size",
-            metavar="octave,public,…",
-            help="Sample sizes to try (octave, public, paper, none).",
+            metavar="{recommended,},…",
+            help="Sample sizes to try ({sample sizes}).",
             rich_help_panel=SWEEP,
         ),
     ] = None,

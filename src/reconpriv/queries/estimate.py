@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,12 @@ from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
+from reconpriv.registry import Registry
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
 
 Floats = NDArray[np.float64]
-
-ESTIMATORS = ("mle", "constrained")
 
 # How a count over public attributes was made that takes a bin whole where the question cuts it.
 WHOLE_BINS = "whole bins"
@@ -120,16 +120,6 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def check_estimator(estimator: str) -> str:
-    """Return a known estimator's name."""
-    if estimator not in ESTIMATORS:
-        raise PolicyError(
-            f"There is no estimator called {estimator!r}.",
-            hint=f"Choose one of: {', '.join(ESTIMATORS)}.",
-        )
-    return estimator
-
-
 def quantile(confidence: float, intervals: int = 1) -> float:
     """The normal quantile of a two-sided interval; Bonferroni's where several must hold."""
     from scipy.special import ndtri  # noqa: PLC0415 - slow import
@@ -177,6 +167,46 @@ def constrained_counts(all_observed: Floats, records: Floats, design: Design) ->
             frequency = constrained_frequencies(observed, retention=design.retention)
             result[i] = records[i] * frequency
     return result
+
+
+# From O* (a column per value), |S| and the design to counts, a column per value.
+Counts = Callable[[Floats, Floats, Design], Floats]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A way to estimate a count.
+
+    ``counts`` is None for the unbiased one, which needs no more than the values asked about.
+    ``possible``: no count is negative or above |S|. Its intervals are those of the unbiased one,
+    stretched to contain it.
+    """
+
+    name: str
+    label: str
+    explanation: str
+    counts: Counts | None = None
+    possible: bool = False
+
+
+ESTIMATORS = Registry(
+    "estimator",
+    (
+        Estimator(
+            "mle",
+            "Unbiased",
+            "Right on average (Lemma 1); a count can come out below 0 or above the number of"
+            " records.",
+        ),
+        Estimator(
+            "constrained",
+            "Possible",
+            "The most likely possible counts: none below 0, and the values of a group add up.",
+            constrained_counts,
+            possible=True,
+        ),
+    ),
+)
 
 
 def no_count(query: str, sums: Sums, row: int, confidence: float) -> Estimate:
@@ -292,7 +322,7 @@ def estimated(
     """An estimate with its interval and the remarks it deserves."""
     records, groups = int(sums.records[row]), int(sums.groups[row])
     remarks = []
-    if estimator == "constrained":
+    if ESTIMATORS[estimator].possible:
         if not low <= count <= high:
             remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)

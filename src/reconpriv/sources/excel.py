@@ -22,8 +22,6 @@ from reconpriv.extras import install_hint
 from reconpriv.schema import ColumnLabels
 from reconpriv.sources.column_names import check_names
 
-EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-
 _BATCH = 1 << 17
 _TOP = 50  # rows in which the names of the columns are looked for
 _LARGEST_WHOLE = 2.0**53
