@@ -19,7 +19,7 @@ from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
 from reconpriv.theory.independence import PublishedRows, corrected, pearson, rounding_variance
-from reconpriv.theory.perturbation import replacement_probability
+from reconpriv.theory.reconstruction import reconstruct_frequency
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -161,8 +161,10 @@ def _rounding(
 ) -> Floats:
     """What the rounded quotas of sampled groups add to the variance of each published count."""
     design = answerer.design
-    t = replacement_probability(design.retention, design.domain_size)
-    shares = (sums.observed.sum(axis=0) / sums.observed.sum() - t) / design.retention
+    shares = reconstruct_frequency(
+        sums.observed.sum(axis=0), sums.observed.sum(),
+        retention=design.retention, domain_size=design.domain_size,
+    )  # fmt: skip
     public = [column.name for column in answerer.cells.schema.public]
     attributes = tuple(public.index(name) for name in names)
     total = np.zeros_like(sums.observed)

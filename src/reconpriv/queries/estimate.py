@@ -16,7 +16,11 @@ from reconpriv.messages.readable import Readable
 from reconpriv.registry import Registry
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
-from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
+from reconpriv.theory.reconstruction import (
+    constrained_frequencies,
+    reconstruct_count,
+    set_count_variance,
+)
 
 Floats = NDArray[np.float64]
 
@@ -139,9 +143,10 @@ def runs(chosen: list[int] | tuple[int, ...], domain_size: int) -> int:
 
 def mle_counts(sums: Sums, size: int, design: Design) -> Floats:
     """(O* - k t |S|) / p: the unbiased count of a set of k values (Lemma 1)."""
-    t = replacement_probability(design.retention, design.domain_size)
     records = _columns(sums.records, sums.observed)
-    return np.asarray((sums.observed - size * t * records) / design.retention)
+    return reconstruct_count(
+        sums.observed, records, size, retention=design.retention, domain_size=design.domain_size
+    )
 
 
 def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
@@ -296,11 +301,14 @@ def _holder_scale(sums: Sums, size: int, rounded: int, design: Design) -> Floats
     Estimated where the holders are many, and drawn towards the mean over all records where they are
     too few to tell.
     """
-    t = size * replacement_probability(design.retention, design.domain_size)
     records = _columns(sums.records, sums.observed)
     scaled = _columns(sums.scaled_records, sums.observed)
     holders = np.maximum(mle_counts(sums, size, design), 0.0)
-    weighted = np.maximum((sums.scaled_observed - t * scaled) / design.retention, 0.0)
+    weighted = reconstruct_count(
+        sums.scaled_observed, scaled, size,
+        retention=design.retention, domain_size=design.domain_size,
+    )  # fmt: skip
+    weighted = np.maximum(weighted, 0.0)
     doubt = 2.0 * np.sqrt(count_variances(sums, size, rounded, design)) + 1.0
     typical = scaled / np.maximum(records, 1.0)
     return np.asarray((weighted + doubt * typical) / (holders + doubt))
