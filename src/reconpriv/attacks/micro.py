@@ -176,7 +176,7 @@ def guesses(target: Target, published: Cube) -> tuple[NDArray[np.bool_], float]:
     """Where the largest estimate is the most frequent value; how many persons have their guess."""
     guess = largest_values(published)
     held = count_of(target.raw, guess)
-    most = np.maximum.reduceat(target.batch.count, target.batch.starts)
+    most = target.batch.largest_counts
     return held == most, float(held.sum() / target.batch.sizes.sum())
 
 
@@ -190,7 +190,7 @@ def _baseline(exposed: Target, overall: Floats) -> Rate:
 def _whole_table_guess(exposed: Target, overall: Floats) -> Rate:
     """How often the most frequent value of the whole table is that of the group."""
     guess = np.full(exposed.batch.groups, int(np.argmax(overall)))
-    most = np.maximum.reduceat(exposed.batch.count, exposed.batch.starts)
+    most = exposed.batch.largest_counts
     return rate(count_of(exposed.raw, guess) == most, "violating groups")
 
 

@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate
-from reconpriv.attacks.target import Target, attack_key, join, uniform_words
+from reconpriv.attacks.target import Target, attack_key, uniform_words
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import PublishedBatch
@@ -135,7 +135,7 @@ def _rewritten(description: Description, cube: Cube) -> Iterator[Channel]:
     )
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         write_release_files(
-            [join(cube)],
+            [cube.as_batch()],
             description.schema,
             publish,
             Path(work),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
-from reconpriv.core.sample_sizes import largest_frequency, private_sizes
+from reconpriv.core.sample_sizes import private_sizes
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
@@ -333,7 +333,7 @@ def group_table(
         }
         facts: dict[str, Any] = {
             "size": batch.sizes,
-            "largest_frequency": largest_frequency(batch),
+            "largest_frequency": batch.largest_frequencies,
             "largest_value": domain.take(pa.array(most_frequent(batch))),
             "largest_private_size": limits,
             "private": private,
@@ -355,7 +355,7 @@ def group_table(
 
 def most_frequent(batch: CellBatch) -> Ints:
     """The value behind each group's largest frequency, as an index; the first of the domain."""
-    largest = np.maximum.reduceat(batch.count, batch.starts)[batch.group_of_cell]
+    largest = batch.largest_counts[batch.group_of_cell]
     candidates = np.flatnonzero(batch.count == largest)
     owner = batch.group_of_cell[candidates]
     return batch.value[candidates[np.searchsorted(owner, np.arange(batch.groups))]]
@@ -431,7 +431,7 @@ def _verdict(
     return GroupVerdict(
         public=batch.public_values(group, schema),
         size=int(alone.sizes[0]),
-        largest_frequency=float(largest_frequency(alone)[0]),
+        largest_frequency=float(alone.largest_frequencies[0]),
         value=schema.domain[int(most_frequent(alone)[0])],
         largest_private_size=float(limits[group]),
         private=bool(private[group]),

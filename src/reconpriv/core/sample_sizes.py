@@ -54,11 +54,6 @@ def private_size(frequency: Floats, policy: Policy, domain_size: int) -> Floats:
     return largest_private_size(frequency, **policy.parameters(domain_size))
 
 
-def largest_frequency(batch: CellBatch) -> Floats:
-    """The largest f of each group."""
-    return np.asarray(np.maximum.reduceat(batch.count, batch.starts) / batch.sizes)
-
-
 def round_up_to_octave(frequency: Floats) -> Floats:
     """F rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
     mantissa, exponent = np.frexp(frequency)
@@ -120,7 +115,7 @@ class SampleSize:
         """The most trials of every group: a larger one is sampled."""
         if self.classes is None:
             return private_sizes(batch, policy, domain_size)
-        return self.limits_at(batch.sizes, largest_frequency(batch), policy, domain_size)
+        return self.limits_at(batch.sizes, batch.largest_frequencies, policy, domain_size)
 
     def limits_at(self, sizes: Ints, frequency: Floats, policy: Policy, domain_size: int) -> Floats:
         """The same for groups known by their size and largest frequency alone."""

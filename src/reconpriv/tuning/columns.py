@@ -16,7 +16,7 @@ from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
 from reconpriv.tuning.spread import Questions
-from reconpriv.tuning.tuner import Tuner, joined
+from reconpriv.tuning.tuner import Tuner
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
 
 def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     """What an audit would count on these cells."""
-    _, private = judge(joined(cube), policy, cube.schema.domain_size)
+    _, private = judge(cube.as_batch(), policy, cube.schema.domain_size)
     sizes = cube.records
     return Figures(
         groups=cube.groups,
@@ -121,7 +121,7 @@ class _Errors:
 
         Only sampled groups add to what the answers themselves say, so the others are left out.
         """
-        sampled = cube.records > sample_limits(joined(cube), policy, cube.schema.domain_size)
+        sampled = cube.records > sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
         sampled[0] = True  # one group at least
         tuner = Tuner.on(some_groups(cube, sampled), workload)
         return cls(tuner.question_errors(policy), tuner.variances.questions)

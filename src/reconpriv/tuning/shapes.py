@@ -34,7 +34,7 @@ class Shapes:
     @classmethod
     def of(cls, batch: CellBatch, domain_size: int) -> Shapes:
         """Count the shapes of one batch of whole groups."""
-        top = np.maximum.reduceat(batch.count, batch.starts)
+        top = batch.largest_counts
         pairs, groups = np.unique(np.stack([batch.sizes, top]), axis=1, return_counts=True)
         return cls(batch, domain_size, pairs[0], pairs[1] / pairs[0], groups)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
-from reconpriv.core.sample_sizes import SampleSize, largest_frequency, round_up_to_octave
+from reconpriv.core.sample_sizes import SampleSize, round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
@@ -115,7 +115,7 @@ class QueryVariances:
     @classmethod
     def of(cls, cube: Cube, batch: CellBatch, workload: Workload) -> QueryVariances:
         """Sort the cells and find which query counts which of them."""
-        frequency = largest_frequency(batch)
+        frequency = batch.largest_frequencies
         order = np.lexsort((-batch.sizes, -round_up_to_octave(frequency)))
         per_group = batch.cells_per_group[order]
         starts = np.concatenate([[0], np.cumsum(per_group)])

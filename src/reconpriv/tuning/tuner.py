@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
-from reconpriv.core.sample_sizes import largest_frequency, sample_limits
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema
@@ -52,7 +52,7 @@ class Tuner:
     @classmethod
     def on(cls, cube: Cube, workload: Workload) -> Tuner:
         """Cells in memory, judged by a workload."""
-        batch = joined(cube)
+        batch = cube.as_batch()
         shapes = Shapes.of(batch, cube.schema.domain_size)
         return cls(cube.schema, batch, workload, shapes, QueryVariances.of(cube, batch, workload))
 
@@ -131,7 +131,7 @@ class Tuner:
 
     @cached_property
     def _frequency(self) -> Floats:
-        return largest_frequency(self.batch)
+        return self.batch.largest_frequencies
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,3 @@ class _Plan:
     unattainable: int
     sums: Floats
     most_exposed: float
-
-
-def joined(cube: Cube) -> CellBatch:
-    """The cells of a cube as one batch of whole groups."""
-    public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
-    starts = np.searchsorted(cube.group, np.arange(cube.groups))
-    return CellBatch(public, starts, cube.value, cube.count)

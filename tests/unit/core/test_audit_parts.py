@@ -24,7 +24,7 @@ from reconpriv.reports.changes import Change, advice
 from reconpriv.reports.internal import find, internal_html
 from reconpriv.tuning.coarser import wider_bins, with_bins, without_column
 from reconpriv.tuning.columns import bin_effects
-from reconpriv.tuning.tuner import Tuner, joined
+from reconpriv.tuning.tuner import Tuner
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 
@@ -289,7 +289,7 @@ def test_bins_merge_groups_as_binning_the_records_does() -> None:
         for name in ("records", "group", "value", "count"):
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         assert all(map(np.array_equal, found.codes, expected.codes))
-        _, private = judge(joined(expected), POLICY, 5)
+        _, private = judge(expected.as_batch(), POLICY, 5)
         effects = {e.width: e.figures for e in bin_effects(cube, POLICY, k=5)}
         assert effects[width].violating_groups == int((~private).sum())
 
