@@ -16,8 +16,9 @@ from reconpriv.attacks.side_channels import attack_side_channels, scan_release
 from reconpriv.attacks.target import Target
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.policy import Policy
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube
-from reconpriv.release.manifest import Description, check_files, read_manifest
+from reconpriv.release.manifest import Manifest
 from reconpriv.table import Table
 from reconpriv.theory.bounds import BOUNDS
 
@@ -102,27 +103,26 @@ def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
             f"The attack {name!r} needs the table itself.",
             hint=f"On a release there are: {', '.join(ON_RELEASE)}.",
         )
-    description = read_manifest(folder)
-    check_files(description)
+    stored = ReleaseFolder.open(folder)
+    stored.check_files()
     if name == "side-channels":
         return scan_release(folder)
-    cube = load_cube(description)
+    cube = load_cube(stored)
     if name == "micro":
-        return guess_from_release(cube, description.retention, show=show)
-    return infer_from_release(cube, _policy(description), show=show)
+        return guess_from_release(cube, stored.manifest.retention, show=show)
+    return infer_from_release(cube, _policy(stored.manifest), show=show)
 
 
-def _policy(description: Description) -> Policy:
-    block = description.manifest["reconpriv"]
-    if block["bound"] not in BOUNDS:
+def _policy(manifest: Manifest) -> Policy:
+    if manifest.bound not in BOUNDS:
         raise InputError(
-            f"The release was made with a bound of its own, {block['bound']!r}, which is not known"
+            f"The release was made with a bound of its own, {manifest.bound!r}, which is not known"
             " here: its sizes cannot be inverted."
         )
     return Policy(
-        description.retention,
-        float(block["epsilon"]),
-        float(block["delta"]),
-        bound=block["bound"],
-        sample_size=description.sample_size,
+        manifest.retention,
+        manifest.epsilon,
+        manifest.delta,
+        bound=manifest.bound,
+        sample_size=manifest.sample_size,
     )

@@ -115,7 +115,7 @@ def attack(
     with reported():
         from reconpriv.attacks.run import Effort, attack_release, check_name
         from reconpriv.attacks.run import attack as run_attack
-        from reconpriv.writing.folder import is_release
+        from reconpriv.writing.marker import is_release
 
         check_name(name)
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
