@@ -131,7 +131,7 @@ class Manifest:
     ) -> Self:
         """The manifest of what was just written; ``labels`` are those that are published."""
         return cls(
-            schema=schema,
+            schema=replace(schema, records=0),  # those of the source are not said
             sample_size=policy.sample_size,
             retention=policy.retention,
             epsilon=policy.epsilon,
