@@ -100,7 +100,8 @@ class Table:
         kept = columns_to_keep(keep_identifier, self.schema)
         work = partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k))
         cells = CellKeeper(self.schema.records if columns else CELLS_IN_MEMORY)
-        here = watch or columns or self.schema.records <= CELLS_IN_MEMORY
+        few = columns is None and self.schema.records <= CELLS_IN_MEMORY
+        here = bool(watch or columns or few)
         if here:
             parts = [work(self._seen_by([*watch, cells.add], progress))]
         else:

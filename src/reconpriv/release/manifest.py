@@ -30,6 +30,7 @@ FORMAT_VERSION = 2  # the newest that is read
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
+_POLICY = ("sample_size", "retention", "epsilon", "delta", "bound", "unattainable")
 _COUNT_NAMES = ("records", "trials")
 _METHODS = {
     "none": "uniform perturbation",
@@ -132,12 +133,7 @@ class Manifest:
         """The manifest of what was just written; ``labels`` are those that are published."""
         return cls(
             schema=replace(schema, records=0),  # those of the source are not said
-            sample_size=policy.sample_size,
-            retention=policy.retention,
-            epsilon=policy.epsilon,
-            delta=policy.delta,
-            bound=policy.tail_bound.name,
-            unattainable=policy.unattainable,
+            **policy.as_dict(),
             method=_METHODS[policy.sample_size],
             created_by=f"reconpriv {__version__}",
             records=written.records,
@@ -188,12 +184,7 @@ class Manifest:
             "format_version": self.format_version,
             "created_by": self.created_by,
             "method": self.method,
-            "sample_size": self.sample_size,
-            "retention": self.retention,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "bound": self.bound,
-            "unattainable": self.unattainable,
+            **{name: getattr(self, name) for name in _POLICY},
             "sensitive": self.schema.sensitive.name,
             "domain": [json_value(value) for value in self.schema.domain],
             "public": [column.name for column in self.schema.public],
