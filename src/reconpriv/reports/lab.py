@@ -10,7 +10,7 @@ from typing import Any
 from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
-from reconpriv.attacks.target import Target, join
+from reconpriv.attacks.target import Target
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
@@ -43,7 +43,7 @@ def run(
             f"Not run: the table has more than {LAB_RECORDS:,} records. `reconpriv attack micro`"
             " runs the attack by itself."
         )
-    target = Target(cube.schema, replace(policy, unattainable="one-trial"), join(cube))
+    target = Target(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
     found = [attack_micro(target)]
     if cube.schema.public:
         found.append(attack_differencing(target))
