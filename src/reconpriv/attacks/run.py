@@ -17,7 +17,8 @@ from reconpriv.registry import Registry
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult
     from reconpriv.policy import Policy
-    from reconpriv.release.manifest import Description
+    from reconpriv.release.folder import ReleaseFolder
+    from reconpriv.release.manifest import Manifest
     from reconpriv.table import Table
 
 
@@ -48,7 +49,7 @@ class Effort:
 
 
 OnTable = Callable[["Table", "Policy", Effort], "AttackResult"]
-OnRelease = Callable[["Description", int], "AttackResult"]
+OnRelease = Callable[["ReleaseFolder", int], "AttackResult"]
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,11 @@ def _micro(table: Table, policy: Policy, how: Effort) -> AttackResult:
     return attack_micro(Target.of(table, policy), keys=how.keys, worst=how.worst)
 
 
-def _micro_on_release(release: Description, show: int) -> AttackResult:
+def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.micro import guess_from_release
     from reconpriv.release.load import load_cube
 
-    return guess_from_release(load_cube(release), release.retention, show=show)
+    return guess_from_release(load_cube(release), release.manifest.retention, show=show)
 
 
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -98,11 +99,11 @@ def _granularity(table: Table, policy: Policy, how: Effort) -> AttackResult:
     )
 
 
-def _granularity_on_release(release: Description, show: int) -> AttackResult:
+def _granularity_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.granularity import infer_from_release
     from reconpriv.release.load import load_cube
 
-    return infer_from_release(load_cube(release), _policy(release), show=show)
+    return infer_from_release(load_cube(release), _policy(release.manifest), show=show)
 
 
 def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -125,10 +126,10 @@ def _side_channels(table: Table, policy: Policy, _: Effort) -> AttackResult:
     return attack_side_channels(table, policy)
 
 
-def _side_channels_on_release(release: Description, _: int) -> AttackResult:
+def _side_channels_on_release(release: ReleaseFolder, _: int) -> AttackResult:
     from reconpriv.attacks.side_channels import scan_release
 
-    return scan_release(release.folder)
+    return scan_release(release.path)
 
 
 ATTACKS = Registry(
@@ -203,27 +204,26 @@ def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
             f"The attack {name!r} needs the table itself.",
             hint=f"On a release there are: {', '.join(on_releases())}.",
         )
-    from reconpriv.release.manifest import check_files, read_manifest
+    from reconpriv.release.folder import ReleaseFolder
 
-    description = read_manifest(folder)
-    check_files(description)
-    return chosen.on_release(description, show)
+    stored = ReleaseFolder.open(folder)
+    stored.check_files()
+    return chosen.on_release(stored, show)
 
 
-def _policy(description: Description) -> Policy:
+def _policy(manifest: Manifest) -> Policy:
     from reconpriv.policy import Policy
     from reconpriv.theory.bounds import BOUNDS
 
-    block = description.manifest["reconpriv"]
-    if block["bound"] not in BOUNDS:
+    if manifest.bound not in BOUNDS:
         raise InputError(
-            f"The release was made with a bound of its own, {block['bound']!r}, which is not known"
+            f"The release was made with a bound of its own, {manifest.bound!r}, which is not known"
             " here: its sizes cannot be inverted."
         )
     return Policy(
-        description.retention,
-        float(block["epsilon"]),
-        float(block["delta"]),
-        bound=block["bound"],
-        sample_size=description.sample_size,
+        manifest.retention,
+        manifest.epsilon,
+        manifest.delta,
+        bound=manifest.bound,
+        sample_size=manifest.sample_size,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +26,10 @@ from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
+
+if TYPE_CHECKING:
+    from reconpriv.policy import Policy
+    from reconpriv.table import Table, Watcher
 
 _ROOT_NOTES = """[bold]Start here[/bold]
 
@@ -148,22 +154,29 @@ def audit(
 
             check_internal(report_file)
         opened = table.open()
-        with contextlib.closing(opened):
+        with contextlib.closing(opened), contextlib.ExitStack() as stack:
+            watch: list[Watcher] = []
+            if groups is not None:
+                watch.append(stack.enter_context(_groups_file(groups, opened, policy, exact_tails)))
+            if report_file is not None:
+                from reconpriv.reports.internal import TAILS, Survey, write_findings
+
+                survey = Survey(opened.schema, policy)
+                watch.append(survey.add)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(
                     policy,
-                    worst=worst,
+                    worst=worst if report_file is None else max(worst, TAILS),
                     k=k,
                     columns=columns,
                     keep_identifier=kept,
                     progress=ticker,
+                    watch=watch,
                 )
-            if groups is not None:
-                from reconpriv.writing.group_file import write_groups
-
-                write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
-                opened.report(policy, report_file, source=table.name, k=k, keep_identifier=kept)
+                shown = replace(report, worst=report.worst[:TAILS])
+                write_findings(survey.findings(shown, source=table.name), report_file)
+        report = replace(report, worst=report.worst[:worst])
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
@@ -173,6 +186,16 @@ def audit(
             show(audit_view(report))
     if not report.passes:
         raise typer.Exit(EXIT_NOT_PRIVATE)
+
+
+@contextlib.contextmanager
+def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Iterator[Watcher]:
+    """What writes every group that passes, with its verdict, to a file."""
+    from reconpriv.core.audit import verdict_table
+    from reconpriv.writing.group_file import groups_file
+
+    with groups_file(path) as add:
+        yield lambda batch: add(verdict_table(batch, table.schema, policy, exact=exact))
 
 
 @app.command(
@@ -261,7 +284,7 @@ def publish(
         from reconpriv.core.randomness import Key
         from reconpriv.sources.databases.url import is_database_url
         from reconpriv.table import check_format
-        from reconpriv.writing.folder import check_target, is_uri
+        from reconpriv.writing.folder import check_folder, is_uri
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
@@ -273,7 +296,7 @@ def publish(
         if out is None:
             out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
-            check_target(Path(out), overwrite=overwrite)
+            check_folder(Path(out), overwrite=overwrite)
         elif is_database_url(out) or not table.writes_to_uri():
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
@@ -351,7 +374,7 @@ def keygen(
     """Make a secret 256-bit key, readable by you alone; never overwrites."""
     with reported():
         from reconpriv.core.randomness import Key
-        from reconpriv.writing.folder import refuse_inside_release
+        from reconpriv.writing.marker import refuse_inside_release
 
         refuse_inside_release(file, "the key")
         Key.generate().write(file)

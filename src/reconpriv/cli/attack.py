@@ -106,7 +106,7 @@ def attack(
     with reported():
         from reconpriv.attacks.run import ATTACKS, Effort, attack_release
         from reconpriv.attacks.run import attack as run_attack
-        from reconpriv.writing.folder import is_release
+        from reconpriv.writing.marker import is_release
 
         ATTACKS.find(name)
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)

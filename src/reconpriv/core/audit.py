@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -320,37 +320,32 @@ def join_parts(
     )
 
 
-def group_table(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, exact: bool = False
-) -> Iterator[pa.Table]:
-    """Every group with its verdict, batch by batch; the exact tails where asked for."""
-    domain = pa.array(schema.domain)
-    for batch in batches:
-        limits, private = judge(batch, policy, schema.domain_size)
-        columns: dict[str, Any] = {
-            column.name: encoded.values.take(pa.array(encoded.codes))
-            for column, encoded in zip(schema.public, batch.public, strict=True)
-        }
-        facts: dict[str, Any] = {
-            "size": batch.sizes,
-            "largest_frequency": batch.largest_frequencies,
-            "largest_value": domain.take(pa.array(most_frequent(batch))),
-            "largest_private_size": limits,
-            "private": private,
-        }
-        facts["bound_above"], facts["bound_below"] = smallest_bounds(
-            batch, policy, schema.domain_size
-        )
-        if exact:
-            facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(
-                batch, policy, schema.domain_size
-            )
-        for name, values in facts.items():
-            free = name
-            while free in columns:
-                free = f"reconpriv_{free}"
-            columns[free] = values
-        yield pa.table(columns)
+def verdict_table(
+    batch: CellBatch, schema: Schema, policy: Policy, *, exact: bool = False
+) -> pa.Table:
+    """Every group with its verdict; the exact tails where asked for."""
+    m = schema.domain_size
+    limits, private = judge(batch, policy, m)
+    columns: dict[str, Any] = {
+        column.name: encoded.values.take(pa.array(encoded.codes))
+        for column, encoded in zip(schema.public, batch.public, strict=True)
+    }
+    facts: dict[str, Any] = {
+        "size": batch.sizes,
+        "largest_frequency": batch.largest_frequencies,
+        "largest_value": pa.array(schema.domain).take(pa.array(most_frequent(batch))),
+        "largest_private_size": limits,
+        "private": private,
+    }
+    facts["bound_above"], facts["bound_below"] = smallest_bounds(batch, policy, m)
+    if exact:
+        facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(batch, policy, m)
+    for name, values in facts.items():
+        free = name
+        while free in columns:
+            free = f"reconpriv_{free}"
+        columns[free] = values
+    return pa.table(columns)
 
 
 def most_frequent(batch: CellBatch) -> Ints:

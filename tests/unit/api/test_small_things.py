@@ -15,7 +15,7 @@ from reconpriv.messages.nearest import nearest_name
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, require_columns
 from reconpriv.theory.bounds import BOUNDS, Bound, Tails
-from reconpriv.writing.folder import release_around
+from reconpriv.writing.marker import release_around
 from repository import ROOT
 
 NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week")

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reconpriv as rp
-from reconpriv.core.audit import group_table, judge
+from reconpriv.core.audit import judge
 from reconpriv.core.cube import collect
 from reconpriv.errors import InputError
 from reconpriv.queries.workload import make_workload
@@ -361,7 +361,7 @@ def test_a_group_names_its_columns_and_the_value_behind_f() -> None:
 def test_of_several_largest_values_the_first_of_the_domain_is_named() -> None:
     table = pa.table({"g": ["x"] * 4 + ["y"] * 3, "ill": list("cbcb") + list("aec")})
     with rp.read(table, sensitive="ill") as opened:
-        groups = pa.concat_tables(group_table(opened.groups(), opened.schema, POLICY))
+        groups = pa.concat_tables(opened.audit_groups(POLICY))
     assert groups["largest_value"].to_pylist() == ["b", "a"]
 
 

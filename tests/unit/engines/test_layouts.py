@@ -19,7 +19,7 @@ from reconpriv.engines.base import Layout, memory_bytes
 from reconpriv.queries import values
 from reconpriv.release import load
 from reconpriv.release import stored_cells as stored
-from reconpriv.release.manifest import read_manifest
+from reconpriv.release.folder import ReleaseFolder
 
 PUBLIC = ["age", "sex", "race"]
 DESIGNS = ["none", "paper", "octave", "public"]
@@ -112,11 +112,11 @@ def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path: Path) -> N
 @pytest.mark.usefixtures("small_files")
 def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form) -> None:
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format=form)
-    described = read_manifest(tmp_path / "r")
+    described = ReleaseFolder.open(tmp_path / "r")
     names = [file.name for file in described.data]
     assert names == [f"data-{i:05}.{form}" for i in range(1, 8)]
     assert [file.name for file in described.groups] == [f"groups.{form}"]
-    resource = described.manifest["resources"][0]
+    resource = described.manifest.as_dict()["resources"][0]
     assert resource["path"] == names
     assert resource["rows"] == 48_842
     assert resource["bytes"] == sum(file.stat().st_size for file in described.data)
