@@ -11,6 +11,7 @@ from typing import Any
 from reconpriv.engines.base import Engine
 from reconpriv.engines.recode import Declared, quantile_notes, recode
 from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.messages.remedies import USE_DUCKDB, Control, Remedy, either
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
     Schema,
@@ -128,13 +129,9 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
         )
     if chosen == "spark":
         if settings.pop("table") is not None or is_database(source):
-            raise InputError(
-                "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
-            )
+            raise InputError("Only DuckDB reads tables of a database.", hint=USE_DUCKDB)
         if settings.pop("labels") == "apply":
-            raise InputError(
-                "Files with value labels are read by DuckDB.", hint="Leave --engine spark out."
-            )
+            raise InputError("Only DuckDB reads files with value labels.", hint=USE_DUCKDB)
         from reconpriv.engines.spark.engine import SparkEngine  # noqa: PLC0415 - no engine until used
 
         return SparkEngine(source, master=master, **settings)
@@ -143,7 +140,9 @@ def _open_engine(source: Any, engine: str | None, *, master: str | None, **setti
             "A Spark data frame is counted by Spark.", hint="Leave engine out, or collect it first."
         )
     if master is not None:
-        raise InputError("A master goes with the Spark engine.", hint="Add --engine spark.")
+        raise InputError(
+            "A master goes with the Spark engine.", hint=Remedy("add {}", Control.ENGINE, "spark")
+        )
     from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
 
     return DuckDBEngine(source, **settings)
@@ -172,7 +171,7 @@ def _settle_schema(
     if own is not None and domain is not None:
         raise InputError(
             f"The bins or groups of {sensitive!r} are its domain already.",
-            hint="Leave --domain out.",
+            hint=Remedy("leave {} out", Control.DOMAIN),
         )
     declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
     # A column with more values than this is refused, so no more of them are fetched.
@@ -184,8 +183,10 @@ def _settle_schema(
     if absent and missing == "refuse":
         raise InputError(
             f"The sensitive column {sensitive!r} is missing in some records.",
-            hint="Leave those records out with --missing drop, or make missing a value of the"
-            " domain with --missing value.",
+            hint=either(
+                Remedy("leave those records out", Control.MISSING, "drop"),
+                Remedy("make missing a value of the domain", Control.MISSING, "value"),
+            ),
         )
     if missing == "drop":
         occurring.pop(None, None)

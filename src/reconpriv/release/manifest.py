@@ -166,7 +166,7 @@ def read_manifest(folder: Path) -> Description:
     if is_database_url(folder):
         raise ReleaseError(
             "A release is opened from its folder, not from a database.",
-            hint="Give the folder that `reconpriv publish` made.",
+            hint="Give the folder of a release.",
         )
     if not folder.exists():
         raise MissingFileError(f"There is no release folder {shown_path(folder)}.")
@@ -176,7 +176,7 @@ def read_manifest(folder: Path) -> Description:
     except (OSError, ValueError, KeyError, TypeError):
         raise ReleaseError(
             f"{shown_path(folder)} is not a release: it has no {MANIFEST} with a reconpriv block.",
-            hint="Give the folder that `reconpriv publish` made.",
+            hint="Give the folder of a release.",
         ) from None
     version = block.get("format_version") if isinstance(block, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:

@@ -39,8 +39,8 @@ def run(source: Table, policy: Policy, audit: AuditReport) -> tuple[tuple[Attack
         return (), "No group violates the policy under perturbation alone: nothing to attack."
     if audit.records > LAB_RECORDS:
         return (), (
-            f"Not run: the table has more than {LAB_RECORDS:,} records. `reconpriv attack micro`"
-            " runs the attack by itself."
+            f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
+            " run by itself."
         )
     target = Target.of(source, replace(policy, unattainable="one-trial"))
     found = [attack_micro(target)]
@@ -48,8 +48,8 @@ def run(source: Table, policy: Policy, audit: AuditReport) -> tuple[tuple[Attack
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
     return tuple(found), (
-        f"Run with keys of the lab, never with yours: {names}. `reconpriv attack` runs these and"
-        " others one by one."
+        f"Run with keys of the lab, never with yours: {names}. These and other attacks can be"
+        " run one by one."
     )
 
 

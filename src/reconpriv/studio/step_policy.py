@@ -28,6 +28,7 @@ from reconpriv.studio.targets import (
     target_of,
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
+from reconpriv.studio.words import UNATTAINABLE
 from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
@@ -49,7 +50,6 @@ SAMPLE_SIZES = {
     "paper": "Paper (leaks)",
     "none": "None: perturb only",
 }
-UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
 STEP = 3
 _WORST = 6
 # What each column does is counted unasked up to here: within a second or two.

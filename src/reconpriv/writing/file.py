@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError
 from reconpriv.messages.redaction import may_hold_password, shown_path
+from reconpriv.messages.remedies import REPLACE, Remedy
 from reconpriv.writing.folder import current_umask, refuse_inside_release
 
 
@@ -18,7 +19,7 @@ def check_file(
     *,
     overwrite: bool = False,
     private: bool = False,
-    hint: str = "Use --overwrite to replace it.",
+    hint: str | Remedy = REPLACE,
 ) -> None:
     """Refuse a name that cannot be written, before any work is done.
 
@@ -38,7 +39,7 @@ def no_folder_for(path: Path) -> OutputError:
     """The folder is not there that a file is to be written into."""
     if may_hold_password(path):
         return OutputError(
-            "There is no such folder to write into.", hint="Give a file of this machine, not a URL."
+            "There is no such folder to write into.", hint="Give a file on this machine, not a URL."
         )
     return OutputError(f"There is no folder {path.parent} to write {path.name} into.")
 

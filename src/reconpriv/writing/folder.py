@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.messages.redaction import URL, shown_file, shown_path
+from reconpriv.messages.remedies import REPLACE
 from reconpriv.release.manifest import MANIFEST
 
 
@@ -86,14 +87,12 @@ def check_target(
 ) -> None:
     """Refuse to write over anything that we did not make, or without being told to."""
     if is_uri(os.fspath(target)):
-        raise OutputError("A folder of this machine is needed, not a URL.")
+        raise OutputError("A folder on this machine is needed, not a URL.")
     refuse_inside_release(target, "another folder of results")
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise OutputError(
-            f"{shown_path(target)} exists already.", hint="Use --overwrite to replace it."
-        )
+        raise OutputError(f"{shown_path(target)} exists already.", hint=REPLACE)
     empty = target.is_dir() and not any(target.iterdir())
     if target.is_symlink() or not (empty or replaceable(target)):
         what = _NOT_OURS[replaceable is is_release]

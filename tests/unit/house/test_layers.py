@@ -295,6 +295,7 @@ def test_the_studio_calls_the_public_api_and_holds_no_formula() -> None:
     )
     allowed = (
         "reconpriv.messages.commands",
+        "reconpriv.messages.remedies",
         "reconpriv.errors",
         "reconpriv.studio",
         "reconpriv.tuning",

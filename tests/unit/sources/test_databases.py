@@ -478,9 +478,9 @@ def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([], "Where shall the release go?"),
+        ([], "Where should the release go?"),
         (["--to", "x.db"], "--to goes with --to-table"),
-        (["--to-table", "t"], "Which database shall --to-table load into?"),
+        (["--to-table", "t"], "Which database should --to-table load into?"),
         (["--to-table", "t", "--to", "x.csv"], "Tables can only be made in a database."),
         (["--to-table", "a.b.c", "--to", "x.db"], "'a.b.c' is not the name of a table."),
         (["--to-table", "t", "--to", "none/x.db"], "There is no folder none"),

@@ -159,7 +159,7 @@ def test_a_damaged_spreadsheet_is_refused_in_one_sentence(
     path.write_bytes(path.read_bytes()[:kept])
     done = cli("audit", path, "-s", "income")
     assert done.code == 2
-    assert "a.xlsx is truncated, protected by a password, or no spreadsheet." in done.err
+    assert "a.xlsx is truncated, protected by a password, or not a spreadsheet." in done.err
     assert str(tmp_path) not in done.err
 
 

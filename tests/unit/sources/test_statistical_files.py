@@ -360,7 +360,7 @@ def test_a_date_past_all_years_is_refused(tmp_path: Path) -> None:
 def test_spark_does_not_read_such_files(name: str, tmp_path: Path, cli: Callable[..., Any]) -> None:
     done = cli("audit", tmp_path / name, "-s", "y", "--engine", "spark")
     assert done.code == 2
-    assert f"{Path(name).suffix} files are left to DuckDB." in done.err
+    assert f"{Path(name).suffix} files are read by DuckDB." in done.err
 
 
 def test_without_the_extra_one_sentence_names_it(

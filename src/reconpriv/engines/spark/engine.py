@@ -93,7 +93,7 @@ class SparkEngine:
                 with spark_work(self.session, "reading the input", "reading"):
                     self._frame = read_path(self.session, path)
                 if sql is not None:
-                    with spark_work(self.session, "the --sql query", "reading"):
+                    with spark_work(self.session, "the SQL query", "reading"):
                         self._frame, self._view = select_from(self.session, self._frame, sql)
             except BaseException:
                 self.close()

@@ -19,6 +19,7 @@ from reconpriv.engines.spark.output import FILE_COLUMNS, struct, write_release
 from reconpriv.engines.spark.session import Session
 from reconpriv.engines.spark.tasks import ENDINGS, FileContents, FileRows
 from reconpriv.errors import OutputError, ReconprivError
+from reconpriv.messages.remedies import REPLACE
 from reconpriv.schema import Schema
 
 MANIFEST = "datapackage.json"
@@ -148,7 +149,7 @@ def check_remote(target: RemoteFolder, *, overwrite: bool) -> None:
     if not target.exists():
         return
     if not overwrite:
-        raise OutputError(f"{target.uri} exists already.", hint="Use --overwrite to replace it.")
+        raise OutputError(f"{target.uri} exists already.", hint=REPLACE)
     if not target.is_release():
         raise OutputError(
             f"{target.uri} exists and is not a release; it will not be replaced.",

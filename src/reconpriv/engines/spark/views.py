@@ -14,6 +14,7 @@ from reconpriv.engines.spark.output import struct
 from reconpriv.engines.spark.session import Session
 from reconpriv.engines.spark.tasks import SpelledNumbers
 from reconpriv.errors import InputError
+from reconpriv.messages.remedies import USE_DUCKDB
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.excel import EXCEL
 from reconpriv.sources.statistical.read import PROGRAMS
@@ -27,7 +28,7 @@ _numbers = itertools.count()
 def check_path(path: str) -> None:
     """Refuse what Spark cannot read, before a session is started for it."""
     if path == "-":
-        raise InputError("Spark cannot read standard input.", hint="Use --engine duckdb.")
+        raise InputError("Spark cannot read standard input.", hint=USE_DUCKDB)
     if _ending(path) in (
         *PROGRAMS,
         *EXCEL,
@@ -39,8 +40,8 @@ def check_path(path: str) -> None:
         ".ipc",
     ):
         raise InputError(
-            f"{_KNOWN} {_ending(path)} files are left to DuckDB.",
-            hint="Use --engine duckdb, or read() a Spark data frame of your own.",
+            f"{_KNOWN} {_ending(path)} files are read by DuckDB.",
+            hint=USE_DUCKDB,
         )
 
 
