@@ -7,7 +7,7 @@ command line (``cli/words.py``) and the studio (``studio/words.py``) each word i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -62,6 +62,7 @@ class Remedy:
 
 
 Way = str | Remedy
+Sentence = Way | tuple[Way, ...]
 Words = Callable[[Remedy], str]
 """A surface: a remedy in its words, or nothing where it has none to offer."""
 
@@ -105,18 +106,18 @@ class Advice(str):
     cannot offer.
     """
 
-    sentences: tuple[Way | tuple[Way, ...], ...]
+    sentences: tuple[Sentence, ...]
 
-    def __new__(cls, *sentences: Way | tuple[Way, ...]) -> Advice:
+    def __new__(cls, *sentences: Sentence) -> Advice:
         """The sentences one after another; those of another advice are taken over."""
-        flat: list[Way | tuple[Way, ...]] = []
+        flat: list[Sentence] = []
         for sentence in sentences:
             flat += sentence.sentences if isinstance(sentence, Advice) else (sentence,)
         advice = super().__new__(cls, _said(flat, python_words))
         advice.sentences = tuple(flat)
         return advice
 
-    def __getnewargs__(self) -> tuple[Way | tuple[Way, ...], ...]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Sentence, ...]:  # type: ignore[override]
         """What makes the same advice again, in another process."""
         return self.sentences
 
@@ -131,14 +132,14 @@ def worded(text: str, words: Words) -> str:
     return _said(text.sentences, words) if isinstance(text, Advice) else text
 
 
-def _said(sentences: list[Way | tuple[Way, ...]] | tuple[Way | tuple[Way, ...], ...],
-          words: Words) -> str:  # fmt: skip
-    said = (s if isinstance(s, str) else _sentence(s, words) for s in sentences)
+def _said(sentences: Iterable[Sentence], words: Words) -> str:
+    said = (one if isinstance(one, str) else _sentence(one, words) for one in sentences)
     return " ".join(sentence for sentence in said if sentence)
 
 
 def _sentence(ways: Remedy | tuple[Way, ...], words: Words) -> str:
     ways = (ways,) if isinstance(ways, Remedy) else ways
-    *others, last = [w for w in (w if isinstance(w, str) else words(w) for w in ways) if w] or [""]
-    said = f"{', '.join(others)}, or {last}" if others else last
-    return f"{said[0].upper()}{said[1:]}." if said else ""
+    said = [way if isinstance(way, str) else words(way) for way in ways]
+    *others, last = [clause for clause in said if clause] or [""]
+    text = f"{', '.join(others)}, or {last}" if others else last
+    return f"{text[0].upper()}{text[1:]}." if text else ""

@@ -270,7 +270,7 @@ def test_tables_views_and_partitioned_tables_are_found_by_name(server, named, na
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        (None, "Which table of the database? Name it with --table. It has: "),
+        (None, "Which table of the database? Name it with `table`. It has: "),
         ("{0}.sean", "The database has no table {0}.sean. Did you mean {0}.seen?"),
         ("smal", "The database has no table smal. Did you mean small?"),
         ("nowhere.small", "no table nowhere.small. Did you mean small?"),

@@ -814,7 +814,7 @@ def test_sql_that_is_not_one_select(desk: Desk, good: Path, query: str) -> None:
 def test_sql_that_does_not_work(cli: Callable, good: Path, query: str) -> None:
     outcome = cli("audit", good, *EDU, "--sql", query)
     assert outcome.code == 2
-    assert outcome.err.startswith("error: The --sql query does not work")
+    assert outcome.err.startswith("error: The SQL query does not work")
     assert outcome.err.count("\n") == 1
 
 

@@ -94,7 +94,7 @@ def test_a_table_that_is_not_named_or_not_there(files, name):
     path = files / name
     asked = {"sensitive": "Education"}
     assert refusal(path, **asked) == (
-        "Which table of the database? Name it with --table. It has: people."
+        "Which table of the database? Name it with `table`. It has: people."
     )
     assert refusal(path, table="peple", **asked) == (
         "The database has no table peple. Did you mean people?"
