@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.engines.base import Engine
+from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, quantile_notes, recode
 from reconpriv.errors import InputError, ReconprivWarning
-from reconpriv.messages.remedies import USE_DUCKDB, Control, Remedy, either
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
     Schema,
@@ -22,11 +23,9 @@ from reconpriv.schema import (
     read_domain,
     settle_domain,
 )
-from reconpriv.sources.databases.url import is_database
 from reconpriv.table import Table
 
 MISSING = ("refuse", "drop", "value")
-ENGINES = ("duckdb", "spark")
 LABELS = ("describe", "apply")
 
 
@@ -79,7 +78,7 @@ def read(
             hint=f"Choose one of: {', '.join(LABELS)}.",
         )
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
-    opened = _open_engine(source, engine, master=master, **settings)
+    opened = open_engine(source, engine, master=master, **settings)
     try:
         declared = Declared.of(bin or {}, group or {})
         schema = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
@@ -117,35 +116,6 @@ def _single_precision(engine: Engine, schema: Schema) -> tuple[str, ...]:
         " border there may leave it out. Store the column in double precision to avoid this."
         for name in engine.single_precision([column.name for column in schema.columns])
     )
-
-
-def _open_engine(source: Any, engine: str | None, *, master: str | None, **settings: Any) -> Engine:
-    """The engine asked for; a Spark data frame is Spark's, anything else DuckDB's."""
-    frame = type(source).__module__.startswith("pyspark.sql.")
-    chosen = engine or ("spark" if frame or master is not None else "duckdb")
-    if chosen not in ENGINES:
-        raise InputError(
-            f"There is no engine {chosen!r}.", hint=f"Choose one of: {', '.join(ENGINES)}."
-        )
-    if chosen == "spark":
-        if settings.pop("table") is not None or is_database(source):
-            raise InputError("Only DuckDB reads tables of a database.", hint=USE_DUCKDB)
-        if settings.pop("labels") == "apply":
-            raise InputError("Only DuckDB reads files with value labels.", hint=USE_DUCKDB)
-        from reconpriv.engines.spark.engine import SparkEngine  # noqa: PLC0415 - no engine until used
-
-        return SparkEngine(source, master=master, **settings)
-    if frame:
-        raise InputError(
-            "A Spark data frame is counted by Spark.", hint="Leave engine out, or collect it first."
-        )
-    if master is not None:
-        raise InputError(
-            "A master goes with the Spark engine.", hint=Remedy("add {}", Control.ENGINE, "spark")
-        )
-    from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
-
-    return DuckDBEngine(source, **settings)
 
 
 def _settle_schema(

@@ -278,7 +278,7 @@ def publish(
             out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
             check_target(Path(out), overwrite=overwrite)
-        elif is_database_url(out) or (table.engine != "spark" and table.master is None):
+        elif is_database_url(out) or not table.writes_to_uri():
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
                 hint="Give a folder on this machine, or use --engine spark; to load it into a"

@@ -24,6 +24,7 @@ from reconpriv.cli.options import (
     split_names,
     warn_of_password,
 )
+from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
 from reconpriv.messages.redaction import shown_file
 
@@ -133,7 +134,7 @@ Threads = Annotated[
 EngineName = Annotated[
     str | None,
     typer.Option(
-        "--engine", metavar="duckdb|spark", autocompletion=one_of("duckdb", "spark"),
+        "--engine", metavar="|".join(ENGINES), autocompletion=one_of(*ENGINES),
         help="What counts and writes: one machine, or Spark.",
         rich_help_panel=TABLE,
     ),
@@ -197,6 +198,10 @@ class TableOptions:
             each = value if isinstance(value, list | tuple) else [value]
             found += [(option, str(one)) for one in each]
         return found
+
+    def writes_to_uri(self) -> bool:
+        """Whether the engine that reads the table also writes to file systems of its own."""
+        return kind_of_engine(self.source, self.engine, {"master": self.master}).writes_to_uri
 
     def open(self) -> Table:
         """Read the table."""

@@ -15,6 +15,7 @@ from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, ide
 from reconpriv.core.kernel import largest_frequency
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
+from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
@@ -62,8 +63,8 @@ class GroupVerdict:
         }
 
 
-@dataclass(frozen=True)
-class AuditReport:
+@dataclass(frozen=True, repr=False)
+class AuditReport(Readable):
     """What a publication of this table risks, in three parts: groups, single records, columns.
 
     The figures of groups say what plain randomisation would let an adversary reconstruct.
@@ -198,19 +199,6 @@ class AuditReport:
                 "each": [column.as_dict() for column in self.columns],
             },
         }
-
-    def __str__(self) -> str:
-        """The report as text."""
-        from reconpriv.show.audit import audit_text  # noqa: PLC0415 - rich only where it is shown
-
-        return audit_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import audit_html  # noqa: PLC0415
-
-        return audit_html(self)
 
 
 def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, NDArray[np.bool_]]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reconpriv.engines.duckdb.engine import read_all
+from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
 from reconpriv.learning.categories import encode
 from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes, joint_log_proba
-from reconpriv.release.release import Release
 from reconpriv.schema import json_value
+
+if TYPE_CHECKING:
+    from reconpriv.release.release import Release
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,6 @@ Words = Callable[[Remedy], str]
 AS_TEXT = Remedy("turn it into text", Control.SQL)
 REPLACE = Remedy("use {} to replace it", Control.OVERWRITE, True)
 WHOLE_BINS = Remedy("allow whole bins", Control.WHOLE_BINS, True)
-USE_DUCKDB = Remedy("use {}", Control.ENGINE, "duckdb")
-CHECK_MASTER = Remedy("check {}", Control.MASTER)
 
 
 def make_key(file: str = "FILE") -> Remedy:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
-from reconpriv.engines.duckdb.predicates import Evaluator
+from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.bins import answer_membership

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cells, Cube
-from reconpriv.engines.duckdb.predicates import Evaluator
+from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.estimate import Estimate

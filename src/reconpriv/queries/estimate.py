@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cube import Sums
 from reconpriv.errors import PolicyError
+from reconpriv.messages.readable import Readable
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
-from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
+from reconpriv.theory.reconstruction import (
+    constrained_frequencies,
+    reconstruct_count,
+    set_count_variance,
+)
 
 Floats = NDArray[np.float64]
 
@@ -34,8 +39,8 @@ APPROXIMATE = (
 COIN_FLIPS = "exact up to the coin flips of Algorithm 1 (sample size 'paper')"
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Readable):
     """A count in the original table: the estimate and an interval for it.
 
     ``low`` and ``high`` bound the count among the people of the table, not in a population they
@@ -84,13 +89,6 @@ class Estimate:
         if self.estimator == WHOLE_BINS:
             text = f"{self.count:,.0f} (whole bins)"
         return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import estimate_html  # noqa: PLC0415 - rich only where it is shown
-
-        return estimate_html(self)
 
 
 @dataclass(frozen=True)
@@ -141,9 +139,10 @@ def runs(chosen: list[int] | tuple[int, ...], domain_size: int) -> int:
 
 def mle_counts(sums: Sums, size: int, design: Design) -> Floats:
     """(O* - k t |S|) / p: the unbiased count of a set of k values (Lemma 1)."""
-    t = replacement_probability(design.retention, design.domain_size)
     records = _columns(sums.records, sums.observed)
-    return np.asarray((sums.observed - size * t * records) / design.retention)
+    return reconstruct_count(
+        sums.observed, records, size, retention=design.retention, domain_size=design.domain_size
+    )
 
 
 def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
@@ -258,11 +257,14 @@ def _holder_scale(sums: Sums, size: int, rounded: int, design: Design) -> Floats
     Estimated where the holders are many, and drawn towards the mean over all records where they are
     too few to tell.
     """
-    t = size * replacement_probability(design.retention, design.domain_size)
     records = _columns(sums.records, sums.observed)
     scaled = _columns(sums.scaled_records, sums.observed)
     holders = np.maximum(mle_counts(sums, size, design), 0.0)
-    weighted = np.maximum((sums.scaled_observed - t * scaled) / design.retention, 0.0)
+    weighted = reconstruct_count(
+        sums.scaled_observed, scaled, size,
+        retention=design.retention, domain_size=design.domain_size,
+    )  # fmt: skip
+    weighted = np.maximum(weighted, 0.0)
     doubt = 2.0 * np.sqrt(count_variances(sums, size, rounded, design)) + 1.0
     typical = scaled / np.maximum(records, 1.0)
     return np.asarray((weighted + doubt * typical) / (holders + doubt))

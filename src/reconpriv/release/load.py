@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cells, Cube, collect
 from reconpriv.engines.base import memory_bytes
-from reconpriv.engines.duckdb.engine import DuckDBEngine, read_all
+from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import ReleaseError
 from reconpriv.release.manifest import Description
 from reconpriv.release.stored_cells import store
@@ -71,7 +71,7 @@ def _opened(description: Description, memory: str | None) -> Iterator[Iterator[C
     """The groups of a release, after a look at what its data hold."""
     schema, name = description.schema, description.data[0].name
     columns = _stored_columns(description)
-    engine = DuckDBEngine(
+    engine = LocalEngine(
         description.data,
         columns=columns,
         count_column=description.cell_count,
@@ -107,7 +107,7 @@ def _published_trials(
     name = description.groups[0].name
     counts = [Column(count, Kind.INTEGER) for count in description.count_names]
     columns = [*description.schema.public, *counts]
-    engine = DuckDBEngine(description.groups, columns=columns, memory=memory)
+    engine = LocalEngine(description.groups, columns=columns, memory=memory)
     try:
         if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")

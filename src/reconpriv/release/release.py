@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
+from reconpriv.messages.readable import Readable
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Readable):
     """A release folder; where it was just made, also the totals that stay with its publisher."""
 
     path: Path
@@ -335,19 +336,6 @@ class Release:
             },
             "warnings": list(self.warnings),
         }
-
-    def __str__(self) -> str:
-        """The summary as text."""
-        from reconpriv.show.text import release_text  # noqa: PLC0415 - rich only where it is shown
-
-        return release_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import release_html  # noqa: PLC0415
-
-        return release_html(self)
 
 
 def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:

@@ -115,9 +115,9 @@ class _Work:
         return list(there.values())
 
     def create(self, suffix: str, files: Sequence[Path], columns: list[Column]) -> str:
-        from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
+        from reconpriv.engines.local import LocalEngine  # noqa: PLC0415 - no engine until used
 
-        with closing(DuckDBEngine(list(files), columns=columns)) as engine:
+        with closing(LocalEngine(list(files), columns=columns)) as engine:
             self.writer.create(self.names[suffix], engine.to_reader())
         return self.shown(suffix)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from reconpriv.queries.answer import Answerer
 from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.sql_text import written_name
 from reconpriv.queries.table import EstimateTable
-from reconpriv.release.release import Release
 from reconpriv.reports import charts
 from reconpriv.reports.accuracy import ErrorBand, error_bands
 from reconpriv.reports.page import (
@@ -34,6 +33,9 @@ from reconpriv.reports.page import (
 from reconpriv.schema import Value, json_value
 from reconpriv.show.words import release_words
 from reconpriv.writing.file import check_file, whole_file
+
+if TYPE_CHECKING:
+    from reconpriv.release.release import Release
 
 # Words that SQL would not take for a column; to quote one too many does no harm.
 _VALUES = 8

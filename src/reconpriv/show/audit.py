@@ -10,17 +10,12 @@ from rich.text import Text
 
 from reconpriv.messages.phrases import frequency_words, group_words, share_words
 from reconpriv.messages.remedies import Words, python_words, worded
-from reconpriv.show.text import as_text, pairs_table
+from reconpriv.show.text import pairs_table
 from reconpriv.show.words import policy_line
 
 if TYPE_CHECKING:
     from reconpriv.core.audit import AuditReport
     from reconpriv.core.column_risk import Figures
-
-
-def audit_text(report: AuditReport) -> str:
-    """The audit as plain text."""
-    return as_text(audit_view(report))
 
 
 def audit_view(report: AuditReport, words: Words = python_words) -> RenderableType:

@@ -9,16 +9,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.show.html import headed_tables
-from reconpriv.show.text import as_text, pairs_table
+from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
     from reconpriv.learning.evaluate import Learned
     from reconpriv.learning.independence import IndependenceTest
-
-
-def independence_text(test: IndependenceTest) -> str:
-    """The test as plain text."""
-    return as_text(independence_view(test))
 
 
 def independence_view(test: IndependenceTest) -> RenderableType:

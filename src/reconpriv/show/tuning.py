@@ -12,17 +12,12 @@ from rich.text import Text
 from reconpriv.messages.remedies import Advice, Control, Remedy, Words, either, python_words, worded
 from reconpriv.show.html import headed_tables
 from reconpriv.show.rows import FittingTable
-from reconpriv.show.text import as_text, pairs_table
+from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
     from reconpriv.tuning.report import Setting, TuneReport
 
 _ROWS = 12
-
-
-def tune_text(report: TuneReport) -> str:
-    """The sweep as plain text."""
-    return as_text(tune_view(report))
 
 
 def tune_view(report: TuneReport, words: Words = python_words) -> RenderableType:

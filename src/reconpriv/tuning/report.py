@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reconpriv.messages.readable import Readable
 from reconpriv.policy import Policy
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ class Remedy(StrEnum):
     LARGER_RHO2 = "larger-rho2"
 
 
-@dataclass(frozen=True)
-class TuneReport:
+@dataclass(frozen=True, repr=False)
+class TuneReport(Readable):
     """A sweep over policies on one table: for the publisher, since it tells about raw counts.
 
     ``current`` are the figures of the policy in use, ``misses`` the parts of the target that it
@@ -183,16 +184,3 @@ class TuneReport:
             "settings": [setting.as_dict() for setting in self.settings],
             "warnings": list(self.warnings),
         }
-
-    def __str__(self) -> str:
-        """The report as text."""
-        from reconpriv.show.tuning import tune_text  # noqa: PLC0415 - rich only where it is shown
-
-        return tune_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.tuning import tune_html  # noqa: PLC0415
-
-        return tune_html(self)

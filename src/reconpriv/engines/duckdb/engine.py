@@ -480,6 +480,11 @@ class DuckDBEngine:
                 self._clean()
 
 
+def open_table(source: Any, **settings: Any) -> DuckDBEngine:
+    """Open a source as :func:`reconpriv.read` describes it."""
+    return DuckDBEngine(source, **settings)
+
+
 def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Table:
     """A whole table in memory, types settled as always; for tables known to be small."""
     engine = DuckDBEngine(source, columns=columns)

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from reconpriv.engines.base import Progress, no_progress
-from reconpriv.engines.spark.session import Session, without_pandas_warning
+from reconpriv.engines.spark.session import CHECK_MASTER, LEAVE_OUT, Session, without_pandas_warning
 from reconpriv.errors import InputError, MissingFileError, ReconprivError
-from reconpriv.messages.remedies import CHECK_MASTER, REPLACE, USE_DUCKDB, Control, Remedy, either
+from reconpriv.messages.remedies import REPLACE, Control, Remedy, either
 
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j")
 _SILENT = logging.CRITICAL + 1
@@ -153,7 +153,7 @@ _MEANINGS = (
     ("CANNOT_READ_FILE_FOOTER", "The Parquet file is truncated or is not a Parquet file.",
      "Fetch or export it again."),
     ("UNSUPPORTED_TIME_TYPE", "Spark does not read columns that hold times of day.",
-     either("turn them into text", USE_DUCKDB)),
+     either("turn them into text", LEAVE_OUT)),
     ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
     ("CANNOT_MERGE_SCHEMAS", "The Parquet files differ in their columns or types.",
      "Bring them to one schema, or read them one by one."),

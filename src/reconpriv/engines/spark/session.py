@@ -25,10 +25,13 @@ import reconpriv
 from reconpriv.engines.base import memory_bytes
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
-from reconpriv.messages.remedies import CHECK_MASTER
+from reconpriv.messages.remedies import Control, Remedy
 
 _PACKAGE = Path(reconpriv.__file__).parent
 _shipped: weakref.WeakSet[Any] = weakref.WeakSet()
+
+CHECK_MASTER = Remedy("check {}", Control.MASTER)
+LEAVE_OUT = Remedy("leave {} out", Control.ENGINE, "spark")
 
 
 @dataclass(frozen=True)

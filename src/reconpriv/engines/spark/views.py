@@ -11,10 +11,9 @@ from typing import Any
 from reconpriv.datasets import dataset_path
 from reconpriv.engines.spark.jobs import map_in_arrow, quote
 from reconpriv.engines.spark.output import struct
-from reconpriv.engines.spark.session import Session
+from reconpriv.engines.spark.session import LEAVE_OUT, Session
 from reconpriv.engines.spark.tasks import SpelledNumbers
 from reconpriv.errors import InputError
-from reconpriv.messages.remedies import USE_DUCKDB
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.excel import EXCEL
 from reconpriv.sources.statistical.read import PROGRAMS
@@ -28,7 +27,7 @@ _numbers = itertools.count()
 def check_path(path: str) -> None:
     """Refuse what Spark cannot read, before a session is started for it."""
     if path == "-":
-        raise InputError("Spark cannot read standard input.", hint=USE_DUCKDB)
+        raise InputError("Spark cannot read standard input.", hint=LEAVE_OUT)
     if _ending(path) in (
         *PROGRAMS,
         *EXCEL,
@@ -41,7 +40,7 @@ def check_path(path: str) -> None:
     ):
         raise InputError(
             f"{_KNOWN} {_ending(path)} files are read by DuckDB.",
-            hint=USE_DUCKDB,
+            hint=LEAVE_OUT,
         )
 
 
