@@ -228,7 +228,7 @@ def check_sensitive_kind(sensitive: Column) -> None:
         hint = Remedy("bin it on the way in", Control.SQL)
         if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL):
             bins = (sensitive.name, "0", "1000", "2000")
-            hint = Remedy("bin it at borders of your own, for example", Control.BIN, bins)
+            hint = Remedy("bin it at borders of your choice", Control.BIN, bins)
         raise InputError(
             f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
             " have no natural finite domain.",

@@ -18,7 +18,7 @@ _WORDS = {
     Control.DROP: "{do} in the roles step",
     Control.ENGINE: "",
     Control.GROUP: "{do} in the roles step",
-    Control.KEEP_IDENTIFIER: "{do} by ticking its box in the publish step",
+    Control.KEEP_IDENTIFIER: "{do} by ticking the box in the publish step",
     Control.KEY: "let the studio generate one",
     Control.LABELS: "",
     Control.MASTER: "",

@@ -87,7 +87,7 @@ def test_a_kept_identifier_is_kept_by_the_script_and_by_the_command(
     ):
         table.publish(plan.policy, "mine", key=rp.Key.test())
     assert "--" not in explain(caught.value)
-    assert "tick the box" in explain(caught.value)
+    assert "ticking the box" in explain(caught.value)
     kept = replace(plan, keep_identifier=("a, b",))
     with pytest.warns(rp.ReconprivWarning):
         exec(python_script(kept), {})

@@ -546,7 +546,7 @@ def test_the_hint_to_bin_works_as_it_stands(desk: Desk, cli: Callable) -> None:
     table = pa.table({"a": [1, 2] * 500, 'net "wage"': np.arange(1000) * 5.5})
     source = desk.source("t.parquet", table)
     message = desk.both(source, "-s", 'net "wage"')
-    option = shlex.split(message.split("Bin it: ", 1)[1].split(" (with", 1)[0])
+    option = shlex.split(message.rstrip().removesuffix(".").split("of your choice with ", 1)[1])
     outcome = cli("audit", source, "-s", 'net "wage"', *option, "--json")
     assert outcome.code in (0, 1), outcome.err
     assert json.loads(outcome.out)["domain_size"] == 3

@@ -140,7 +140,7 @@ def test_a_table_option_without_a_database(files):
 
 
 def test_spark_is_not_asked_for_a_database(files):
-    assert "read by DuckDB" in refusal(files / "people.db", sensitive="y", engine="spark")
+    assert "Only DuckDB reads" in refusal(files / "people.db", sensitive="y", engine="spark")
 
 
 SQLITE_COLUMNS = {
