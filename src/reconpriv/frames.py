@@ -88,7 +88,7 @@ def publish(
         with read(source, sensitive=sensitive, **roles) as table:
             return _publish(table, policy, out, key, file_format, overwrite, keep_identifier)
     if out is not None and is_uri(out):
-        raise OutputError("The release of a frame goes into a folder of this machine.")
+        raise OutputError("The release of a frame goes into a folder on this machine.")
     made: list[Any] = []
     notes: list[str] = []
     with (

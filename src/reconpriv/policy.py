@@ -50,7 +50,7 @@ class Policy:
         for name in ("retention", "epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise PolicyError(f"The {name} of a policy is a number; got {value!r}.")
+                raise PolicyError(f"The {name} of a policy must be a number; got {value!r}.")
         check_retention(self.retention)
         check_delta(self.delta)
         if not self.epsilon > 0:

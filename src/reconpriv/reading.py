@@ -12,6 +12,7 @@ from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, quantile_notes, recode
 from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
     Schema,
@@ -140,7 +141,7 @@ def _settle_schema(
     if own is not None and domain is not None:
         raise InputError(
             f"The bins or groups of {sensitive!r} are its domain already.",
-            hint="Leave --domain out.",
+            hint=Remedy("leave {} out", Control.DOMAIN),
         )
     declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
     # A column with more values than this is refused, so no more of them are fetched.
@@ -152,8 +153,10 @@ def _settle_schema(
     if absent and missing == "refuse":
         raise InputError(
             f"The sensitive column {sensitive!r} is missing in some records.",
-            hint="Leave those records out with --missing drop, or make missing a value of the"
-            " domain with --missing value.",
+            hint=either(
+                Remedy("leave those records out", Control.MISSING, "drop"),
+                Remedy("make missing a value of the domain", Control.MISSING, "value"),
+            ),
         )
     if missing == "drop":
         occurring.pop(None, None)

@@ -41,6 +41,7 @@ from reconpriv.errors import (
     UnattainableError,
     warn_caller,
 )
+from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.estimate import Design
@@ -135,11 +136,11 @@ class Table:
             return replace(report, columns=columns, error=effects.error)
         distinct = distinct_values(self.engine, self.schema, drop_missing=self._drop_missing)
         note = "What the audit would be without each column was not computed"
-        note += (
-            f" for a table of {report.cells:,} cells; ask for it with --columns (columns=True)."
-            if wanted is None
-            else "."
-        )
+        if wanted is None:
+            ask = Remedy("ask for it", Control.COLUMNS, True)
+            note = Advice(f"{note} for a table of {report.cells:,} cells.", ask)
+        else:
+            note += "."
         columns = column_risks(distinct, report.records, kept=kept)
         return replace(report, columns=columns, columns_note=note)
 
@@ -226,8 +227,8 @@ class Table:
                     also(folder)
         elif is_database_url(out) or also is not None:
             raise OutputError(
-                "A release goes into a folder of this machine before it goes elsewhere.",
-                hint="To load it into a database, use --to-table or release.to_table().",
+                "A release is written to a folder on this machine before it goes elsewhere.",
+                hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
             )
         else:
             written = self.engine.write_to_uri(
@@ -404,7 +405,7 @@ def _finish_folder(folder: Path, manifest: Manifest) -> None:
     found = {file.name for file in folder.iterdir()}
     if found != expected:
         raise OutputError(
-            "Something else was written into the folder of the release meanwhile.",
+            "Something else was written into the release folder in the meantime.",
             hint="Publish it again.",
         )
 
@@ -413,7 +414,10 @@ def _unattainable(groups: int, records: int) -> UnattainableError:
     return UnattainableError(
         f"In {groups:,} group(s) with {records:,} record(s) not even one trial is private"
         " (s_g < 1).",
-        hint="Lower p, ε or δ; or accept one trial in each of them with --unattainable one-trial.",
+        hint=either(
+            "lower p, ε or δ",
+            Remedy("accept one trial in each of them", Control.UNATTAINABLE, "one-trial"),
+        ),
     )
 
 
@@ -433,7 +437,10 @@ def _key_notes(key: Key) -> tuple[str, ...]:
         return (TEST_KEY_NOTE,)
     if key.ephemeral:
         return (
-            "No key was given: a second publication would be an independent sample that can be"
-            " averaged with this one. Keep a key (reconpriv keygen) if you will publish again.",
+            Advice(
+                "No key was given: a second publication would be an independent sample that can be"
+                " averaged with this one.",
+                Remedy("if you will publish again, keep a key: {}", Control.KEY, "FILE"),
+            ),
         )
     return ()

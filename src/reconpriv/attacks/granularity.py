@@ -162,7 +162,7 @@ def attack_granularity(
     if own not in scaled:
         raise InputError(
             "Without sampling nothing is scaled, so there is no granularity to read.",
-            hint=f"Choose --sample-size {listed(scaled, 'or')}.",
+            hint=f"Choose sample size {listed(scaled, 'or')}.",
         )
     exposed = target.only(target.violating(least))
     attempts = {size: _several(exposed, size, keys) for size in scaled}
@@ -269,8 +269,8 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
         knew=KNEW,
         table=tuple(_guesses(cube, suspects[:show], found, plain)),
         figures={"groups that may be sampled": suspects.size, "inferred to be": sampled},
-        verdict="Inferences only, for the largest groups: without the table nobody can say how"
-        " good they are; `reconpriv attack granularity TABLE` can.",
+        verdict="Inferences only, for the largest groups: run the same attack on the table"
+        " to see how good they are.",
     )
 
 

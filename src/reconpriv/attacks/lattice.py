@@ -45,8 +45,8 @@ class Knowledge:
         """Tabulate the number of trials that the sample size allows for each candidate f."""
         if policy.tail_bound.lattice:
             raise PolicyError(
-                f"With the bound {policy.tail_bound.name!r} the number of trials is no function of"
-                " the largest frequency alone, so there is none to invert.",
+                f"With the bound {policy.tail_bound.name!r} the number of trials is not a function"
+                " of the largest frequency alone, so it cannot be inverted.",
                 hint="Choose another bound, such as chernoff.",
             )
         frequency = np.geomspace(1.0 / domain_size, 1.0, _GRID)

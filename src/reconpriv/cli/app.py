@@ -24,6 +24,7 @@ from reconpriv.cli.output import (
 )
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
+from reconpriv.cli.words import option_words
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
 
@@ -183,7 +184,7 @@ def audit(
         else:
             from reconpriv.show.audit import audit_view
 
-            show(audit_view(report))
+            show(audit_view(report, option_words))
     if not report.passes:
         raise typer.Exit(EXIT_NOT_PRIVATE)
 
@@ -300,7 +301,7 @@ def publish(
         elif is_database_url(out) or not table.writes_to_uri():
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
-                hint="Give a folder of this machine, or use --engine spark; to load it into a"
+                hint="Give a folder on this machine, or use --engine spark; to load it into a"
                 " database, use --to-table.",
             )
         if report_file is not None:

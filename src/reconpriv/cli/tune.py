@@ -13,6 +13,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
 from reconpriv.cli.table_options import TableOptions, taking_table
+from reconpriv.cli.words import option_words
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import Part, policy_parts, publish_command
 from reconpriv.messages.redaction import without_logins
@@ -154,9 +155,9 @@ def tune(
         if json:
             show_json(_as_json(report, command, out))
         else:
-            from reconpriv.show.tuning import remedy_words, tune_view
+            from reconpriv.show.tuning import tune_view
 
-            show(tune_view(report, remedy=remedy_words(report, _as_option)))
+            show(tune_view(report, option_words))
             if command is not None:
                 # Not by rich, which would cut a long line of it.
                 typer.echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
@@ -194,12 +195,6 @@ def _command(table: TableOptions, chosen: Setting | None) -> str | None:
     if without_logins(table.source) != table.source:
         return publish_command("DATABASE_URL", parts, variable=True)
     return publish_command(table.source, parts)
-
-
-def _as_option(name: str, value: str | None) -> str:
-    """An argument of ``Table.tune`` as an option of this command."""
-    option = f"--{name.replace('_', '-')}"
-    return option if value is None else f"{option} {value}"
 
 
 def parse_policy(text: str | None) -> Policy | None:

@@ -16,6 +16,7 @@ from reconpriv.core.sample_sizes import private_sizes
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
+from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.counts import ObservedCount
@@ -126,19 +127,17 @@ class AuditReport(Readable):
         return (
             f"Not private: {self.violating_groups:,} of {self.groups:,} groups, with"
             f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
-            " the table were only perturbed. `reconpriv publish` samples those groups."
+            " the table were only perturbed. Publishing samples those groups."
         )
 
     @property
     def columns_sentence(self) -> str:
         """Which columns are nearly unique, and what leaving one out would do."""
-        found = identifier_sentence(self.columns, self.records)
-        parts = [
-            found[:1].upper() + found[1:] if found else "No public column is nearly unique.",
+        return Advice(
+            identifier_sentence(self.columns, self.records) or "No public column is nearly unique.",
             effect_sentence(self.columns, self.figures),
             self.columns_note,
-        ]
-        return " ".join(part for part in parts if part)
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -147,17 +146,17 @@ class AuditReport(Readable):
         parts = [self.groups_sentence, single.sentence]
         if single.below_k and (self.private or single.unique > self.violating_records):
             parts.reverse()
-        found = identifier_sentence(self.columns, self.records)
         if any(column.refused for column in self.columns):
-            parts.insert(0, f"Not ready to publish: {found}")
-        elif found:
-            parts.append(found[:1].upper() + found[1:])
+            before = "Not ready to publish: "
+            parts.insert(0, identifier_sentence(self.columns, self.records, before=before))
+        elif found := identifier_sentence(self.columns, self.records):
+            parts.append(found)
         return tuple(parts)
 
     @property
     def sentence(self) -> str:
         """The verdict, never more comforting than the worst of its parts, which comes first."""
-        return " ".join(self.sentences)
+        return Advice(*self.sentences)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -106,7 +106,7 @@ def outside_years(column: str) -> InputError:
     """What to say of a date that Python cannot hold."""
     return InputError(
         f"Column {column!r} holds a date outside the years 1 to 9999.",
-        hint="Turn it into text with --sql.",
+        hint="Turn it into text first.",
     )
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reconpriv.errors import InputError
+from reconpriv.messages.remedies import Control, Remedy
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine
@@ -75,7 +76,8 @@ def kind_of_engine(
     if asked not in (None, chosen):
         (setting, *_) = asked.own_settings & given
         raise InputError(
-            f"A {setting} goes with the {asked.label} engine.", hint=f"Add --engine {asked.name}."
+            f"A {setting} goes with the {asked.label} engine.",
+            hint=Remedy("add {}", Control.ENGINE, asked.name),
         )
     return chosen
 

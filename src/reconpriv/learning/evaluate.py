@@ -106,7 +106,7 @@ def _judge(
             )
     known = encode(table[target].to_pylist(), model.classes_.tolist())
     if not known.size:
-        raise InputError("The test table has no record.")
+        raise InputError("The test table has no records.")
     if known.min() < 0:
         raise InputError(
             f"The test table holds values of {target!r} that the release does not have.",

@@ -26,7 +26,7 @@ Row = tuple[dict[str, Value], Estimate]
 
 PICKED = (
     "picked by its estimate out of {rows:,} rows, so its interval misses more often than it says;"
-    " simultaneous intervals (--simultaneous) hold for all rows at once"
+    " simultaneous intervals hold for all rows at once"
 )
 _NAN = object()
 _PLAIN = (

@@ -215,7 +215,7 @@ class Manifest:
         if is_database_url(folder):
             raise ReleaseError(
                 "A release is opened from its folder, not from a database.",
-                hint="Give the folder that `reconpriv publish` made.",
+                hint="Give the folder of a release.",
             )
         if not folder.exists():
             raise MissingFileError(f"There is no release folder {shown_path(folder)}.")
@@ -226,7 +226,7 @@ class Manifest:
             raise ReleaseError(
                 f"{shown_path(folder)} is not a release: it has no {MANIFEST} with a reconpriv"
                 " block.",
-                hint="Give the folder that `reconpriv publish` made.",
+                hint="Give the folder of a release.",
             ) from None
         version = block.get("format_version") if isinstance(block, dict) else None
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from reconpriv.errors import OutputError
+from reconpriv.messages.remedies import REPLACE, Advice, Control, Remedy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.manifest import resource_names
 from reconpriv.schema import Column
@@ -41,7 +42,10 @@ def database_target(database: str, name: str) -> DatabaseTarget:
     if not is_database(database):
         raise OutputError(
             "Tables can only be made in a database.",
-            hint="Name it with --to: postgresql://…, a .sqlite or a .duckdb file.",
+            hint=Advice(
+                Remedy("name one with {}", Control.DATABASE),
+                "It is postgresql://…, a .sqlite or a .duckdb file.",
+            ),
         )
     parse_table_name(name)
     return DatabaseTarget(database, name)
@@ -98,7 +102,7 @@ class _Work:
         if not overwrite:
             raise OutputError(
                 f"The table {self.shown(next(iter(there)))} exists already.",
-                hint="Use --overwrite to replace it.",
+                hint=REPLACE,
             )
         texts = self.writer.texts(there["_manifest"]) if "_manifest" in there else []
         ours = _tables_of_manifest(texts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reconpriv._version import __version__
+from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.sql_text import written_name
@@ -67,7 +68,9 @@ def analyst_html(release: Release) -> str:
         " one.",
         "lead",
     )
-    warning = "".join(paragraph(note, "verdict bad") for note in release.warnings)
+    warning = "".join(
+        paragraph(worded(note, plain_words), "verdict bad") for note in release.warnings
+    )
     sections = [
         _summary(info, answerer, bands),
         _words(info),

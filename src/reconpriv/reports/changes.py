@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.column_risk import Figures, WithoutColumn, change_words
+from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.reports.page import Section, paragraph, percent, table
 from reconpriv.tuning.columns import WiderBins
 
@@ -44,7 +45,7 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
         if c.without
     ]
     if not changes:
-        note = audit.columns_note or "There is no column to make coarser."
+        note = worded(audit.columns_note, plain_words) or "There is no column to make coarser."
         return Section("changes", _TITLE, paragraph(note))
     now = audit.figures
     words = "".join(paragraph(text) for text in advice(changes, now))

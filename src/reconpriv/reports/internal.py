@@ -19,6 +19,7 @@ from reconpriv.core.cube import CellKeeper
 from reconpriv.core.identifiers import identifier_note
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import frequency_words, group_words
+from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy import Policy
 from reconpriv.reports import changes, charts, lab
 from reconpriv.reports.groups import GroupFacts, GroupTally
@@ -197,12 +198,14 @@ def _summary(found: Findings) -> Section:
         [
             ("groups", audit.groups_sentence),
             ("single records", single.sentence),
-            ("columns", audit.columns_sentence),
+            ("columns", worded(audit.columns_sentence, plain_words)),
         ]
     )
     said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
-    notes = "".join(paragraph(f"Warning: {n}") for n in audit.warnings if n not in said)
-    html = paragraph(audit.sentences[0], kind) + parts + figures(cards) + notes
+    notes = "".join(
+        paragraph(f"Warning: {worded(n, plain_words)}") for n in audit.warnings if n not in said
+    )
+    html = paragraph(worded(audit.sentences[0], plain_words), kind) + parts + figures(cards) + notes
     return Section("summary", "Summary", html)
 
 
@@ -382,7 +385,7 @@ def _release_rows(release: Release) -> list[tuple[str, str]]:
         ]
         if written.unattainable_groups:
             rows.append(("kept one trial", f"{written.unattainable_groups:,} groups"))
-    return rows + [("note", note) for note in release.warnings]
+    return rows + [("note", worded(note, plain_words)) for note in release.warnings]
 
 
 def _version(package: str) -> str:

@@ -40,8 +40,8 @@ def run(
         return (), "No group violates the policy under perturbation alone: nothing to attack."
     if cube is None or audit.records > LAB_RECORDS:
         return (), (
-            f"Not run: the table has more than {LAB_RECORDS:,} records. `reconpriv attack micro`"
-            " runs the attack by itself."
+            f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
+            " run by itself."
         )
     target = Target(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
     found = [attack_micro(target)]
@@ -49,8 +49,8 @@ def run(
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
     return tuple(found), (
-        f"Run with keys of the lab, never with yours: {names}. `reconpriv attack` runs these and"
-        " others one by one."
+        f"Run with keys of the lab, never with yours: {names}. These and other attacks can be"
+        " run one by one."
     )
 
 

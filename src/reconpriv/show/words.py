@@ -46,8 +46,8 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             "Recoded",
-            "; ".join(parts) + ". A condition that cuts a bin or a group cannot be answered; with"
-            " --whole-bins it is answered for the whole one.",
+            "; ".join(parts) + ". A condition that cuts a bin or a group cannot be answered unless"
+            " whole bins are allowed.",
         )
     ]
 
@@ -83,7 +83,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
             f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
             f" drawn anew from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and nothing"
             " marks which. So rows are not to be read one by one, and plain counts are biased:"
-            " use `reconpriv query`, which undoes the mixing and gives an interval.",
+            " ask reconpriv, which undoes the mixing and gives an interval.",
         ),
         ("Groups", SAMPLE_SIZES[facts["sample_size"]].for_analysts),
         ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),

@@ -16,6 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from reconpriv.errors import InputError, OutputError
+from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.studio.app import make_app
 from reconpriv.studio.desk import Desk, Opened
 from reconpriv.studio.guard import Guard
@@ -109,7 +110,7 @@ def _listening(port: int) -> Iterator[socket.socket]:
         listener.close()
         raise OutputError(
             f"Port {port} of {HOST} cannot be used: {error.strerror}.",
-            hint="Choose another --port, or leave it out for any free one.",
+            hint=Remedy("choose another {}, or leave it out for any free port", Control.PORT),
         ) from None
     with listener:
         yield listener

@@ -14,6 +14,7 @@ from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, check, choice, footer, grid, notice
+from reconpriv.studio.words import ANSWER_WHOLE_BINS
 
 ANY = ""
 _MISSING = "(missing)"
@@ -129,7 +130,7 @@ def _serve_form(live: Live) -> None:
             choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, ANY),
             check(
                 "whole_bins",
-                "Answer for whole bins",
+                ANSWER_WHOLE_BINS,
                 "A condition that cuts a bin or a group is refused otherwise.",
             )
             if published.settled.roles.recoded

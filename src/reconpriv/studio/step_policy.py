@@ -29,6 +29,7 @@ from reconpriv.studio.targets import (
     target_of,
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
+from reconpriv.studio.words import UNATTAINABLE
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
@@ -36,7 +37,6 @@ from reconpriv.tuning.sweep import sweep
 _PLAIN_BOUND = "chernoff"
 START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": _PLAIN_BOUND, "sample_size": "octave",
          "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
-UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
 STEP = 3
 _WORST = 6
 # What each column does is counted unasked up to here: within a second or two.

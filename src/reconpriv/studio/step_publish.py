@@ -10,19 +10,20 @@ from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
+from reconpriv.messages.remedies import worded
 from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import (
     CancelledError,
     Published,
     Settled,
     explain,
-    in_page_words,
 )
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.keys import TableKey
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, facts, footer, notice
 from reconpriv.studio.plan import KEY_FILE, Plan
+from reconpriv.studio.words import page_words
 
 TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
         " not for release.")  # fmt: skip
@@ -341,7 +342,7 @@ def result_card(live: Live) -> Tag:
         notice(f"Changed since: {'; '.join(changed)}. {means}".strip(), "warning")
         if changed
         else None,
-        *(notice(in_page_words(text), "warning") for text in published.release.warnings),
+        *(notice(worded(text, page_words), "warning") for text in published.release.warnings),
         tags.div(button("publish", label, primary=bool(changed)), class_="publish-row"),
     )
 

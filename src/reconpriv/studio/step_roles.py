@@ -14,9 +14,9 @@ from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, choice, footer, grid, notice, select
 from reconpriv.studio.plan import Roles
+from reconpriv.studio.words import MISSING
 
 ROLES = {"public": "Public", "sensitive": "Sensitive", "drop": "Leave out"}
-MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
 
 _HELP = (
     "Bins: a width (", tags.code("10"), " turns 37 into 30 to 39), borders (",

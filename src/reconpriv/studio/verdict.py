@@ -11,8 +11,10 @@ from reconpriv.core.column_risk import ColumnRisk, identifiers_named
 from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
 from reconpriv.messages.phrases import frequency_words, group_words, listed
+from reconpriv.messages.remedies import worded
 from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.parts import card, figures, grid, notice
+from reconpriv.studio.words import page_words
 from reconpriv.tuning.report import Setting
 
 Figure = tuple[str, str, str]
@@ -266,7 +268,7 @@ def columns_table(report: rp.AuditReport) -> TagList:
         )
     head = ("Table", "Groups", "At risk", "Unique", "Analysts’ error")
     return TagList(
-        tags.p(report.columns_sentence) if not _identifiers(report) else None,
+        tags.p(worded(report.columns_sentence, page_words)) if not _identifiers(report) else None,
         grid(head, rows, label="The table without each column", numbers=4),
         tags.p(
             "At risk: the share of records in groups open to reconstruction before sampling."

@@ -91,7 +91,7 @@ def _standing(tuner: Tuner, policy: Policy, rho1: float) -> Setting:
         return tuner.setting(policy, rho1=rho1)
     except PolicyError as error:
         raise PolicyError(
-            f"The current policy cannot be judged: {error.what}", hint=error.hint
+            f"The current policy cannot be judged: {error.what}", hint=error.advice
         ) from error
 
 

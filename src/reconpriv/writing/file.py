@@ -10,14 +10,14 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.messages.redaction import may_hold_password, shown_path
+from reconpriv.messages.remedies import REPLACE, Remedy
 from reconpriv.writing.marker import refuse_inside_release
 
-_REPLACE = "Use --overwrite to replace it."
 RAW = "a file that tells about the raw table"
 
 
 def check_file(
-    path: Path, *, overwrite: bool = False, private: str = "", hint: str = _REPLACE
+    path: Path, *, overwrite: bool = False, private: str = "", hint: str | Remedy = REPLACE
 ) -> None:
     """Refuse a name that cannot be written, before any work is done.
 
@@ -37,14 +37,14 @@ def no_folder_for(path: Path) -> OutputError:
     """The folder is not there that a file is to be written into."""
     if may_hold_password(path):
         return OutputError(
-            "There is no such folder to write into.", hint="Give a file of this machine, not a URL."
+            "There is no such folder to write into.", hint="Give a file on this machine, not a URL."
         )
     return OutputError(f"There is no folder {path.parent} to write {path.name} into.")
 
 
 @contextmanager
 def whole_file(
-    path: Path, *, overwrite: bool = False, private: str = "", hint: str = _REPLACE
+    path: Path, *, overwrite: bool = False, private: str = "", hint: str | Remedy = REPLACE
 ) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when whole, or vanishes.
 

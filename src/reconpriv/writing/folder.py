@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reconpriv.errors import OutputError
 from reconpriv.messages.redaction import URL, shown_path
+from reconpriv.messages.remedies import REPLACE
 from reconpriv.writing.file import current_umask, writing_to
 from reconpriv.writing.marker import is_release, refuse_inside_release
 
@@ -59,14 +60,12 @@ def new_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE)
 def check_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE) -> None:
     """Refuse to write over anything that we did not make, or without being told to."""
     if is_uri(os.fspath(target)):
-        raise OutputError("A folder of this machine is needed, not a URL.")
+        raise OutputError("A folder on this machine is needed, not a URL.")
     refuse_inside_release(target, "another folder of results")
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise OutputError(
-            f"{shown_path(target)} exists already.", hint="Use --overwrite to replace it."
-        )
+        raise OutputError(f"{shown_path(target)} exists already.", hint=REPLACE)
     empty = target.is_dir() and not any(target.iterdir())
     if target.is_symlink() or not (empty or earlier.is_one(target)):
         raise OutputError(

@@ -162,7 +162,7 @@ def test_an_unknown_format_is_refused(adult, tmp_path: Path) -> None:
 
 
 def test_a_uri_needs_spark(adult, tmp_path: Path) -> None:
-    with pytest.raises(rp.ReconprivError, match="--engine spark"):
+    with pytest.raises(rp.ReconprivError, match='engine="spark"'):
         adult.publish(policy_for("octave"), "s3a://bucket/release")
 
 

@@ -181,7 +181,7 @@ def test_labels_are_applied_only_where_there_are_some(
         rp.read(SURVEY, sensitive="income", labels="x")
     done = cli("audit", "example:adult", "-s", "occupation", "--labels", "apply")
     assert done.code == 2
-    with pytest.raises(rp.errors.InputError, match="read by DuckDB"):
+    with pytest.raises(rp.errors.InputError, match="Only DuckDB reads"):
         rp.read(SURVEY, sensitive="income", labels="apply", engine="spark")
 
 

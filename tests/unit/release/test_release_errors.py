@@ -44,7 +44,7 @@ def test_a_folder_that_is_not_there_is_missing(tmp_path):
 
 
 def test_a_folder_that_is_no_release_is_refused(tmp_path):
-    with pytest.raises(ReleaseError, match=r"is not a release.*reconpriv publish"):
+    with pytest.raises(ReleaseError, match=r"is not a release.*Give the folder of a release"):
         rp.open(tmp_path)
 
 

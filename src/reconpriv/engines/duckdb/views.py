@@ -24,6 +24,7 @@ import pyarrow.parquet
 from reconpriv.datasets import dataset_path
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import may_hold_password, shown_file
+from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.schema import Column, Kind
 from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.column_names import check_names
@@ -71,12 +72,12 @@ def open_source(
     if table is not None:
         raise InputError(
             "Only a database has tables, and a spreadsheet sheets, to choose from.",
-            hint="Leave --table out.",
+            hint=Remedy("leave {} out", Control.TABLE),
         )
     if labels == "apply":
         raise InputError(
             "Only SPSS and Stata files have value labels to apply.",
-            hint="Leave --labels apply out.",
+            hint=Remedy("leave {} out", Control.LABELS, "apply"),
         )
     if isinstance(source, str | os.PathLike):
         _open_path(connection, os.fspath(source), scratch, columns)
@@ -188,9 +189,7 @@ def _resolve(path: str) -> tuple[list[str], str]:
         if not files:
             raise MissingFileError(f"No file matches {shown!r}.")
         return files, shown
-    raise MissingFileError(
-        f"There is no file {shown!r}.", hint="Check the name and the folder it is looked for in."
-    )
+    raise MissingFileError(f"There is no file {shown!r}.", hint="Check the name and the folder.")
 
 
 def _list(files: list[str]) -> str:

@@ -20,7 +20,7 @@ from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, list
 from reconpriv.engines.spark.jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark.output import struct, write_to_folder
 from reconpriv.engines.spark.remote import remote_release, write_remote
-from reconpriv.engines.spark.session import open_session, session_of
+from reconpriv.engines.spark.session import LEAVE_OUT, open_session, session_of
 from reconpriv.engines.spark.tasks import MapGroups, PackBatches, canonical, unpack_batch
 from reconpriv.engines.spark.views import check_path, read_path, select_from
 from reconpriv.errors import InputError
@@ -95,7 +95,7 @@ class SparkEngine:
                 with spark_work(self.session, "reading the input", "reading"):
                     self._frame = read_path(self.session, path)
                 if sql is not None:
-                    with spark_work(self.session, "the --sql query", "reading"):
+                    with spark_work(self.session, "the SQL query", "reading"):
                         self._frame, self._view = select_from(self.session, self._frame, sql)
             except BaseException:
                 self.close()
@@ -334,11 +334,7 @@ def nulls_last(frame: Any, names: Sequence[str]) -> list[Any]:
 def open_table(source: Any, *, table: str | None, labels: str, **settings: Any) -> SparkEngine:
     """Open a source as :func:`reconpriv.read` describes it, unless Spark cannot read it."""
     if table is not None or is_database(source):
-        raise InputError(
-            "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
-        )
+        raise InputError("Only DuckDB reads tables of a database.", hint=LEAVE_OUT)
     if labels == "apply":
-        raise InputError(
-            "Files with value labels are read by DuckDB.", hint="Leave --engine spark out."
-        )
+        raise InputError("Only DuckDB reads files with value labels.", hint=LEAVE_OUT)
     return SparkEngine(source, **settings)

@@ -18,6 +18,7 @@ from reconpriv.engines.spark.output import FILE_COLUMNS, struct, write_release
 from reconpriv.engines.spark.session import Session
 from reconpriv.engines.spark.tasks import ENDINGS, FileContents, FileRows
 from reconpriv.errors import OutputError, ReconprivError
+from reconpriv.messages.remedies import REPLACE
 from reconpriv.schema import Schema
 from reconpriv.writing.marker import MANIFEST, is_manifest
 
@@ -144,7 +145,7 @@ def check_remote(target: RemoteFolder, *, overwrite: bool) -> None:
     if not target.exists():
         return
     if not overwrite:
-        raise OutputError(f"{target.uri} exists already.", hint="Use --overwrite to replace it.")
+        raise OutputError(f"{target.uri} exists already.", hint=REPLACE)
     if not target.is_release():
         raise OutputError(
             f"{target.uri} exists and is not a release; it will not be replaced.",

@@ -11,7 +11,7 @@ from typing import Any
 from reconpriv.datasets import dataset_path
 from reconpriv.engines.spark.jobs import map_in_arrow, quote
 from reconpriv.engines.spark.output import struct
-from reconpriv.engines.spark.session import Session
+from reconpriv.engines.spark.session import LEAVE_OUT, Session
 from reconpriv.engines.spark.tasks import SpelledNumbers
 from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed
@@ -31,13 +31,13 @@ _numbers = itertools.count()
 def check_path(path: str) -> None:
     """Refuse what Spark cannot read, before a session is started for it."""
     if path == "-":
-        raise InputError("Spark cannot read standard input.", hint="Use --engine duckdb.")
+        raise InputError("Spark cannot read standard input.", hint=LEAVE_OUT)
     known = format_of(path)
     if known is not None and not known.distributed:
         raise InputError(
             f"Spark reads {listed(with_endings(distributed_formats()))} here."
-            f" {ending_of(path)} files are left to DuckDB.",
-            hint="Use --engine duckdb, or read() a Spark data frame of your own.",
+            f" {ending_of(path)} files are read by DuckDB.",
+            hint=LEAVE_OUT,
         )
 
 
