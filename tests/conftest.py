@@ -117,6 +117,20 @@ def small(census: pa.Table) -> pa.Table:
 
 
 @pytest.fixture(scope="session")
+def adult() -> Iterator[rp.Table]:
+    """Occupations by age, sex and race: 48,842 records in a thousand groups."""
+    public = ["age", "sex", "race"]
+    with rp.read("example:adult", sensitive="occupation", public=public, missing="value") as table:
+        yield table
+
+
+@pytest.fixture(scope="session")
+def tiny() -> pa.Table:
+    """Two groups of 200 records, each with its largest frequency at 0.5."""
+    return pa.table({"g": ["a", "b"] * 200, "s": ["x", "x", "y", "z"] * 100})
+
+
+@pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One local Spark session for all tests of a worker (see scheduling.py)."""
     from spark_fixtures import start_session

@@ -48,13 +48,6 @@ def tuner(census_tables):
     return made
 
 
-@pytest.fixture(scope="module")
-def adult():
-    with rp.read("example:adult", sensitive="occupation", public=["age", "sex", "race"],
-                 missing="value") as table:  # fmt: skip
-        yield table
-
-
 # The formula, group by group.
 
 
