@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer.testing
 
 import reconpriv as rp
 
@@ -30,6 +31,9 @@ except ImportError:  # without xdist, in one process, the order does not matter
         """No order."""
         return 0, nodeid
 
+
+# Its runner would make the command anew from all signatures whenever a test calls it: 0.05 s.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 CHROMIUM = "/usr/bin/chromium"
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
