@@ -60,13 +60,6 @@ class Seen(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def adult():
-    with rp.read("example:adult", sensitive="occupation", public=["age", "sex", "race"],
-                 missing="value") as table:  # fmt: skip
-        yield table
-
-
-@pytest.fixture(scope="module")
 def pages(adult, tmp_path_factory):
     """Both reports on the Adult table, written as a user would."""
     folder = tmp_path_factory.mktemp("reports")

@@ -115,3 +115,19 @@ def test_help_has_an_example(cli):
     done = cli("attack", "--help")
     assert done.code == 0
     assert "reconpriv attack granularity" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["micro", "-s", "s"], "already"),
+        (["micro", "-p", "0.4"], "already"),
+        (["micro", "--releases", "3"], "--releases goes with"),
+    ],
+)
+def test_an_attack_refuses_options_that_it_has_no_use_for(cli, tiny, tmp_path, arguments, words):
+    with rp.read(tiny, sensitive="s") as opened:
+        opened.publish(Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
+    name, *rest = arguments
+    done = cli("attack", name, tmp_path / "r", *rest)
+    assert done.code == 2 and words in done.err
