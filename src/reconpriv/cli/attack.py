@@ -31,8 +31,8 @@ AttackSource = Annotated[
     str,
     typer.Argument(
         metavar="TABLE|RELEASE",
-        help="A table as for publish; or a release folder, for micro, granularity and"
-        " side-channels: then there is no truth to measure by.",
+        help="A table, as for publish; or, for micro, granularity and side-channels, a release"
+        " folder, though then there is no truth to compare with.",
         autocompletion=tables,
     ),
 ]
@@ -80,7 +80,7 @@ def attack(
             "--sample-size",
             metavar="octave|public|paper|none",
             autocompletion=opt.one_of("octave", "public", "paper", "none"),
-            help="The publication that is attacked.",
+            help="The sample size of the publication to attack.",
             rich_help_panel=opt.POLICY,
         ),
     ] = "octave",
@@ -99,18 +99,18 @@ def attack(
     ] = 0.1,
     least: Annotated[
         int,
-        typer.Option("--least", help="Leave smaller groups out (granularity).",
+        typer.Option("--least", help="Leave out smaller groups (granularity).",
                      rich_help_panel=ATTACK),
     ] = 1,
     worst: Annotated[
         int,
-        typer.Option("--worst", help="How many groups to show; internal.", rich_help_panel=ATTACK),
+        typer.Option("--worst", help="How many groups to show (internal).", rich_help_panel=ATTACK),
     ] = 5,
     json: opt.Json = False,
 ) -> None:  # fmt: skip
     """Attack your own table, or a release: what would an adversary find out?
 
-    The result is for the publisher: it measures the attack by the raw table.
+    The result is for the publisher only: it compares the attack with the raw table.
     """
     with reported():
         from reconpriv.attacks.run import Effort, attack_release, check_name
