@@ -238,12 +238,12 @@ def _verdict(own: str, found: Attempt) -> str:
     error, plain = float(np.median(found.error)), float(np.median(found.mle_error))
     if own == "paper":
         return (
-            f"The number of trials shows: f is told with a median error of {error:.1%}, where the"
-            f" MLE is off by {plain:.1%}; do not release with sample size 'paper'."
+            f"The number of trials leaks: f is estimated with a median error of {error:.1%},"
+            f" where the MLE is off by {plain:.1%}; do not release with sample size 'paper'."
         )
     beyond = "its octave and the MLE in it" if own == "octave" else "the MLE"
     return (
-        f"The number of trials is public and tells nothing beyond {beyond}: median error"
+        f"The number of trials is public and reveals nothing beyond {beyond}: median error"
         f" {error:.1%} against {plain:.1%}."
     )
 
@@ -267,8 +267,8 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
         knew=KNEW,
         table=tuple(_guesses(cube, suspects[:show], found, plain)),
         figures={"groups that may be sampled": suspects.size, "inferred to be": sampled},
-        verdict="Inferences only, for the largest groups: without the table nobody can say how"
-        " good they are; `reconpriv attack granularity TABLE` can.",
+        verdict="Inferences only, for the largest groups: without the table, nobody can say"
+        " how good they are; `reconpriv attack granularity TABLE` can.",
     )
 
 

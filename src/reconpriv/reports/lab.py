@@ -26,8 +26,8 @@ LAB_RECORDS = 2_000_000
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
     " the share predicted for it; error 50%: the median relative error; guess right: violating"
-    " groups whose most frequent value is guessed; all groups: the same of all; persons: people"
-    " whose own value that guess is.",
+    " groups whose most frequent value is guessed; all groups: the same for all groups;"
+    " persons: people whose own value is that guess.",
 }
 # Columns of an attack's table that check the attack itself, or are too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
@@ -40,7 +40,7 @@ def run(source: Table, policy: Policy, audit: AuditReport) -> tuple[tuple[Attack
     if audit.records > LAB_RECORDS:
         return (), (
             f"Not run: the table has more than {LAB_RECORDS:,} records. `reconpriv attack micro`"
-            " runs the attack by itself."
+            " runs the attack on its own."
         )
     target = Target.of(source, replace(policy, unattainable="one-trial"))
     found = [attack_micro(target)]
@@ -48,7 +48,7 @@ def run(source: Table, policy: Policy, audit: AuditReport) -> tuple[tuple[Attack
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
     return tuple(found), (
-        f"Run with keys of the lab, never with yours: {names}. `reconpriv attack` runs these and"
+        f"Run with the lab's own keys, never with yours: {names}. `reconpriv attack` runs these and"
         " others one by one."
     )
 

@@ -7,15 +7,15 @@ from typing import Any
 _SHOWN = 12
 
 _SAMPLING = {
-    "none": "Every record was perturbed by itself; no group was sampled, and no promise is made"
+    "none": "Every record was perturbed on its own; no group was sampled, and no promise is made"
     " about groups.",
     "paper": "Large groups rest on fewer independent trials than they have records, by the"
-    " paper's Algorithm 1. How many is not told, but can be read off the counts of large groups,"
-    " and with it their largest frequency.",
-    "octave": "Large groups rest on fewer independent trials than they have records; the file"
-    " groups tells how many.",
-    "public": "Large groups rest on fewer independent trials than they have records, as many as"
-    " their size alone allows; the file groups tells how many.",
+    " paper's Algorithm 1. How many is not published, but can be read off the counts of large"
+    " groups, and so can their largest frequency.",
+    "octave": "Large groups rest on fewer independent trials than they have records; the"
+    " groups file says how many.",
+    "public": "Large groups rest on fewer independent trials than they have records, as many"
+    " as their size alone allows; the groups file says how many.",
 }
 
 
@@ -44,7 +44,7 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
     if not recoded:
         return []
     how = {
-        "width": "bins of one width",
+        "width": "bins of equal width",
         "borders": "bins between declared borders",
         "quantiles": "bins between quantiles of the original table",
         "groups": "groups of the original values",
@@ -56,8 +56,8 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             "Recoded",
-            "; ".join(parts) + ". A condition that cuts a bin or a group cannot be answered; with"
-            " --whole-bins it is answered for the whole one.",
+            "; ".join(parts) + ". A condition that cuts a bin or a group cannot be answered;"
+            " with --whole-bins, the whole bin or group is counted.",
         )
     ]
 
@@ -72,7 +72,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     exact = (
         f"Counts over these columns alone are exact: each record keeps {kept}."
         if facts["public_counts_exact"]
-        else "Counts over these columns alone are right up to a few coin flips in large groups."
+        else "Counts over these columns alone are right to within a few coin flips in large groups."
     )
     promise = (
         ": no group is protected beyond the perturbation of its records."
@@ -91,9 +91,10 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         (
             "Estimated",
             f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
-            f" drawn anew from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and nothing"
-            " marks which. So rows are not to be read one by one, and plain counts are biased:"
-            " use `reconpriv query`, which undoes the mixing and gives an interval.",
+            f" drawn at random from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and"
+            " nothing marks which. So do not read rows one by one, and do not count them"
+            " directly: plain counts are biased. Use `reconpriv query`, which undoes the"
+            " mixing and gives an interval.",
         ),
         ("Groups", _SAMPLING[facts["sample_size"]]),
         ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),

@@ -54,8 +54,8 @@ def panel() -> Tag:
                     "possible",
                     "Only possible values",
                     "No estimate below 0 or above the number of records, and the values of a group"
-                    " add up. Unbiased estimates, the default, can be impossible, but are right on"
-                    " average.",
+                    " add up. Unbiased estimates, the default, can be impossible but are right"
+                    " on average.",
                 ),
                 button("ask", "Ask", primary=True),
                 {"data-enter": "ask"},
@@ -89,7 +89,7 @@ def serve(input: Inputs, live: Live) -> None:
     def _() -> None:
         published = live.published()
         if published is None:
-            note.set("Publish first: there is no release to ask.")
+            note.set("Publish first: there is no release to query yet.")
             return
         where = input.where().strip()
         # The choices appear a moment after the step does; a quick key must not be lost.
@@ -129,7 +129,7 @@ def _serve_form(live: Live) -> None:
             check(
                 "whole_bins",
                 "Answer for whole bins",
-                "A condition that cuts a bin or a group is refused otherwise.",
+                "Otherwise a condition that cuts a bin or a group is refused.",
             )
             if published.settled.roles.recoded
             else None,

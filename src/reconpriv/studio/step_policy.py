@@ -69,11 +69,11 @@ def panel(draft: dict[str, Any]) -> Tag:
             dial("d", "δ", "Tail", "Such an error must not be provably rarer than this. Higher:"
                  " stricter.", at["d"], (0.01, 0.99, 0.01)),
             choice("sample_size", "Sample size", SAMPLE_SIZES, at["sample_size"],
-                   "What the trials of a large group may depend on. Octave: on its largest"
-                   " frequency to a power of ½. Public: on its size alone."),
+                   "What the number of trials in a large group may depend on. Octave: its"
+                   " largest frequency, rounded up to a power of ½. Public: its size alone."),
             choice("bound", "Tail bound", BOUNDS, at["bound"],
-                   "How it is proved that an error is rare."),
-            choice("unattainable", "Groups that no sample makes private", UNATTAINABLE,
+                   "How to prove that an error is rare."),
+            choice("unattainable", "Groups that cannot be made private", UNATTAINABLE,
                    at["unattainable"]),
         ),
         class_="dials",
@@ -92,8 +92,8 @@ def panel(draft: dict[str, Any]) -> Tag:
             ),
             legend(),
             targets.panel(at),
-            intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: an"
-            " adversary learns less about the most exposed group.",
+            intro="Each dot is a policy. Further right, analysts’ counts are less accurate;"
+            " further up, an adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),
         tags.div(ui.output_ui("columns_part")),
@@ -145,7 +145,7 @@ def serve(input: Inputs, live: Live) -> None:
     async def _() -> None:
         note = live.note("policy")
         if live.policy() is None:
-            note.set(note() or "Choose a policy that can be used first.")
+            note.set(note() or "First choose a policy that can be used.")
         else:
             await live.go(4)
 
@@ -247,7 +247,7 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
         if known is None or known.settled is not live.settled():
             return tags.div(class_="chart empty")
         if known.chart is None or known.report is None:
-            words = known.reason or "No setting of the sweep can be published on this table."
+            words = known.reason or "None of the settings tried can be published for this table."
             return tags.p(words, class_="empty-state")
         return known.chart.picture()
 
