@@ -131,9 +131,10 @@ def audit(
 ) -> None:
     """Check for groups that could be reconstructed, unique records and nearly unique columns.
 
-    Exits 0 if every group is private and no public column is nearly unique (except those named in
-    --keep-identifier), 1 if not, 2 on bad input. Records that are unique on the public columns do
-    not change the exit status; the verdict says how many there are.
+    Exits 0 if every group is private and no public column is nearly unique
+    (except those named in --keep-identifier), 1 if not, 2 on bad input. Records
+    that are unique on the public columns do not change the exit status; the
+    verdict says how many there are.
     """
     with reported():
         policy = opt.make_policy(retention, epsilon, delta, bound)
@@ -335,7 +336,9 @@ def retention(
     rho1: Annotated[
         float, typer.Option("--rho1", help="The belief before seeing a published value.")
     ],
-    rho2: Annotated[float, typer.Option("--rho2", help="The largest belief allowed after.")],
+    rho2: Annotated[
+        float, typer.Option("--rho2", help="The largest belief allowed after seeing it.")
+    ],
     domain_size: Annotated[
         int, typer.Option("-m", "--domain-size", help="The number of sensitive values.")
     ],

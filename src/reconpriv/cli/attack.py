@@ -99,7 +99,7 @@ def attack(
     ] = 0.1,
     least: Annotated[
         int,
-        typer.Option("--least", help="Leave out smaller groups (granularity).",
+        typer.Option("--least", help="Leave out groups smaller than this (granularity).",
                      rich_help_panel=ATTACK),
     ] = 1,
     worst: Annotated[

@@ -17,8 +17,8 @@ def register(app: typer.Typer) -> None:
 def doctor(json: opt.Json = False) -> None:
     """Show what is installed, what is missing and the command that adds it.
 
-    Covers Python, the extras, Java and a browser. Exits 0 if everything that every installation
-    needs is there, 1 if something is missing.
+    Covers Python, the extras, Java and a browser. Exits 0 if everything that
+    every installation needs is there, 1 if something is missing.
     """
     with reported():
         from reconpriv.doctor import examine

@@ -30,7 +30,7 @@ def one_of(*names: str) -> Callable[[str], list[str]]:
 Memory = Annotated[
     str | None,
     typer.Option(
-        "--memory", metavar="2GB", help="Memory to count in before spilling to disk.",
+        "--memory", metavar="2GB", help="Memory for counting before spilling to disk.",
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip

@@ -25,7 +25,7 @@ def studio(
     table: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TABLE]",
+            metavar="TABLE",
             help="The table to open, as for audit; you can also open or upload one in the page.",
         ),
     ] = None,

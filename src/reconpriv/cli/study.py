@@ -46,7 +46,7 @@ def experiment(
     ] = False,
     json: opt.Json = False,
 ) -> None:
-    """Re-run the paper's empirical study and write CSV, figures and a page of what holds."""
+    """Re-run the paper's empirical study: write CSV, figures and a page on what holds."""
     with reported():
         from reconpriv.research.run import STEPS, run_study
 

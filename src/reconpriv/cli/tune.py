@@ -119,11 +119,12 @@ def tune(
 ) -> None:  # fmt: skip
     """Find p, ε, δ and a sample size: try many on the table, publish none.
 
-    Estimates for each setting how far off count queries and an adversary would be, shows where
-    the current policy stands, recommends a setting for your target and prints the publish command
-    for it. Without --rho2 or --weaker-records, it never recommends a setting that protects single
-    records less than the current policy does. The result is for the publisher only. Exits 1 if no
-    setting reaches the target.
+    Estimates for each setting how far off count queries and an adversary would
+    be, shows where the current policy stands, recommends a setting for your
+    target and prints the publish command for it. Without --rho2 or
+    --weaker-records, it never recommends a setting that protects single records
+    less than the current policy does. The result is for the publisher only.
+    Exits 1 if no setting reaches the target.
     """
     with reported():
         if overwrite and out is None:
