@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 _VALUES = 8
 # True wherever the reader got reconpriv from: it is on no package index.
 _INSTALL = (
-    "You need Python 3.11 to 3.13 and reconpriv, which is on no package index: ask the publisher"
-    f" for its wheel, then `pip install './reconpriv-{__version__}-py3-none-any.whl[query]'`; or"
-    " for its source folder, then `pip install '.[query]'` in it."
+    "You need Python 3.11 to 3.13 and reconpriv, which is not on a package index: ask the"
+    f" publisher for its wheel, then run `pip install './reconpriv-{__version__}-py3-none-any.whl"
+    "[query]'`; or for its source folder, then run `pip install '.[query]'` in it."
 )
 _BARS = 60
 
@@ -121,10 +121,10 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
 def _errors(bands: tuple[ErrorBand, ...]) -> Section:
     title = "Expected error by answer size"
     text = paragraph(
-        "Larger counts are estimated better. For counts of one sensitive value, alone or with one"
-        " or two public values, this is how far off the estimate is on average, as a share of the"
-        " answer. Sizes are those that the distribution of the whole table would give. Every answer"
-        " comes with an interval of its own; trust that one."
+        "Larger counts are estimated more accurately. For counts of one sensitive value, alone or"
+        " with one or two public values, this is how far off the estimate is on average, as a share"
+        " of the answer. Sizes are those that the distribution of the whole table implies. Every"
+        " answer comes with its own interval; trust that one."
     )
     if not bands:
         return Section("errors", title, text + paragraph("The release is too small to say."))
@@ -142,7 +142,7 @@ def _errors(bands: tuple[ErrorBand, ...]) -> Section:
     chart = Chart(
         "chart-errors",
         charts.error_chart(rows, "Expected relative error by the size of the answer"),
-        "Line: the median. Band: 80 % of such counts. At 100 % an estimate tells nothing.",
+        "Line: the median. Band: 80 % of such counts. At 100 %, an estimate says nothing.",
     )
     head = ("size of the answer", "typical error", "80 % lie between", "counts looked at")
     body = [
@@ -234,11 +234,12 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     html += [paragraph("In Python:"), copyable(script)]
     html.append(
         paragraph(
-            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the sensitive"
-            " column and show no interval. Public columns may be counted as they are."
+            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the"
+            " sensitive column and come without an interval. Public columns may be counted as they"
+            " are."
             if info["public_counts_exact"]
-            else "Plain counts of the rows are biased for the sensitive column and show no"
-            " interval.",
+            else "Plain counts of the rows are biased for the sensitive column and come"
+            " without an interval.",
             "note",
         )
     )

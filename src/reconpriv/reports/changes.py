@@ -51,7 +51,7 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
     words = "".join(paragraph(text) for text in advice(changes, now))
     explained = paragraph(
         "At risk are records in groups that could be reconstructed if the table were only"
-        " perturbed; a publication samples those groups. The expected error is that of the"
+        " perturbed; publishing samples those groups. The expected error is that of the"
         " questions that do not use the column, first with it and then without it.",
         "note",
     )
@@ -71,12 +71,12 @@ def advice(changes: Sequence[Change], now: Figures) -> list[str]:
     text = []
     if worst.figures.violating_records > now.violating_records:
         text.append(
-            "Coarser columns would put more records at risk, for they make larger groups: at worst"
-            f" {worst.figures.violating_records:,} instead of {now.violating_records:,}"
+            "Coarser columns would put more records at risk, because they make larger groups:"
+            f" at worst {worst.figures.violating_records:,} instead of {now.violating_records:,}"
             f" ({worst.name})."
         )
     else:
-        text.append("Coarser columns would make no fewer records unique or at risk.")
+        text.append("Coarser columns would not make fewer records unique or put fewer at risk.")
     best = min(changes, key=lambda c: (c.figures.unique, c.figures.violating_records))
     if best.figures.unique < now.unique:
         text.append(

@@ -141,7 +141,7 @@ def internal_html(found: Findings) -> str:
     lead = paragraph(
         f"{audit.records:,} records, sensitive column {audit.sensitive}"
         + (f", from {found.source}" if found.source else "")
-        + ". It tells about the raw table: keep it as you keep the table.",
+        + ". This report describes the raw table: guard it as you guard the table.",
         "lead",
     )
     sections = [
@@ -211,9 +211,9 @@ def _summary(found: Findings) -> Section:
 
 def _sizes(groups: GroupFacts) -> Section:
     text = paragraph(
-        "Each point is one or more groups of a size |g| and a largest private size s_g. Under the"
-        " dashed line a group has more records than may be perturbed independently: an"
-        " adversary's estimate would be too good."
+        "Each point is one or more groups of a size |g| and a largest private size s_g. Below"
+        " the dashed line a group has more records than may be perturbed independently: an"
+        " adversary's estimate would be too accurate."
     )
     if not groups.shapes:
         return Section(
@@ -273,10 +273,10 @@ def _tails(found: Findings) -> Section:
     audit = found.audit
     title = "Exact tails beside the bound"
     text = paragraph(
-        "The policy asks that the bound of both tails stay above δ. A bound is loose: the exact"
+        "The policy requires the bound on both tails to stay above δ. A bound is loose: the exact"
         " probability that the estimate is off by more than ε is smaller still. Both are shown for"
-        f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; the"
-        " smaller of the two tails counts."
+        f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; of"
+        " the two tails, the smaller counts."
     )
     if not audit.worst:
         return Section("tails", title, text)
@@ -297,7 +297,7 @@ def _tails(found: Findings) -> Section:
             for what, value in zip(series, both, strict=True)
         ]
     spec = charts.tails_chart(rows, audit.policy.delta, series, "Bound and exact tails by size")
-    caption = "What is below one in a million is drawn at the bottom."
+    caption = "Values below one in a million are drawn at the bottom."
     return Section("tails", title, text, (Chart("chart-tails", spec, caption),))
 
 

@@ -25,8 +25,8 @@ LAB_RECORDS = 2_000_000
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
     " the share predicted for it; error 50%: the median relative error; guess right: violating"
-    " groups whose most frequent value is guessed; all groups: the same of all; persons: people"
-    " whose own value that guess is.",
+    " groups whose most frequent value is guessed; all groups: the same for all groups;"
+    " persons: people whose own value is that guess.",
 }
 # Columns of an attack's table that check the attack itself, or are too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
@@ -41,7 +41,7 @@ def run(
     if cube is None or audit.records > LAB_RECORDS:
         return (), (
             f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
-            " run by itself."
+            " run on its own."
         )
     target = Target(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
     found = [attack_micro(target)]
@@ -49,7 +49,7 @@ def run(
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
     return tuple(found), (
-        f"Run with keys of the lab, never with yours: {names}. These and other attacks can be"
+        f"Run with the lab's own keys, never with yours: {names}. These and other attacks can be"
         " run one by one."
     )
 

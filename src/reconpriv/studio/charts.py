@@ -196,7 +196,7 @@ def legend() -> Tag:
     """What the marks of the risk-utility picture mean."""
     marks = (
         ("dot", "a setting"),
-        ("efficient", "efficient: no other is better all round"),
+        ("efficient", "efficient: no other setting is better all round"),
         ("current", "yours"),
         ("suggested", "suggested"),
     )

@@ -131,7 +131,7 @@ def test_a_report_without_violations_says_so(tmp_path):
     with rp.read(people().slice(0, 900), sensitive="job", missing="value") as table:
         policy = rp.Policy(0.05, 0.1, 0.05, sample_size="none")
         text = Seen(internal_html(find(table, policy))).text
-    assert "Every group keeps this policy" in text and "nothing to attack" in text
+    assert "Every group meets this policy" in text and "nothing to attack" in text
 
 
 def test_a_large_table_is_not_attacked(adult, monkeypatch):
