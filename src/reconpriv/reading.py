@@ -23,6 +23,7 @@ from reconpriv.schema import (
     read_domain,
     settle_domain,
 )
+from reconpriv.sources.formats import format_of
 from reconpriv.table import Table
 
 MISSING = ("refuse", "drop", "value")
@@ -93,9 +94,8 @@ def read(
 
 
 def _is_spreadsheet(source: Any) -> bool:
-    from reconpriv.sources.excel import EXCEL  # noqa: PLC0415 - no engine until used
-
-    return isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in EXCEL
+    found = format_of(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
+    return found is not None and found.has_sheets
 
 
 def _empty_columns(engine: Engine, schema: Schema) -> tuple[str, ...]:

@@ -51,11 +51,15 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnLabels:
-    """What a statistical file says about a column: what it is, and what its values stand for."""
+    """What a statistical file says about a column: what it is, and what its values stand for.
+
+    A manifest also lists the ``others``, values that occur and have no label.
+    """
 
     title: str = ""
     values: tuple[tuple[Value, str], ...] = ()
     description: str = ""
+    others: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) 
 
 def group_tails(target: Target, privacy: float) -> tuple[Floats, Floats]:
     """Pr[(F'-f)/f > ε] and < -ε of each group's most frequent value; each pair computed once."""
-    most = np.maximum.reduceat(target.batch.count, target.batch.starts)
+    most = target.batch.largest_counts
     pairs, where = np.unique(np.stack([target.batch.sizes, most]), axis=1, return_inverse=True)
     size, count = pairs.astype(np.float64)
     tails = ratio_tails(size, count / size, privacy=privacy, epsilon=target.policy.epsilon)

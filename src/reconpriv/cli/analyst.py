@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import registered
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
@@ -69,7 +68,13 @@ def query(
     out: Output = None,
     overwrite: Overwrite = False,
     estimator: Annotated[
-        str, typer.Option("--estimator", metavar="mle|constrained", help="How to estimate.")
+        str,
+        typer.Option(
+            "--estimator",
+            metavar="{estimators|}",
+            autocompletion=registered("estimators"),
+            help="How to estimate.",
+        ),
     ] = "mle",
     confidence: Annotated[
         float, typer.Option("--confidence", help="The confidence level of the intervals.")
@@ -160,36 +165,16 @@ def _answer_batch(
 @contextlib.contextmanager
 def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
     """Standard output, or a file that appears when it is whole."""
-    from reconpriv.errors import OutputError
-    from reconpriv.writing.folder import current_umask
-
     if out is None:
         yield sys.stdout
         return
-    if out.exists() and not overwrite:
-        raise OutputError(
-            f"{shown_path(out)} exists already.", hint="Use --overwrite to replace it."
-        )
-    handle, name = _temporary(out)
-    work = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            yield stream
-        work.chmod(0o666 & ~current_umask())
-        work.replace(out)
-    except OSError as error:
-        raise OutputError(f"{shown_path(out)} could not be written: {error.strerror}.") from None
-    finally:
-        work.unlink(missing_ok=True)
+    from reconpriv.writing.file import whole_file
 
-
-def _temporary(out: Path) -> tuple[int, str]:
-    from reconpriv.errors import OutputError
-
-    try:
-        return tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
-    except OSError as error:
-        raise OutputError(f"{shown_path(out)} could not be written: {error.strerror}.") from None
+    with (
+        whole_file(out, overwrite=overwrite) as work,
+        work.open("w", encoding="utf-8", newline="") as stream,
+    ):
+        yield stream
 
 
 def info(release: ReleaseFolder, json: opt.Json = False) -> None:
@@ -218,9 +203,9 @@ def export(
 ) -> None:
     """Write the published records, with their labels, for SPSS, Stata or SAS."""
     with reported():
-        from reconpriv.release.export import check_target
+        from reconpriv.release.export import check_export
 
-        check_target(file, overwrite=overwrite)
+        check_export(file, overwrite=overwrite)
         notes = _open(release).export(file, groups=groups, overwrite=overwrite)
         say_all("note", notes)
         if json:
@@ -276,7 +261,7 @@ def workload(
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
         if out is not None:
-            from reconpriv.writing.folder import refuse_inside_release
+            from reconpriv.writing.marker import refuse_inside_release
 
             refuse_inside_release(out, "a workload")
         opened = table.open()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reconpriv._version import __version__
 from reconpriv.cli import analyst, attack, doctor, learning, studio, study, tune
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import Command, one_of
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
     reported,
@@ -24,6 +27,10 @@ from reconpriv.cli.usage import Commands
 from reconpriv.cli.words import option_words
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
+
+if TYPE_CHECKING:
+    from reconpriv.policy import Policy
+    from reconpriv.table import Table, Watcher
 
 _ROOT_NOTES = """[bold]Start here[/bold]
 
@@ -148,22 +155,29 @@ def audit(
 
             check_internal(report_file)
         opened = table.open()
-        with contextlib.closing(opened):
+        with contextlib.closing(opened), contextlib.ExitStack() as stack:
+            watch: list[Watcher] = []
+            if groups is not None:
+                watch.append(stack.enter_context(_groups_file(groups, opened, policy, exact_tails)))
+            if report_file is not None:
+                from reconpriv.reports.internal import TAILS, Survey, write_findings
+
+                survey = Survey(opened.schema, policy)
+                watch.append(survey.add)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(
                     policy,
-                    worst=worst,
+                    worst=worst if report_file is None else max(worst, TAILS),
                     k=k,
                     columns=columns,
                     keep_identifier=kept,
                     progress=ticker,
+                    watch=watch,
                 )
-            if groups is not None:
-                from reconpriv.writing.group_file import write_groups
-
-                write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
-                opened.report(policy, report_file, source=table.name, k=k, keep_identifier=kept)
+                shown = replace(report, worst=report.worst[:TAILS])
+                write_findings(survey.findings(shown, source=table.name), report_file)
+        report = replace(report, worst=report.worst[:worst])
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
@@ -173,6 +187,16 @@ def audit(
             show(audit_view(report, option_words))
     if not report.passes:
         raise typer.Exit(EXIT_NOT_PRIVATE)
+
+
+@contextlib.contextmanager
+def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Iterator[Watcher]:
+    """What writes every group that passes, with its verdict, to a file."""
+    from reconpriv.core.audit import verdict_table
+    from reconpriv.writing.group_file import groups_file
+
+    with groups_file(path) as add:
+        yield lambda batch: add(verdict_table(batch, table.schema, policy, exact=exact))
 
 
 @app.command(
@@ -199,12 +223,8 @@ def publish(
     bound: opt.BoundName = "chernoff",
     sample_size: Annotated[
         str,
-        typer.Option(
-            "--sample-size",
-            metavar="octave|public|paper|none",
-            autocompletion=opt.one_of("octave", "public", "paper", "none"),
-            help="How the trials of a large group may depend on its largest frequency.",
-            rich_help_panel=opt.POLICY,
+        opt.sample_size_option(
+            "How the trials of a large group may depend on its largest frequency."
         ),
     ] = "octave",
     unattainable: Annotated[
@@ -212,7 +232,7 @@ def publish(
         typer.Option(
             "--unattainable",
             metavar="refuse|one-trial",
-            autocompletion=opt.one_of("refuse", "one-trial"),
+            autocompletion=one_of("refuse", "one-trial"),
             help="Groups in which not even one trial is private.",
             rich_help_panel=opt.POLICY,
         ),
@@ -232,7 +252,7 @@ def publish(
         typer.Option(
             "--format",
             metavar="parquet|csv|cells",
-            autocompletion=opt.one_of("parquet", "csv", "cells"),
+            autocompletion=one_of("parquet", "csv", "cells"),
             help="Records as Parquet or CSV, or cells with their counts (Parquet).",
         ),
     ] = "parquet",
@@ -265,7 +285,7 @@ def publish(
         from reconpriv.core.randomness import Key
         from reconpriv.sources.databases.url import is_database_url
         from reconpriv.table import check_format
-        from reconpriv.writing.folder import check_target, is_uri
+        from reconpriv.writing.folder import check_folder, is_uri
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
@@ -277,7 +297,7 @@ def publish(
         if out is None:
             out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
-            check_target(Path(out), overwrite=overwrite)
+            check_folder(Path(out), overwrite=overwrite)
         elif is_database_url(out) or not table.writes_to_uri():
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
@@ -355,7 +375,7 @@ def keygen(
     """Make a secret 256-bit key, readable by you alone; never overwrites."""
     with reported():
         from reconpriv.core.randomness import Key
-        from reconpriv.writing.folder import refuse_inside_release
+        from reconpriv.writing.marker import refuse_inside_release
 
         refuse_inside_release(file, "the key")
         Key.generate().write(file)
@@ -398,3 +418,5 @@ learning.register(app)
 studio.register(app)
 study.register(app)
 tune.register(app)
+for _registered in app.registered_commands:
+    _registered.cls = Command

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from reconpriv.cli.choices import registered
 
 if TYPE_CHECKING:
     from reconpriv.policy import Policy
@@ -19,12 +21,6 @@ POLICY = "Policy"
 PUBLISHER = "For the publisher"
 ANALYST = "For the analyst"
 MORE = "More"
-
-
-def one_of(*names: str) -> Callable[[str], list[str]]:
-    """What a shell offers where a word is to be one of these."""
-    # Typer finds the argument by its name.
-    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 Memory = Annotated[
@@ -54,13 +50,25 @@ BoundName = Annotated[
     str,
     typer.Option(
         "--bound",
-        help="chernoff, chernoff-full, hoeffding, bernstein, chebyshev, markov or exact.",
-        autocompletion=one_of(
-            "chernoff", "chernoff-full", "hoeffding", "bernstein", "chebyshev", "markov", "exact"
-        ),
+        help="{bounds}.",
+        autocompletion=registered("bounds"),
         rich_help_panel=POLICY,
     ),
 ]
+
+
+def sample_size_option(help: str) -> typer.models.OptionInfo:
+    """The option that chooses a sample size, with the help of a command."""
+    option: typer.models.OptionInfo = typer.Option(
+        "--sample-size",
+        metavar="{sample sizes|}",
+        autocompletion=registered("sample sizes"),
+        help=help,
+        rich_help_panel=POLICY,
+    )
+    return option
+
+
 KeepIdentifier = Annotated[
     str | None,
     typer.Option(

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from reconpriv.cli.choices import one_of
 from reconpriv.cli.completion import tables
 from reconpriv.cli.options import (
     TABLE,
     Memory,
-    one_of,
     split_assignments,
     split_names,
     warn_of_password,
@@ -37,9 +37,9 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
-        " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
-        " --table); example:adult or example:census_workers.",
+        help="{formats} file; a folder or glob of Parquet; - for CSV on standard input;"
+        " postgresql://…, a SQLite or DuckDB file (with --table); example:adult or"
+        " example:census_workers.",
         autocompletion=tables,
     ),
 ]

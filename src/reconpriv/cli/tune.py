@@ -64,8 +64,8 @@ def tune(
         str | None,
         typer.Option(
             "--sample-size",
-            metavar="octave,public,…",
-            help="Sample sizes to try (octave, public, paper, none).",
+            metavar="{recommended,},…",
+            help="Sample sizes to try ({sample sizes}).",
             rich_help_panel=SWEEP,
         ),
     ] = None,
@@ -126,10 +126,10 @@ def tune(
         e_list = parse_numbers("-e", epsilon)
         d_list = parse_numbers("-d", delta)
         in_use = parse_policy(current)
-        from reconpriv.writing.file import check_file
+        from reconpriv.writing.file import RAW, check_file
 
         if out is not None:
-            check_file(out, overwrite=overwrite, private=True)
+            check_file(out, overwrite=overwrite, private=RAW)
         opened = table.open()
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             report = opened.tune(
@@ -169,9 +169,9 @@ def tune(
 def _write(report: TuneReport, out: Path, overwrite: bool) -> None:
     import pyarrow.csv
 
-    from reconpriv.writing.file import whole_file
+    from reconpriv.writing.file import RAW, whole_file
 
-    with whole_file(out, overwrite=overwrite, private=True) as work:
+    with whole_file(out, overwrite=overwrite, private=RAW) as work:
         pyarrow.csv.write_csv(report.to_arrow(), str(work))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
-from reconpriv.core.kernel import largest_frequency
+from reconpriv.core.sample_sizes import private_sizes
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
@@ -21,7 +21,6 @@ from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.privacy import private_group_sizes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -203,15 +202,7 @@ class AuditReport(Readable):
 
 def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, NDArray[np.bool_]]:
     """s_g of every group and whether it is private: |g| <= s_g (Theorems 4 and 5)."""
-    limits = private_group_sizes(
-        batch.count,
-        batch.starts,
-        retention=policy.retention,
-        domain_size=domain_size,
-        epsilon=policy.epsilon,
-        delta=policy.delta,
-        bound=policy.tail_bound,
-    )
+    limits = private_sizes(batch, policy, domain_size)
     return limits, batch.sizes <= limits
 
 
@@ -328,42 +319,37 @@ def join_parts(
     )
 
 
-def group_table(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, exact: bool = False
-) -> Iterator[pa.Table]:
-    """Every group with its verdict, batch by batch; the exact tails where asked for."""
-    domain = pa.array(schema.domain)
-    for batch in batches:
-        limits, private = judge(batch, policy, schema.domain_size)
-        columns: dict[str, Any] = {
-            column.name: encoded.values.take(pa.array(encoded.codes))
-            for column, encoded in zip(schema.public, batch.public, strict=True)
-        }
-        facts: dict[str, Any] = {
-            "size": batch.sizes,
-            "largest_frequency": largest_frequency(batch),
-            "largest_value": domain.take(pa.array(most_frequent(batch))),
-            "largest_private_size": limits,
-            "private": private,
-        }
-        facts["bound_above"], facts["bound_below"] = smallest_bounds(
-            batch, policy, schema.domain_size
-        )
-        if exact:
-            facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(
-                batch, policy, schema.domain_size
-            )
-        for name, values in facts.items():
-            free = name
-            while free in columns:
-                free = f"reconpriv_{free}"
-            columns[free] = values
-        yield pa.table(columns)
+def verdict_table(
+    batch: CellBatch, schema: Schema, policy: Policy, *, exact: bool = False
+) -> pa.Table:
+    """Every group with its verdict; the exact tails where asked for."""
+    m = schema.domain_size
+    limits, private = judge(batch, policy, m)
+    columns: dict[str, Any] = {
+        column.name: encoded.values.take(pa.array(encoded.codes))
+        for column, encoded in zip(schema.public, batch.public, strict=True)
+    }
+    facts: dict[str, Any] = {
+        "size": batch.sizes,
+        "largest_frequency": batch.largest_frequencies,
+        "largest_value": pa.array(schema.domain).take(pa.array(most_frequent(batch))),
+        "largest_private_size": limits,
+        "private": private,
+    }
+    facts["bound_above"], facts["bound_below"] = smallest_bounds(batch, policy, m)
+    if exact:
+        facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(batch, policy, m)
+    for name, values in facts.items():
+        free = name
+        while free in columns:
+            free = f"reconpriv_{free}"
+        columns[free] = values
+    return pa.table(columns)
 
 
 def most_frequent(batch: CellBatch) -> Ints:
     """The value behind each group's largest frequency, as an index; the first of the domain."""
-    largest = np.maximum.reduceat(batch.count, batch.starts)[batch.group_of_cell]
+    largest = batch.largest_counts[batch.group_of_cell]
     candidates = np.flatnonzero(batch.count == largest)
     owner = batch.group_of_cell[candidates]
     return batch.value[candidates[np.searchsorted(owner, np.arange(batch.groups))]]
@@ -439,7 +425,7 @@ def _verdict(
     return GroupVerdict(
         public=batch.public_values(group, schema),
         size=int(alone.sizes[0]),
-        largest_frequency=float(largest_frequency(alone)[0]),
+        largest_frequency=float(alone.largest_frequencies[0]),
         value=schema.domain[int(most_frequent(alone)[0])],
         largest_private_size=float(limits[group]),
         private=bool(private[group]),

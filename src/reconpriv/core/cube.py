@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 import numpy as np
@@ -114,6 +114,26 @@ def collect(
         count=np.concatenate([part.count for part in parts]),
         coins=coins,
     )
+
+
+@dataclass
+class CellKeeper:
+    """Keeps the cells of a pass for another look at them, unless they are more than the limit."""
+
+    limit: int
+    cells: int = 0
+    _batches: list[CellBatch] = field(default_factory=list)
+
+    def add(self, batch: CellBatch) -> None:
+        """Take the next batch of whole groups."""
+        self.cells += batch.count.size
+        self._batches.append(batch)
+        if self.cells > self.limit:
+            self._batches.clear()
+
+    def cube(self, schema: Schema) -> Cube | None:
+        """All cells, or None where they were too many."""
+        return collect(self._batches, schema) if self.cells <= self.limit else None
 
 
 class Cells(Protocol):

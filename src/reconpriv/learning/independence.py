@@ -14,6 +14,7 @@ from reconpriv.errors import InputError
 from reconpriv.learning.from_release import public_selection
 from reconpriv.messages.readable import Readable
 from reconpriv.queries.answer import Answerer, Selected, key_positions
+from reconpriv.queries.estimate import approximate
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
@@ -33,10 +34,6 @@ _SHARE = 0.2
 
 SPARSE = (
     "many cells rest on fewer than five effective trials, so the p-value is rough, mostly too large"
-)
-APPROXIMATE = (
-    "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
-    " correction rests on estimated ones"
 )
 
 
@@ -115,8 +112,8 @@ def independence_of(answerer: Answerer, names: list[str], selected: Selected) ->
     test, effects = corrected(rows, design.retention)
     naive = pearson(sums.observed)
     remarks = []
-    if design.sample_size == "paper":
-        remarks.append(APPROXIMATE)
+    if not design.sampling.trials_known:
+        remarks.append(approximate(design.sampling, "correction"))
     expected = np.outer(sums.records / effects, rows.pooled)
     if (expected < _FEW).mean() > _SHARE:
         remarks.append(SPARSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.core.cube import Sums
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
+from reconpriv.registry import Registry
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import (
@@ -21,8 +24,6 @@ from reconpriv.theory.reconstruction import (
 
 Floats = NDArray[np.float64]
 
-ESTIMATORS = ("mle", "constrained")
-
 # How a count over public attributes was made that takes a bin whole where the question cuts it.
 WHOLE_BINS = "whole bins"
 
@@ -32,11 +33,19 @@ OUTSIDE = (
     "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
 )
 STRETCHED = "the interval was stretched to contain the estimate"
-APPROXIMATE = (
-    "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
-    " interval rests on estimated ones"
-)
-COIN_FLIPS = "exact up to the coin flips of Algorithm 1 (sample size 'paper')"
+
+
+def approximate(sampling: SampleSize, what: str = "interval") -> str:
+    """The remark on what rests on numbers of trials that are not known."""
+    return (
+        f"approximate: in a release made with sample size {sampling.name!r} the trial counts are"
+        f" secret, so the {what} rests on estimated ones"
+    )
+
+
+def coin_flips(sampling: SampleSize) -> str:
+    """The remark on a count of copies that coins decided."""
+    return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,6 +108,11 @@ class Design:
     domain_size: int
     sample_size: str
 
+    @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
+
 
 def check_confidence(confidence: float) -> float:
     """Return a confidence level strictly between 0 and 1."""
@@ -108,16 +122,6 @@ def check_confidence(confidence: float) -> float:
             hint="0.95 is usual.",
         )
     return float(confidence)
-
-
-def check_estimator(estimator: str) -> str:
-    """Return a known estimator's name."""
-    if estimator not in ESTIMATORS:
-        raise PolicyError(
-            f"There is no estimator called {estimator!r}.",
-            hint=f"Choose one of: {', '.join(ESTIMATORS)}.",
-        )
-    return estimator
 
 
 def quantile(confidence: float, intervals: int = 1) -> float:
@@ -170,6 +174,46 @@ def constrained_counts(all_observed: Floats, records: Floats, design: Design) ->
     return result
 
 
+# From O* (a column per value), |S| and the design to counts, a column per value.
+Counts = Callable[[Floats, Floats, Design], Floats]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A way to estimate a count.
+
+    ``counts`` is None for the unbiased one, which needs no more than the values asked about.
+    ``possible``: no count is negative or above |S|. Its intervals are those of the unbiased one,
+    stretched to contain it.
+    """
+
+    name: str
+    label: str
+    explanation: str
+    counts: Counts | None = None
+    possible: bool = False
+
+
+ESTIMATORS = Registry(
+    "estimator",
+    (
+        Estimator(
+            "mle",
+            "Unbiased",
+            "Right on average (Lemma 1); a count can come out below 0 or above the number of"
+            " records.",
+        ),
+        Estimator(
+            "constrained",
+            "Possible",
+            "The most likely possible counts: none below 0, and the values of a group add up.",
+            constrained_counts,
+            possible=True,
+        ),
+    ),
+)
+
+
 def no_count(query: str, sums: Sums, row: int, confidence: float) -> Estimate:
     """The count of a condition that no sensitive value satisfies: exactly 0."""
     return Estimate(
@@ -192,7 +236,7 @@ def exact_estimate(
 ) -> Estimate:
     """A count over public attributes alone."""
     records = int(sums.records[row])
-    exact = design.sample_size != "paper" or records == 0
+    exact = not design.sampling.coins or records == 0
     spread = 0.0 if exact else float(np.sqrt(sums.noise[row].sum()))
     half = 0.0 if exact else quantile(confidence, intervals) * spread
     return Estimate(
@@ -207,7 +251,7 @@ def exact_estimate(
         records=records,
         groups=int(sums.groups[row]),
         trials=float(sums.trials[row]),
-        remarks=() if exact else (COIN_FLIPS,),
+        remarks=() if exact else (coin_flips(design.sampling),),
     )
 
 
@@ -286,16 +330,16 @@ def estimated(
     """An estimate with its interval and the remarks it deserves."""
     records, groups = int(sums.records[row]), int(sums.groups[row])
     remarks = []
-    if estimator == "constrained":
+    if ESTIMATORS[estimator].possible:
         if not low <= count <= high:
             remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)
     elif not 0 <= count <= records:
         remarks.append(OUTSIDE)
     if groups == 1:
-        remarks.append(SINGLE if design.sample_size == "none" else MICRO)
-    if design.sample_size == "paper":
-        remarks.append(APPROXIMATE)
+        remarks.append(MICRO if design.sampling.samples else SINGLE)
+    if not design.sampling.trials_known:
+        remarks.append(approximate(design.sampling))
     empty = records == 0
     return Estimate(
         query=query,

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
 from reconpriv.core.audit import AuditReport, K
-from reconpriv.core.cube import collect
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.cube import CellKeeper
 from reconpriv.core.identifiers import identifier_note
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import frequency_words, group_words
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy import Policy
 from reconpriv.reports import changes, charts, lab
-from reconpriv.reports.groups import GroupFacts, group_facts
+from reconpriv.reports.groups import GroupFacts, GroupTally
 from reconpriv.reports.page import (
     Chart,
     Section,
@@ -34,17 +35,18 @@ from reconpriv.reports.page import (
     table,
     vega_scripts,
 )
+from reconpriv.schema import Schema
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
 from reconpriv.tuning.report import Setting
 from reconpriv.writing.file import check_file, whole_file
-from reconpriv.writing.folder import refuse_inside_release
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
     from reconpriv.table import Table
 
-_TAILS, _WORST = 200, 20
+TAILS, _WORST = 200, 20  # groups that the report is about, and those that it lists
+_WHAT, _HINT = "the internal report", "Choose another name for the report."
 _LEAST_TAIL = 1e-6
 
 
@@ -62,6 +64,42 @@ class Findings:
     source: str
 
 
+class Survey:
+    """What the report needs of every group, gathered while an audit passes over them."""
+
+    def __init__(self, schema: Schema, policy: Policy) -> None:
+        """``policy`` is that of the audit."""
+        policy = policy.publishable()
+        self._schema, self._policy = schema, policy
+        self._tally = GroupTally(schema, policy)
+        self._kept = CellKeeper(max(CELLS_IN_MEMORY, lab.LAB_RECORDS))
+
+    def add(self, batch: CellBatch) -> None:
+        """Take the next batch of whole groups."""
+        self._tally.add(batch)
+        self._kept.add(batch)
+
+    def findings(
+        self, audit: AuditReport, *, release: Release | None = None, source: str = ""
+    ) -> Findings:
+        """Attack the cells, make them coarser and judge by the workload, once all have passed."""
+        policy, cube = self._policy, self._kept.cube(self._schema)
+        attacks, note = lab.run(cube, policy, audit)
+        bins: tuple[WiderBins, ...] = ()
+        if cube is not None and audit.cells <= CELLS_IN_MEMORY:
+            bins = bin_effects(cube, policy, k=audit.single_records.k)
+        return Findings(
+            audit=replace(audit, policy=policy),
+            groups=self._tally.facts(),
+            attacks=attacks,
+            attack_note=note,
+            setting=lab.setting(cube, policy),
+            bins=bins,
+            release=release,
+            source=source,
+        )
+
+
 def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = None) -> None:
     """Refuse a place that would go out with a release, and a name that cannot be written."""
     inside = path.resolve().parent
@@ -69,30 +107,8 @@ def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = No
         raise PolicyError(
             "The internal report must not lie inside the release.", hint="Choose another folder."
         )
-    refuse_inside_release(path, "the internal report")
-    check_file(path, overwrite=overwrite, hint="Choose another name for the report.")
+    check_file(path, overwrite=overwrite, private=_WHAT, hint=_HINT)
     vega_scripts()
-
-
-def write_internal(
-    table: Table,
-    policy: Policy,
-    path: Path,
-    *,
-    release: Release | None = None,
-    source: str = "",
-    overwrite: bool = False,
-    k: int = K,
-    keep_identifier: Iterable[str] = (),
-) -> None:
-    """Write the report, readable by its owner alone."""
-    check_internal(path, overwrite=overwrite, out=None if release is None else release.path)
-    found = find(
-        table, policy, release=release, source=source, k=k, keep_identifier=keep_identifier
-    )
-    html = internal_html(found)
-    with whole_file(path, overwrite=overwrite, private=True) as work:
-        work.write_text(html, encoding="utf-8")
 
 
 def find(
@@ -104,20 +120,19 @@ def find(
     k: int = K,
     keep_identifier: Iterable[str] = (),
 ) -> Findings:
-    """Audit, count, attack and judge by the workload."""
-    if policy.sample_size in ("octave", "public") and not (
-        policy.tail_bound.worst_at_largest_frequency
-    ):
-        # An audit may use such a bound; a publication with it could only be that of the paper.
-        policy = replace(policy, sample_size="paper")
-    audit = table.audit(policy, worst=_TAILS, k=k, keep_identifier=keep_identifier)
-    groups = group_facts(table.groups(), table.schema, policy)
-    attacks, note = lab.run(table, policy, audit)
-    bins: tuple[WiderBins, ...] = ()
-    if audit.cells <= CELLS_IN_MEMORY:
-        bins = bin_effects(collect(table.groups(), table.schema), policy, k=k)
-    setting = lab.setting(table, policy)
-    return Findings(audit, groups, attacks, note, setting, bins, release, source)
+    """Audit a table and gather what the report shows, in one pass over its groups."""
+    survey = Survey(table.schema, policy)
+    audit = table.audit(
+        policy, worst=TAILS, k=k, keep_identifier=keep_identifier, watch=[survey.add]
+    )
+    return survey.findings(audit, release=release, source=source)
+
+
+def write_findings(found: Findings, path: Path, *, overwrite: bool = False) -> None:
+    """Write the report, readable by its owner alone."""
+    html = internal_html(found)
+    with whole_file(path, overwrite=overwrite, private=_WHAT, hint=_HINT) as work:
+        work.write_text(html, encoding="utf-8")
 
 
 def internal_html(found: Findings) -> str:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
 from reconpriv.attacks.target import Target
 from reconpriv.core.audit import AuditReport
+from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
+from reconpriv.queries.workload import make_workload
 from reconpriv.reports.page import Section, facts, paragraph, percent, table
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.tuner import Tuner
-
-if TYPE_CHECKING:
-    from reconpriv.table import Table
 
 # Larger tables are not attacked for a report: it should take seconds.
 LAB_RECORDS = 2_000_000
@@ -33,18 +32,20 @@ _EXPLAINED = {
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
 
 
-def run(source: Table, policy: Policy, audit: AuditReport) -> tuple[tuple[AttackResult, ...], str]:
+def run(
+    cube: Cube | None, policy: Policy, audit: AuditReport
+) -> tuple[tuple[AttackResult, ...], str]:
     """Micro reconstruction and differencing; or why they were not run."""
     if not audit.violating_groups:
         return (), "No group violates the policy under perturbation alone: nothing to attack."
-    if audit.records > LAB_RECORDS:
+    if cube is None or audit.records > LAB_RECORDS:
         return (), (
             f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
             " run by itself."
         )
-    target = Target.of(source, replace(policy, unattainable="one-trial"))
+    target = Target(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
     found = [attack_micro(target)]
-    if source.schema.public:
+    if cube.schema.public:
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
     return tuple(found), (
@@ -53,15 +54,15 @@ def run(source: Table, policy: Policy, audit: AuditReport) -> tuple[tuple[Attack
     )
 
 
-def setting(source: Table, policy: Policy) -> Setting | None:
+def setting(cube: Cube | None, policy: Policy) -> Setting | None:
     """The policy judged by the standard workload; None where there is none, or it is too large."""
-    if source.schema.records > LAB_RECORDS:
+    if cube is None or cube.records.sum() > LAB_RECORDS:
         return None
     try:
-        tuner = Tuner.of(source.groups(), source.schema)
+        workload = make_workload(cube)
     except InputError:
         return None
-    return tuner.setting(policy)
+    return Tuner.on(cube, workload).setting(policy)
 
 
 def section(attacks: Sequence[AttackResult], note: str) -> Section:

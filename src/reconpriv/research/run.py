@@ -20,7 +20,7 @@ from reconpriv.research.page import PAGE_TITLE, write_pages
 from reconpriv.research.results import Result, Step
 from reconpriv.research.setting import DEFAULT, FAST, FULL, Effort
 from reconpriv.research.violations import run_violations
-from reconpriv.writing.folder import check_target, new_folder
+from reconpriv.writing.folder import Replaceable, check_folder, new_folder
 
 NAMES = ("distribution", "violations", "error", "dp-tables")
 
@@ -54,7 +54,8 @@ def run_study(
     """
     wanted = _wanted(names)
     effort = FAST if fast else FULL
-    check_target(folder, overwrite=overwrite, replaceable=is_study)
+    earlier = Replaceable(is_study, "an earlier run of the study")
+    check_folder(folder, overwrite=overwrite, earlier=earlier)
     require_matplotlib()
     if "dp-tables" in wanted:
         require_opendp()
@@ -67,7 +68,7 @@ def run_study(
         "dp-tables": run_dp_tables,
     }
     results: dict[str, Result] = {}
-    with new_folder(folder, overwrite=overwrite, replaceable=is_study) as work:
+    with new_folder(folder, overwrite=overwrite, earlier=earlier) as work:
         files: list[Path] = []
         for name in wanted:
             results[name] = runners[name](population, effort, step)

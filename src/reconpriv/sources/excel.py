@@ -23,8 +23,6 @@ from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.schema import ColumnLabels
 from reconpriv.sources.column_names import check_names
 
-EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-
 _BATCH = 1 << 17
 _TOP = 50  # rows in which the names of the columns are looked for
 _LARGEST_WHOLE = 2.0**53

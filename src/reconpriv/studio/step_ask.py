@@ -9,6 +9,7 @@ from htmltools import Tag, TagChild, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
+from reconpriv.queries.estimate import ESTIMATORS
 from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
@@ -21,7 +22,7 @@ _MOST_ROWS = 40
 _KEPT = 12
 # From here on a decimal is noise.
 _LARGE = 100
-ESTIMATORS = {"mle": "unbiased", "constrained": "possible", "exact": "none needed"}
+_NOT_ESTIMATED = {"exact": "none needed"}
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,12 @@ def panel() -> Tag:
                     class_="field",
                 ),
                 ui.output_ui("ask_choices"),
-                check(
-                    "possible",
-                    "Only possible values",
-                    "No estimate below 0 or above the number of records, and the values of a group"
-                    " add up. Unbiased estimates, the default, can be impossible, but are right on"
-                    " average.",
+                choice(
+                    "estimator",
+                    "Estimates",
+                    {one.name: one.label for one in ESTIMATORS.values()},
+                    "mle",
+                    " ".join(f"{one.label}: {one.explanation}" for one in ESTIMATORS.values()),
                 ),
                 button("ask", "Ask", primary=True),
                 {"data-enter": "ask"},
@@ -96,7 +97,7 @@ def serve(input: Inputs, live: Live) -> None:
         # The choices appear a moment after the step does; a quick key must not be lost.
         value = input.ask_value() if "ask_value" in input else ANY
         by = input.ask_by() if "ask_by" in input else ANY
-        estimator = "constrained" if input.possible() else "mle"
+        estimator = input.estimator()
         whole = "whole_bins" in input and bool(input.whole_bins())
         job.start(lambda: ask(published, where or None, value, by, estimator, whole))
 
@@ -174,6 +175,11 @@ def ask(
     ]
 
 
+def _estimator_words(name: str) -> str:
+    known = ESTIMATORS.get(name)
+    return known.label.lower() if known is not None else _NOT_ESTIMATED.get(name, name)
+
+
 def answers_card(found: tuple[Answer, ...]) -> Tag:
     """The latest answers first."""
     head = ("Question", "Estimate", "95 % interval", "Estimator", "Truth", "Inside?")
@@ -187,7 +193,7 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
                 answer.label,
                 number(estimate.count),
                 "exact" if estimate.exact else interval,
-                ESTIMATORS.get(estimate.estimator, estimate.estimator),
+                _estimator_words(estimate.estimator),
                 f"{answer.truth:,}",
                 tags.span(
                     "yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}"

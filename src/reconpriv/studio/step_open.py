@@ -7,6 +7,8 @@ from pathlib import Path
 from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, req, ui
 
+from reconpriv.messages.phrases import listed
+from reconpriv.sources.formats import local_formats, upload_endings
 from reconpriv.studio.desk import Opened, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
@@ -16,9 +18,6 @@ EXAMPLES = {
     "adult": ("Adult", "48,842 people of the 1994 US census; try occupation as sensitive."),
     "census_workers": ("Census workers", "148,318 people; the table of the paper's study."),
 }
-_ENDINGS = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".jsonl", ".ndjson", ".json",
-            ".arrow", ".feather", ".ipc", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt",
-            ".xlsx", ".xls", ".ods")  # fmt: skip
 
 
 def panel() -> Tag:
@@ -28,10 +27,10 @@ def panel() -> Tag:
             card(
                 "Upload a file",
                 ui.input_file(
-                    "upload", "Table file", accept=list(_ENDINGS), button_label="Choose a file…",
+                    "upload", "Table file", accept=upload_endings(), button_label="Choose a file…",
                     placeholder="Nothing chosen", width="100%",
                 ),
-                intro="CSV, Parquet, JSON lines, Arrow, SPSS, Stata, SAS or Excel. It stays on this"
+                intro=f"{listed([one.label for one in local_formats()], 'or')}. It stays on this"
                 " computer, in a folder that only you can read and that is removed when the studio"
                 " ends.",
             ),

@@ -10,6 +10,7 @@ from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
+from reconpriv.core.sample_sizes import offered
 from reconpriv.studio import targets
 from reconpriv.studio.charts import RiskUtility, legend
 from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
@@ -29,27 +30,13 @@ from reconpriv.studio.targets import (
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
 from reconpriv.studio.words import UNATTAINABLE
+from reconpriv.theory.bounds import BOUNDS
 from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
 _PLAIN_BOUND = "chernoff"
 START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": _PLAIN_BOUND, "sample_size": "octave",
          "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
-BOUNDS = {
-    "chernoff": "Chernoff (the paper’s)",
-    "chernoff-full": "Chernoff in full",
-    "hoeffding": "Hoeffding",
-    "bernstein": "Bernstein",
-    "chebyshev": "Chebyshev",
-    "markov": "Markov",
-    "exact": "Exact tails",
-}
-SAMPLE_SIZES = {
-    "octave": "Octave (default)",
-    "public": "Public",
-    "paper": "Paper (leaks)",
-    "none": "None: perturb only",
-}
 STEP = 3
 _WORST = 6
 # What each column does is counted unasked up to here: within a second or two.
@@ -68,10 +55,10 @@ def panel(draft: dict[str, Any]) -> Tag:
                  " as safe. Higher: stricter.", at["e"], (0.05, 1.0, 0.05)),
             dial("d", "δ", "Tail", "Such an error must not be provably rarer than this. Higher:"
                  " stricter.", at["d"], (0.01, 0.99, 0.01)),
-            choice("sample_size", "Sample size", SAMPLE_SIZES, at["sample_size"],
-                   "What the trials of a large group may depend on. Octave: on its largest"
-                   " frequency to a power of ½. Public: on its size alone."),
-            choice("bound", "Tail bound", BOUNDS, at["bound"],
+            choice("sample_size", "Sample size", {one.name: one.label for one in offered()},
+                   at["sample_size"], _sample_size_help()),
+            choice("bound", "Tail bound",
+                   {one.name: one.label or one.name for one in BOUNDS.values()}, at["bound"],
                    "How it is proved that an error is rare."),
             choice("unattainable", "Groups that no sample makes private", UNATTAINABLE,
                    at["unattainable"]),
@@ -100,6 +87,12 @@ def panel(draft: dict[str, Any]) -> Tag:
         class_="answers",
     )  # fmt: skip
     return tags.div(tags.div(dials, answers, class_="split"), footer(3, "Continue to publish"))
+
+
+def _sample_size_help() -> str:
+    """What the trials of a large group depend on; the others have their own warnings."""
+    said = [f"{one.name.capitalize()}: {one.explanation}" for one in offered() if one.recommended]
+    return " ".join(["How many trials a large group keeps.", *said])
 
 
 @dataclass(frozen=True)
@@ -438,9 +431,5 @@ def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
 
 def _bound_for_sampling(policy: rp.Policy) -> str:
     """The bound of the policy where settings with a sample can have it."""
-    chosen = policy.as_dict()
-    try:
-        replace(policy, sample_size="octave").check_sampling()
-    except rp.ReconprivError:
-        return _PLAIN_BOUND
-    return str(chosen["bound"])
+    bound = policy.tail_bound
+    return bound.name if bound.worst_at_largest_frequency else _PLAIN_BOUND

@@ -8,8 +8,9 @@ from htmltools import Tag, TagList, tags
 
 import reconpriv as rp
 from reconpriv.core.column_risk import ColumnRisk, identifiers_named
+from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
-from reconpriv.messages.phrases import frequency_words, group_words
+from reconpriv.messages.phrases import frequency_words, group_words, listed
 from reconpriv.messages.remedies import worded
 from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.parts import card, figures, grid, notice
@@ -151,7 +152,7 @@ def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:
 
 def left_open(policy: rp.Policy, found: Setting) -> Figure:
     """The number that decides the verdict on groups, in its colour."""
-    if found.sample_size == "none":
+    if not found.sampling.samples:
         tone = "bad" if found.violating_groups else "good"
         return f"{found.violating_groups:,}", "groups stay open to reconstruction", tone
     if found.unattainable_groups:
@@ -159,14 +160,14 @@ def left_open(policy: rp.Policy, found: Setting) -> Figure:
         if policy.unattainable == "one-trial":
             return count, "groups keep one trial, without a promise", "warn"
         return count, "groups in which not even one trial is private", "bad"
-    if found.sample_size == "paper" and found.sampled_groups:
+    if found.sampling.leaks and found.sampled_groups:
         return f"{found.sampled_groups:,}", "groups whose largest frequency leaks", "warn"
     return "0", "groups beyond the limit of the policy", "good"
 
 
 def group_verdict(policy: rp.Policy, found: Setting) -> Said:
     """What a release with this policy leaves of the groups at risk."""
-    if found.sample_size == "none":
+    if not found.sampling.samples:
         if found.violating_groups:
             return "error", (
                 f"without sampling, {found.violating_groups:,} of them stay open to reconstruction."
@@ -181,10 +182,10 @@ def group_verdict(policy: rp.Policy, found: Setting) -> Said:
             f"this policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
             " trial is private. Lower p, ε or δ, or let such groups keep one trial."
         )
-    elif found.sample_size == "paper" and found.sampled_groups:
+    elif found.sampling.leaks and found.sampled_groups:
         return "warning", (
-            "the paper’s sample size leaks the largest frequency of large groups; use octave or"
-            " public for a release."
+            f"sample size {found.sample_size} leaks the largest frequency of large groups; use"
+            f" {listed(recommended(), 'or')} for a release."
         )
     elif found.sampled_groups:
         return "good", (
@@ -199,7 +200,7 @@ def audit_verdict(report: rp.AuditReport) -> Said:
     count = f"{report.violating_groups:,}"
     if not report.violating_groups:
         return "good", "every one is private: perturbing alone keeps this policy."
-    if report.policy.sample_size == "none":
+    if not report.policy.sampling.samples:
         return "error", f"without sampling, {count} of them stay open to reconstruction."
     return "info", (
         f"{count} of them are open to reconstruction if only perturbed; publishing samples them."

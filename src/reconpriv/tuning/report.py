@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Readable
 from reconpriv.policy import Policy
 
@@ -53,16 +54,21 @@ class Setting:
         )
 
     @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
+
+    @property
     def eligible(self) -> bool:
         """Whether it keeps its own promise and leaks no f: only such a setting is recommended."""
-        if self.unattainable_groups or self.sample_size == "paper":
+        if self.unattainable_groups or self.sampling.leaks:
             return False
-        return self.sample_size != "none" or not self.violating_groups
+        return self.sampling.samples or not self.violating_groups
 
     @property
     def approximate(self) -> bool:
         """Whether ``error`` rests on an approximation of Algorithm 1's coins."""
-        return self.sample_size == "paper"
+        return self.sampling.coins
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

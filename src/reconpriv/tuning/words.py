@@ -57,7 +57,7 @@ def standing(current: Setting, target: Target, misses: Sequence[str], rho1: floa
 
 
 def _broken(setting: Setting) -> str:
-    if setting.sample_size == "paper":
+    if setting.sampling.leaks:
         return "Its sample sizes leak the largest frequency of large groups."
     if setting.unattainable_groups:
         return f"In {setting.unattainable_groups:,} groups not even one trial is private."

@@ -13,7 +13,7 @@ from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, 
 from reconpriv.attacks.lattice import Knowledge, infer, lattice_fit
 from reconpriv.attacks.target import Target, dense
 from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import round_up_to_octave
+from reconpriv.core.sample_sizes import round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.research.data import census_population
 from reconpriv.schema import Column, Kind, Schema

@@ -7,12 +7,10 @@ import decimal
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import duckdb
@@ -238,30 +236,6 @@ def test_a_sqlite_file_with_a_write_ahead_log(tmp_path):
     with rp.read(file, table="t", sensitive="y") as table:
         assert table.schema.records == 3  # what is still in the log counts
     writer.close()
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_sqlite_query(tmp_path, scratch, number, code):
-    connection = sqlite3.connect(tmp_path / "slow.db")
-    connection.executescript(
-        "CREATE VIEW slow AS WITH RECURSIVE n(y) AS (SELECT 1 UNION ALL SELECT y + 1 FROM n)"
-        " SELECT y % 3 AS y FROM n"
-    )
-    connection.close()
-    command = subprocess.Popen(
-        [sys.executable, "-m", "reconpriv", "audit", tmp_path / "slow.db", "-s", "y",
-         "--table", "slow"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(scratch)},
-    )  # fmt: skip
-    until = time.monotonic() + 60
-    while not list(scratch.glob("reconpriv-*")):  # from here on the table is being opened
-        assert command.poll() is None and time.monotonic() < until
-        time.sleep(0.05)
-    command.send_signal(number)
-    out, err = command.communicate(timeout=60)
-    assert (command.returncode, out) == (code, b"")
-    assert err == b"interrupted: nothing was left behind.\n"
-    assert list(scratch.iterdir()) == []
 
 
 def test_text_of_a_sqlite_file_that_is_not_utf_8(tmp_path):

@@ -19,7 +19,7 @@ from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.spark.jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark.output import struct, write_to_folder
-from reconpriv.engines.spark.remote import MANIFEST, remote_release, write_remote
+from reconpriv.engines.spark.remote import remote_release, write_remote
 from reconpriv.engines.spark.session import LEAVE_OUT, open_session, session_of
 from reconpriv.engines.spark.tasks import MapGroups, PackBatches, canonical, unpack_batch
 from reconpriv.engines.spark.views import check_path, read_path, select_from
@@ -28,6 +28,7 @@ from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.url import is_database
+from reconpriv.writing.marker import MANIFEST
 
 _KINDS = {
     # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
