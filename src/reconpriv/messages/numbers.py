@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# The same for Vega, whose formats are those of d3.
-PERCENT, COUNT, SHORT = "~%", ",", "~s"
+# The same for Vega, whose formats are those of d3: shares and numbers on axes, counts in full.
+PERCENT, TICK, COUNT = "~%", ",~r", ","
 
 
 def percent(share: float) -> str:
@@ -20,9 +20,9 @@ def brief_percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-def brief_count(count: float) -> str:
-    """A count as on an axis: 1500 is 1.5k."""
-    return f"{count / 1000:g}k" if count >= 1000 else f"{count:g}"
+def count(value: float) -> str:
+    """A count, as on an axis."""
+    return f"{value:,.10g}"
 
 
 def cell(value: str | float | None) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reconpriv.attacks.granularity import Attempt
 from reconpriv.attacks.result import Row
-from reconpriv.messages.numbers import PERCENT
+from reconpriv.messages.numbers import PERCENT, TICK
 from reconpriv.policy import Policy
 from reconpriv.show import charts, palette
 from reconpriv.show.charts import Key
@@ -100,7 +100,7 @@ def draw_ratio(policy: Policy, path: Path) -> None:
                     for x, y in zip(counts.tolist(), tail.tolist(), strict=True)
                 ]
         x = alt.X("x:Q", title="records that hold the value, |g|·f", scale=_log(0.3, 300),
-                  axis=alt.Axis(values=[1, 10, 100], format="~r"))  # fmt: skip
+                  axis=alt.Axis(values=[1, 10, 100], format=TICK))  # fmt: skip
         y = alt.Y("y:Q", title="exact tail of the noisy ratio" if f == 0.25 else None,
                   axis=_percent(), scale=alt.Scale(domain=[0, 0.7]))  # fmt: skip
         drawn = charts.lines(values, looks, x, y, marks=False)
@@ -126,9 +126,9 @@ def draw_granularity(kept: dict[str, dict[str, Attempt]], path: Path) -> None:
         ]
         first = size == "paper"
         x = alt.X("x:Q", title="true largest f", scale=_log(0.08, 1.05),
-                  axis=alt.Axis(values=ticks, format="~r"))  # fmt: skip
+                  axis=alt.Axis(values=ticks, format=TICK))  # fmt: skip
         y = alt.Y("y:Q", title="inferred f" if first else None, scale=_log(0.05, 1.1),
-                  axis=alt.Axis(values=ticks, format="~r", labels=first))  # fmt: skip
+                  axis=alt.Axis(values=ticks, format=TICK, labels=first))  # fmt: skip
         truth = charts.rows([{"x": end, "y": end} for end in (0.08, 1.0)])
         drawn = alt.layer(
             charts.points(alt.Chart(charts.rows(values)).encode(x=x, y=y), looks, 16, 0.6),
@@ -159,7 +159,7 @@ def draw_repeat(rows: Sequence[Row], path: Path) -> None:
         expected.append({"x": k, "y": first[base] / k**0.5, "base": base})
     times = sorted({row["releases"] for row in rows})
     x = alt.X("x:Q", title="releases k", scale=_log(times[0] * 0.9, times[-1] * 1.1, 2),
-              axis=alt.Axis(values=times, format="d", grid=False))  # fmt: skip
+              axis=alt.Axis(values=times, format=TICK, grid=False))  # fmt: skip
     errors = [row["y"] for row in (*values, *expected)]
     y = alt.Y("y:Q", title="root mean square relative error of f",
               scale=_log(min(errors) * 0.9, max(errors) * 1.1),

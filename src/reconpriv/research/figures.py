@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reconpriv.messages.numbers import PERCENT
+from reconpriv.messages.numbers import PERCENT, TICK
 from reconpriv.research.data import BASES
 from reconpriv.research.results import Result, Row
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS
@@ -127,7 +127,7 @@ def _sweep(
     found = [row for row in values if row["parameter"] == parameter]
     ticks = list(SWEEPS[parameter])
     margin = 0.06 * (ticks[-1] - ticks[0])
-    shown = alt.Axis(values=ticks, format="~s" if parameter == "records" else "~r", grid=False)
+    shown = alt.Axis(values=ticks, format=TICK, grid=False)
     span = alt.Scale(domain=[ticks[0] - margin, ticks[-1] + margin], nice=False, zero=False)
     x = alt.X("x:Q", title=_AXES[parameter], axis=shown, scale=span)
     first = parameter in list(SWEEPS)[::2]

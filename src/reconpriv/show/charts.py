@@ -5,6 +5,7 @@ Both packages are extras and slow to import, so they are imported where somethin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
+from reconpriv.messages.numbers import TICK
 from reconpriv.show import palette
 from reconpriv.show.palette import Look
 
@@ -67,7 +69,7 @@ def save(figure: Spec, *paths: Path) -> None:
 def config(ink: str) -> Spec:
     """The look of axes, legends and titles; ``ink`` is the colour of lines and words."""
     words = {"labelColor": ink, "titleColor": ink, "labelFontSize": _FONT,
-             "titleFontSize": _FONT, "titleFontWeight": 500}  # fmt: skip
+             "titleFontSize": _FONT, "titleFontWeight": 500, "titlePadding": 7}  # fmt: skip
     lines = {"domainColor": ink, "tickColor": ink, "gridColor": ink, "gridOpacity": 0.13,
              "domainOpacity": 0.4, "tickOpacity": 0.4}  # fmt: skip
     return {
@@ -87,6 +89,12 @@ def config(ink: str) -> Spec:
 def rows(values: Iterable[Row]) -> Any:
     """Rows as the data of a chart."""
     return altair().Data(values=list(values))
+
+
+def log_axis(low: float, high: float) -> Any:
+    """An axis of counts with 1, 2 and 5 of every decade."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return altair().Axis(format=TICK, values=[m * 10.0**d for d in decades for m in (1, 2, 5)])
 
 
 def scale(looks: Mapping[str, Look], part: str) -> Any:
@@ -125,19 +133,13 @@ def colour(looks: Mapping[str, Look]) -> Any:
     return altair().Color("series:N", scale=scale(looks, "colour"), legend=None)
 
 
-def level(
-    value: float, name: str, *, axis: str = "y", colour: str = palette.BLACK, at: float = 4
-) -> Any:
-    """A dashed line right across, with its name at one end."""
+def level(value: float, name: str, ink: str = palette.BLACK) -> Any:
+    """A dashed line right across at a height, with its name at the left end."""
     alt = altair()
-    base = alt.Chart(rows([{"level": value, "name": name}]))
-    along = {axis: "level:Q"}
-    rule = base.mark_rule(color=colour, strokeDash=[5, 4], opacity=0.8).encode(**along)
-    if not name:
-        return rule
-    across = {"x" if axis == "y" else "y": alt.value(at)}
-    words = base.mark_text(align="left", dx=4 if axis == "x" else 0, dy=-7 if axis == "y" else 0)
-    return alt.layer(rule, words.encode(text="name:N", **along, **across))
+    base = alt.Chart(rows([{"level": value, "name": name}])).encode(y="level:Q")
+    rule = base.mark_rule(color=ink, strokeDash=[5, 4], opacity=0.8)
+    words = base.mark_text(align="left", dy=-7, color=ink)
+    return alt.layer(rule, words.encode(text="name:N", x=alt.value(4)))
 
 
 @dataclass(frozen=True)

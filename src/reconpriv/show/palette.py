@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BLACK, BLUE, VERMILION, GREEN, ORANGE, PURPLE = (
-    "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7",
+BLACK, BLUE, SKY, VERMILION, GREEN, ORANGE, PURPLE = (
+    "#000000", "#0072B2", "#56B4E9", "#D55E00", "#009E73", "#E69F00", "#CC79A7",
 )  # fmt: skip
-GREY, LIGHT, WHITE = "#767676", "#dddddd", "#ffffff"
+GREY, WHITE = "#767676", "#ffffff"
 # The colour of the text around a picture, so that one drawing serves light and dark pages.
 INK = "currentColor"
-COLOURS = (BLACK, BLUE, VERMILION, GREEN, ORANGE, PURPLE, GREY, LIGHT, WHITE, INK)
+COLOURS = (BLACK, BLUE, SKY, VERMILION, GREEN, ORANGE, PURPLE, GREY, WHITE, INK)
 
 # For words, which need more contrast than areas do: 4.5 to 1 on white, and enough on black.
 GOOD, FAIR, BAD = "#2e8540", "#a86a00", "#d8391f"
@@ -43,4 +43,4 @@ SAFE, EXPOSED, BOUND = FIRST, SECOND, Look(PURPLE, "circle")
 
 def css() -> str:
     """The colours as variables of a style sheet."""
-    return f":root{{--safe:{SAFE.colour};--exposed:{EXPOSED.colour};--good-mark:{GREEN}}}"
+    return f":root{{--exposed:{EXPOSED.colour}}}"
