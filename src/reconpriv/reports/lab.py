@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 from reconpriv.attacks.differencing import attack_differencing
@@ -14,9 +13,11 @@ from reconpriv.attacks.target import Target
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.messages.numbers import percent
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import make_workload
-from reconpriv.reports.page import Section, facts, paragraph, percent, table
+from reconpriv.reports.page import Section, facts, paragraph, table
+from reconpriv.show.markup import Html, tag
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.tuner import Tuner
 
@@ -67,23 +68,23 @@ def setting(cube: Cube | None, policy: Policy) -> Setting | None:
 
 def section(attacks: Sequence[AttackResult], note: str) -> Section:
     """What the attacks found, with their rates and tables."""
-    html = [paragraph(note)]
+    parts = [paragraph(note)]
     for result in attacks:
-        html.append(f"<h3>{escape(result.name)}</h3>{paragraph(result.verdict)}")
+        parts += [tag("h3", result.name), paragraph(result.verdict)]
         rates = [
             (name, f"{rate} ({rate.what})")
             for name in ("success", "baseline", "control")
             if (rate := getattr(result, name)) is not None
         ]
-        html.append(facts([("adversary knew", result.knew), *rates]))
+        parts.append(facts([("adversary knew", result.knew), *rates]))
         if result.table:
-            html.append(_attack_table(result.table))
+            parts.append(_attack_table(result.table))
         if result.name in _EXPLAINED:
-            html.append(paragraph(_EXPLAINED[result.name], "note"))
-    return Section("lab", "What the attack lab found", "".join(html))
+            parts.append(paragraph(_EXPLAINED[result.name], "note"))
+    return Section("lab", "What the attack lab found", tuple(parts))
 
 
-def _attack_table(rows: Sequence[dict[str, Any]]) -> str:
+def _attack_table(rows: Sequence[dict[str, Any]]) -> Html:
     head = tuple(str(name) for name in rows[0] if name not in _LEFT_OUT)
     shares = {
         name

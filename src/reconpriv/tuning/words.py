@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reconpriv.messages.numbers import brief_percent as percent
 from reconpriv.tuning.report import Setting, Target
 
 MAX_ERROR, RHO2, MIN_GROUP_ERROR = "max_error", "rho2", "min_group_error"
@@ -31,11 +32,6 @@ def numbers(setting: Setting) -> str:
 def belief(setting: Setting, rho1: float) -> str:
     """What a single record tells."""
     return f"one record raises a belief of {percent(rho1)} to at most {percent(setting.posterior)}"
-
-
-def percent(share: float) -> str:
-    """A share with three digits at most."""
-    return f"{100 * share:.3g}%"
 
 
 def standing(current: Setting, target: Target, misses: Sequence[str], rho1: float) -> str:

@@ -15,7 +15,7 @@ from reconpriv.attacks import attack
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 NASTY = "<script>alert('&')</script>"
-VOID = {"br", "hr", "img", "meta", "rect", "line", "circle"}
+VOID = {"br"}
 
 
 class Reader(HTMLParser):
