@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconpriv.attacks.attacked_table import AttackedTable, dense, uniforms
 from reconpriv.attacks.lattice import Inference, Knowledge, infer
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
@@ -20,7 +21,6 @@ from reconpriv.attacks.statistics import (
     rate,
     relative_error,
 )
-from reconpriv.attacks.target import Target, dense, uniforms
 from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import InputError
@@ -71,7 +71,7 @@ class Attempt:
 
 
 def attempt(
-    target: Target, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
+    target: AttackedTable, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
 ) -> Attempt:
     """Publish with one key and attack every group of the target.
 
@@ -107,7 +107,7 @@ def attempt(
     )
 
 
-def _true_shares(target: Target) -> Floats:
+def _true_shares(target: AttackedTable) -> Floats:
     """Pf + t of every value of every group."""
     counts = dense(target.raw)
     return observed_mean(
@@ -151,7 +151,7 @@ def gain(found: Attempt, statistic: str = "median") -> Interval:
 
 
 def attack_granularity(
-    target: Target, *, keys: int = 1, least: int = 1, worst: int = 5
+    target: AttackedTable, *, keys: int = 1, least: int = 1, worst: int = 5
 ) -> AttackResult:
     """Attack every violating group of at least so many records, on each scaled sample size."""
     own = target.policy.sample_size
@@ -191,7 +191,7 @@ def attack_granularity(
     )
 
 
-def _several(exposed: Target, sample_size: str, keys: int) -> Attempt:
+def _several(exposed: AttackedTable, sample_size: str, keys: int) -> Attempt:
     parts = [attempt(exposed, sample_size, number) for number in range(keys)]
     columns = ([getattr(part, name) for part in parts] for name in Attempt.__dataclass_fields__)
     return Attempt(*(np.concatenate(column) for column in columns))
@@ -217,7 +217,7 @@ def summary(found: Attempt, sample_size: str, least: int) -> Row:
     }
 
 
-def _worst(exposed: Target, found: Attempt, how_many: int) -> tuple[Row, ...]:
+def _worst(exposed: AttackedTable, found: Attempt, how_many: int) -> tuple[Row, ...]:
     first = slice(0, exposed.batch.groups)
     order = np.argsort(found.error[first], kind="stable")[:how_many]
     return tuple(

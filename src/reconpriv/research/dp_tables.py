@@ -11,7 +11,7 @@ import numpy as np
 from reconpriv.attacks.laplace import noisy_answers
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
-from reconpriv.research.setting import SIZES, Effort
+from reconpriv.research.setting import SIZES, StudySize
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.ratio import ratio_tails
 
@@ -74,7 +74,7 @@ def own_groups(population: Population) -> Iterator[Group]:
         with population.sample(base, records) as table:
             overall = table.engine.value_counts(table.schema.sensitive)
             domain = table.schema.domain
-            for batch in table.groups():
+            for batch in table.batches():
                 frequency = batch.largest_frequencies
                 for group in np.flatnonzero(batch.sizes > LEAST_SIZE[base]):
                     alone = batch.slice(int(group), int(group) + 1)
@@ -86,7 +86,7 @@ def own_groups(population: Population) -> Iterator[Group]:
             yield Group(base, "ours", number, size, frequency_, share)
 
 
-def run_dp_tables(population: Population, effort: Effort, step: Step) -> Result:
+def run_dp_tables(population: Population, effort: StudySize, step: Step) -> Result:
     """Each group, λ, ε and side: the printed count, the exact probability, the simulated share."""
     rows: list[Row] = []
     for group in (*paper_groups(), *own_groups(population)):

@@ -25,7 +25,7 @@ class Shapes:
     domain_size: int
     size: Ints
     frequency: Floats
-    groups: Ints
+    how_many: Ints
     _violations: dict[tuple[object, ...], tuple[int, int]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -50,7 +50,7 @@ class Shapes:
             _, private = judge(self.batch, policy, self.domain_size)
             return int((~private).sum()), int(self.batch.sizes[~private].sum())
         limits = private_size(self.frequency, policy, self.domain_size)
-        groups = np.where(self.size > limits, self.groups, 0)
+        groups = np.where(self.size > limits, self.how_many, 0)
         return int(groups.sum()), int(groups @ self.size)
 
     def limits(self, policy: Policy) -> Floats:

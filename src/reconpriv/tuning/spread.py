@@ -126,8 +126,8 @@ class QueryVariances:
     frequency: Floats
     starts: Ints
     count: Ints
-    groups: Incidence
-    cells: Incidence
+    group_rows: Incidence
+    cell_rows: Incidence
     _parts: dict[SampleSize, Parts] = field(default_factory=dict, repr=False)
     _kept: OrderedDict[tuple[bytes, int], NDArray[np.float32]] = field(
         default_factory=OrderedDict, repr=False
@@ -250,12 +250,12 @@ class QueryVariances:
     def _total(self, groups: Ints, cells: Ints, owner: Ints, spread: Spread) -> Floats:
         rows, sizes = self.questions.weight.size, self.sizes[groups]
         more = spread.weight - sizes
-        by_part = self.groups.total(more, groups, self.questions.parts)
+        by_part = self.group_rows.total(more, groups, self.questions.parts)
         return np.stack(
             [
-                self.cells.total(self.count[cells] * (more / sizes)[owner], cells, rows),
+                self.cell_rows.total(self.count[cells] * (more / sizes)[owner], cells, rows),
                 by_part[self.questions.part],
-                self.cells.total(spread.extra, cells, rows),
+                self.cell_rows.total(spread.extra, cells, rows),
             ]
         )
 

@@ -100,11 +100,11 @@ class Tuner:
     def _by_class(self, policy: Policy) -> _Plan:
         """A limit for each class of the largest frequency; groups of one shape share it."""
         shapes, limits = self.shapes, self.shapes.limits(policy)
-        sampled = np.where(shapes.size > limits, shapes.groups, 0)
+        sampled = np.where(shapes.size > limits, shapes.how_many, 0)
         trials = np.where(sampled, np.maximum(np.minimum(limits, shapes.size), 1.0), shapes.size)
         return _Plan(
             int(sampled.sum()),
-            int(shapes.groups @ trials),
+            int(shapes.how_many @ trials),
             int(sampled[limits < 1.0].sum()),
             self.variances.by_class(policy, self.schema.domain_size),
             shapes.most_exposed(policy, trials),
