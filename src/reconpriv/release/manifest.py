@@ -92,7 +92,7 @@ class Manifest:
     """What a release says about itself, whether it is about to be written or was read.
 
     ``group_files`` and ``count_names`` (of records and trials) are there if trials are
-    published, ``cell_count`` where the data are cells. ``unknown`` names what a file said beyond all this.
+    published, ``cell_count`` if the data are cells. ``unknown`` names what else a file said.
     """
 
     schema: Schema
