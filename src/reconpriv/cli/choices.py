@@ -98,8 +98,9 @@ def registered(kind: str) -> Callable[[str], list[str]]:
 def fill_in(parameters: Iterable[Any]) -> None:
     """Put the names into the help of options and arguments, and into their placeholders."""
     for one in parameters:
-        for part in ("help", "metavar"):
-            text = getattr(one, part, None)
+        # The texts as they were written are kept: what is registered may change.
+        written = {part: getattr(one, part, None) for part in ("help", "metavar")}
+        for part, text in vars(one).setdefault("written", written).items():
             if text and "{" in text:
                 setattr(one, part, _PLACE.sub(_listed, text))
 
