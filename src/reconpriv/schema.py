@@ -214,8 +214,8 @@ def check_domain(sensitive: Column, domain: Sequence[Value]) -> None:
     """Refuse a domain in which nothing can be hidden."""
     if len(domain) < 2:
         raise InputError(
-            f"The sensitive column {sensitive.name!r} has a domain of one value; nothing can be"
-            " hidden among one.",
+            f"The sensitive column {sensitive.name!r} has a domain of one value, so nothing can"
+            " be hidden.",
             hint=Remedy(
                 "declare the full domain ({}) if the table shows only part of it", Control.DOMAIN
             ),

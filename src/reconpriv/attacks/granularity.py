@@ -240,12 +240,12 @@ def _verdict(own: SampleSize, found: Attempt) -> str:
     error, plain = float(np.median(found.error)), float(np.median(found.mle_error))
     if own.leaks:
         return (
-            f"The number of trials shows: f is told with a median error of {error:.1%}, where the"
-            f" MLE is off by {plain:.1%}; do not release with sample size {own.name!r}."
+            f"The number of trials leaks: f is estimated with a median error of {error:.1%}, where"
+            f" the MLE is off by {plain:.1%}; do not release with sample size {own.name!r}."
         )
     beyond = f"its {own.class_name} and the MLE in it" if own.class_name else "the MLE"
     return (
-        f"The number of trials is public and tells nothing beyond {beyond}: median error"
+        f"The number of trials is public and reveals nothing beyond {beyond}: median error"
         f" {error:.1%} against {plain:.1%}."
     )
 
@@ -269,8 +269,8 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
         knew=KNEW,
         table=tuple(_guesses(cube, suspects[:show], found, plain)),
         figures={"groups that may be sampled": suspects.size, "inferred to be": sampled},
-        verdict="Inferences only, for the largest groups: run the same attack on the table"
-        " to see how good they are.",
+        verdict="Inferences only, for the largest groups: without the table, nobody can say how"
+        " good they are. Run the same attack on the table to find out.",
     )
 
 

@@ -183,7 +183,7 @@ def guesses(target: Target, published: Cube) -> tuple[NDArray[np.bool_], float]:
 def _baseline(exposed: Target, overall: Floats) -> Rate:
     """Without the group: the share that its most frequent value has in the whole table."""
     error = relative_error(overall[largest_values(exposed.raw)], exposed.frequency)
-    what = "violating groups whose f the whole table tells within ε"
+    what = "violating groups whose f the whole table predicts within ε"
     return rate(error <= exposed.policy.epsilon, what)
 
 
@@ -218,8 +218,8 @@ def _worst(exposed: Target, errors: Floats, how_many: int) -> tuple[Row, ...]:
 def _verdict(table: tuple[Row, ...], own: str, epsilon: float) -> str:
     share = {row["sample size"]: row["under ε"] for row in table}
     return (
-        f"Perturbation alone tells f within ±{epsilon:.0%} in {share['none']:.1%} of the violating"
-        f" groups; with sample size {own!r} it is {share[own]:.1%}."
+        f"With perturbation alone, f is estimated within ±{epsilon:.0%} in {share['none']:.1%}"
+        f" of the violating groups; with sample size {own!r}, in {share[own]:.1%}."
     )
 
 
@@ -247,6 +247,6 @@ def guess_from_release(cube: Cube, retention: float, *, show: int = 20) -> Attac
         knew=KNEW,
         table=table,
         figures={"groups": cube.groups},
-        verdict="Guesses only, for the groups with the most trials: without the table nobody can"
-        " say which of them are right.",
+        verdict="Guesses only, for the groups with the most trials: without the table, nobody"
+        " can say which of them are right.",
     )

@@ -89,14 +89,14 @@ def _result(channels: list[Channel], control: list[Channel]) -> AttackResult:
     return AttackResult(
         name="side-channels",
         knew=KNEW,
-        success=rate(np.array([c.leaks for c in channels]), "channels that tell more"),
+        success=rate(np.array([c.leaks for c in channels]), "channels that reveal more"),
         control=rate(
             np.array([c.leaks for c in control]), "the same for a release with its rows shuffled"
         ),
         table=rows,
-        verdict=f"The files tell more than their rows: {found}."
+        verdict=f"The files reveal more than their rows: {found}."
         if leaking
-        else f"None of {len(channels)} channels tells more than the published rows do.",
+        else f"None of {len(channels)} channels reveals more than the published rows do.",
     )
 
 

@@ -62,7 +62,7 @@ def query(
         typer.Option(
             "--batch",
             metavar="FILE",
-            help="A CSV file of queries: one column per attribute, or one called sql.",
+            help="A CSV file of queries: one column per attribute, or a single column named sql.",
         ),
     ] = None,
     out: Output = None,
@@ -82,13 +82,13 @@ def query(
     simultaneous: Annotated[
         bool,
         typer.Option(
-            "--simultaneous", help="With GROUP BY: intervals that all hold at once, at that level."
+            "--simultaneous", help="With GROUP BY: make all intervals hold at once, at that level."
         ),
     ] = False,
     whole_bins: Annotated[
         bool,
         typer.Option(
-            "--whole-bins", help="Count a bin or group whole where a condition cuts it, and say so."
+            "--whole-bins", help="If a condition cuts a bin or group, count all of it and say so."
         ),
     ] = False,
     memory: opt.Memory = None,
@@ -178,7 +178,7 @@ def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
 
 
 def info(release: ReleaseFolder, json: opt.Json = False) -> None:
-    """What a release is: what in it is exact, what is estimated, and how."""
+    """Explain a release: what is exact, what is estimated, and how."""
     with reported():
         opened = _open(release)
         if json:
@@ -196,7 +196,8 @@ def export(
         typer.Argument(metavar="FILE", help="A .sav, .zsav, .dta, .xpt, .csv or .parquet file."),
     ],
     groups: Annotated[
-        bool, typer.Option("--groups", help="The groups with their trials instead of the records.")
+        bool,
+        typer.Option("--groups", help="Write the groups with their trials instead of the records."),
     ] = False,
     overwrite: Overwrite = False,
     json: opt.Json = False,
@@ -222,9 +223,9 @@ def report(
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
-    """A page for analysts: what is exact, what is estimated, how far off, how to ask.
+    """Write a page for analysts: what is exact, what is estimated, how far off, how to ask.
 
-    One HTML file, derived from the release alone; it may go out with it.
+    One HTML file, made from the release alone; it may be published with it.
     """
     with reported():
         from reconpriv.writing.file import check_file
@@ -240,12 +241,12 @@ def report(
 @taking_table()
 def workload(
     table: TableOptions,
-    queries: Annotated[int, typer.Option("--queries", help="How many queries.")] = 5_000,
+    queries: Annotated[int, typer.Option("--queries", help="How many queries to draw.")] = 5_000,
     min_selectivity: Annotated[
-        float, typer.Option("--min-selectivity", help="The least share of records in an answer.")
+        float, typer.Option("--min-selectivity", help="The smallest share of records in an answer.")
     ] = 0.001,
     max_attributes: Annotated[
-        int, typer.Option("--max-attributes", help="The most public attributes in a query.")
+        int, typer.Option("--max-attributes", help="The most public attributes per query.")
     ] = 3,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same pool.")] = 0,
     release: Annotated[
@@ -256,7 +257,7 @@ def workload(
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
-    """The paper's pool of random count queries on a raw table, and a release's error on it."""
+    """Draw the paper's pool of random count queries; measure a release's error on it."""
     with reported():
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")

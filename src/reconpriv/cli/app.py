@@ -49,8 +49,8 @@ reconpriv COMMAND --help
 
 [bold]Environment[/bold]
 
-TMPDIR  where counting spills when memory is short
-RECONPRIV_DEBUG=1  tracebacks, which may quote the table
+TMPDIR  where counting spills to when memory runs short
+RECONPRIV_DEBUG=1  show tracebacks, which may quote the table
 NO_COLOR=1  plain text
 """
 
@@ -68,8 +68,8 @@ app = typer.Typer(
 
 
 _SQL_NOTE = (
-    "reconpriv cannot know what --sql did to a column: one that was binned there is counted by the"
-    " values it has now. Declare bins with --bin."
+    "reconpriv cannot know what --sql did to a column: if it was binned there, it is counted"
+    " by the values it has now. Declare bins with --bin instead."
 )
 
 
@@ -113,11 +113,13 @@ def audit(
         typer.Option(
             "--groups",
             metavar="FILE",
-            help="Also write every group with its verdict (.parquet or .csv; internal).",
+            help="Also write every group with its verdict to this .parquet or .csv file"
+            " (internal).",
         ),
     ] = None,
     exact_tails: Annotated[
-        bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
+        bool,
+        typer.Option("--exact-tails", help="With --groups: add the exact tails of every group."),
     ] = False,
     k: Annotated[
         int, typer.Option("--k", min=2, help="Also count the records in groups smaller than this.")
@@ -126,8 +128,8 @@ def audit(
         bool | None,
         typer.Option(
             "--columns/--no-columns",
-            help="What the audit would be without each public column; by default up to a million"
-            " cells.",
+            help="Show the audit without each public column in turn; on by default up to a"
+            " million cells.",
             show_default=False,
         ),
     ] = None,
@@ -135,11 +137,12 @@ def audit(
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
-    """Could groups be reconstructed, do single records stand out, are columns nearly unique?
+    """Check for groups that could be reconstructed, unique records and nearly unique columns.
 
-    Exits 0 where every group is private and no public column is nearly unique (or it is named in
-    --keep-identifier), 1 where that is not so, 2 on bad input. Records that are unique on the
-    public columns do not change the exit status: read what the verdict says about them.
+    Exits 0 if every group is private and no public column is nearly unique
+    (except those named in --keep-identifier), 1 if not, 2 on bad input. Records
+    that are unique on the public columns do not change the exit status; the
+    verdict says how many there are.
     """
     with reported():
         policy = opt.make_policy(retention, epsilon, delta, bound)
@@ -213,7 +216,8 @@ def publish(
         str | None,
         typer.Argument(
             metavar="OUT",
-            help="The release folder to make; with Spark also a URI; with --to-table not needed.",
+            help="The release folder to create (with Spark, also a URI); not needed with"
+            " --to-table.",
             show_default=False,
         ),
     ] = None,
@@ -224,7 +228,7 @@ def publish(
     sample_size: Annotated[
         str,
         opt.sample_size_option(
-            "How the trials of a large group may depend on its largest frequency."
+            "How the number of trials in a large group may depend on its largest frequency."
         ),
     ] = "octave",
     unattainable: Annotated[
@@ -233,19 +237,21 @@ def publish(
             "--unattainable",
             metavar="refuse|one-trial",
             autocompletion=one_of("refuse", "one-trial"),
-            help="Groups in which not even one trial is private.",
+            help="What to do with groups in which not even one trial is private.",
             rich_help_panel=opt.POLICY,
         ),
     ] = "refuse",
     key: Annotated[
         Path | None,
         typer.Option(
-            "--key", metavar="FILE", help="The secret key (reconpriv keygen); else a fresh one."
+            "--key",
+            metavar="FILE",
+            help="The secret key (from reconpriv keygen); by default a fresh one.",
         ),
     ] = None,
     test_key: Annotated[
         bool,
-        typer.Option("--test-key", help="The key that everybody knows, for tests and examples."),
+        typer.Option("--test-key", help="Use a key that everybody knows, for tests and examples."),
     ] = False,
     file_format: Annotated[
         str,
@@ -257,14 +263,14 @@ def publish(
         ),
     ] = "parquet",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUT where it is a release, and the report.")
+        bool, typer.Option("--overwrite", help="Replace OUT if it is a release, and the report.")
     ] = False,
     to_table: Annotated[
         str | None,
         typer.Option(
             "--to-table",
             metavar="NAME",
-            help="Load the release into this table of a database, also as schema.table.",
+            help="Load the release into this table of a database (or schema.table).",
         ),
     ] = None,
     to: Annotated[
@@ -272,14 +278,15 @@ def publish(
         typer.Option(
             "--to",
             metavar="DATABASE",
-            help="With --to-table: postgresql://…, a SQLite or DuckDB file; else that of TABLE.",
+            help="With --to-table: postgresql://…, a SQLite or DuckDB file; by default the"
+            " database of TABLE.",
         ),
     ] = None,
     keep_identifier: opt.KeepIdentifier = None,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
-    """Write a release whose groups resist reconstruction, as far as the policy asks."""
+    """Write a release whose groups resist reconstruction to the extent the policy requires."""
     with reported(), contextlib.ExitStack() as stack:
         from reconpriv.cli.loading import begin_loading, temporary_release
         from reconpriv.core.randomness import Key
@@ -347,14 +354,18 @@ def publish(
     epilog=_example("reconpriv retention --rho1 0.1 --rho2 0.5 -m 10"),
 )
 def retention(
-    rho1: Annotated[float, typer.Option("--rho1", help="The belief before seeing a value.")],
-    rho2: Annotated[float, typer.Option("--rho2", help="The largest belief after.")],
+    rho1: Annotated[
+        float, typer.Option("--rho1", help="The belief before seeing a published value.")
+    ],
+    rho2: Annotated[
+        float, typer.Option("--rho2", help="The largest belief allowed after seeing it.")
+    ],
     domain_size: Annotated[
-        int, typer.Option("-m", "--domain-size", help="How many sensitive values there are.")
+        int, typer.Option("-m", "--domain-size", help="The number of sensitive values.")
     ],
     json: opt.Json = False,
 ) -> None:
-    """The largest retention p with ρ1-ρ2 privacy, and its level of local differential privacy."""
+    """Find the largest retention p with ρ1-ρ2 privacy, and its local differential privacy level."""
     with reported():
         from reconpriv.theory.perturbation import local_privacy_level, retention_for_privacy
 
@@ -372,7 +383,7 @@ def keygen(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")],
     json: opt.Json = False,
 ) -> None:
-    """Make a secret 256-bit key, readable by you alone; never overwrites."""
+    """Make a secret 256-bit key that only you can read; never overwrites a file."""
     with reported():
         from reconpriv.core.randomness import Key
         from reconpriv.writing.marker import refuse_inside_release
@@ -399,7 +410,7 @@ def demo(
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """Audit, publish and query a real table (48,842 people, occupation sensitive)."""
+    """Audit, publish and query a real table (48,842 people; occupation is sensitive)."""
     with reported():
         from reconpriv.cli.demo import demo_view, run_demo
 

@@ -35,8 +35,8 @@ AttackSource = Annotated[
     str,
     typer.Argument(
         metavar="TABLE|RELEASE",
-        help="A table as for publish; or a release folder, for {attacks on releases}:"
-        " then there is no truth to measure by.",
+        help="A table, as for publish; or, for {attacks on releases}, a release folder, though"
+        " then there is no truth to compare with.",
         autocompletion=tables,
     ),
 ]
@@ -72,7 +72,7 @@ def attack(
     bound: opt.BoundName = "chernoff",
     sample_size: Annotated[
         str,
-        opt.sample_size_option("The publication that is attacked."),
+        opt.sample_size_option("The sample size of the publication to attack."),
     ] = "octave",
     keys: Annotated[
         int,
@@ -90,18 +90,18 @@ def attack(
     ] = 0.1,
     least: Annotated[
         int,
-        typer.Option("--least", help="Leave smaller groups out ({attacks using least}).",
+        typer.Option("--least", help="Leave out groups smaller than this ({attacks using least}).",
                      rich_help_panel=ATTACK),
     ] = 1,
     worst: Annotated[
         int,
-        typer.Option("--worst", help="How many groups to show; internal.", rich_help_panel=ATTACK),
+        typer.Option("--worst", help="How many groups to show (internal).", rich_help_panel=ATTACK),
     ] = 5,
     json: opt.Json = False,
 ) -> None:  # fmt: skip
     """Attack your own table, or a release: what would an adversary find out?
 
-    The result is for the publisher: it measures the attack by the raw table.
+    The result is for the publisher only: it compares the attack with the raw table.
     """
     with reported():
         from reconpriv.attacks.run import ATTACKS, Effort, attack_release

@@ -26,25 +26,30 @@ MORE = "More"
 Memory = Annotated[
     str | None,
     typer.Option(
-        "--memory", metavar="2GB", help="Memory for counting before disk is used.",
+        "--memory", metavar="2GB", help="Memory for counting before spilling to disk.",
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
 Retention = Annotated[
     float,
     typer.Option(
-        "-p", "--retention", help="Probability that a value is kept.", rich_help_panel=POLICY
+        "-p", "--retention", help="p, the probability that a value is kept.", rich_help_panel=POLICY
     ),
 ]
 Epsilon = Annotated[
     float,
     typer.Option(
-        "-e", "--epsilon", help="ε, the relative error to protect.", rich_help_panel=POLICY
+        "-e",
+        "--epsilon",
+        help="ε, the relative error that must remain possible.",
+        rich_help_panel=POLICY,
     ),
 ]
 Delta = Annotated[
     float,
-    typer.Option("-d", "--delta", help="δ, the least tail probability.", rich_help_panel=POLICY),
+    typer.Option(
+        "-d", "--delta", help="δ: no bound may prove such an error rarer.", rich_help_panel=POLICY
+    ),
 ]
 BoundName = Annotated[
     str,
@@ -74,7 +79,7 @@ KeepIdentifier = Annotated[
     typer.Option(
         "--keep-identifier",
         metavar="A,B,…",
-        help="Nearly unique public columns to publish on purpose; others are refused.",
+        help="Nearly unique public columns to publish anyway; others are refused.",
     ),
 ]
 InternalReport = Annotated[
@@ -82,7 +87,7 @@ InternalReport = Annotated[
     typer.Option(
         "--report",
         metavar="FILE",
-        help="Also write the publisher's report, one HTML file (internal: not for release).",
+        help="Also write the publisher's report to this HTML file (internal: not for release).",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

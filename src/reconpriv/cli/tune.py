@@ -78,24 +78,28 @@ def tune(
     rho1: Annotated[
         float | None,
         typer.Option(
-            "--rho1", help="The belief before seeing a record (0.1).", rich_help_panel=TARGET
+            "--rho1",
+            help="The belief before seeing a record; 0.1 if not given.",
+            rich_help_panel=TARGET,
         ),
     ] = None,
     rho2: Annotated[
         float | None,
         typer.Option(
-            "--rho2", help="The largest belief after seeing a record.", rich_help_panel=TARGET
+            "--rho2",
+            help="The largest belief allowed after seeing a record.",
+            rich_help_panel=TARGET,
         ),
     ] = None,
     min_group_error: Annotated[
         float | None,
-        typer.Option("--min-group-error", help="The least relative error an adversary must make"
-                     " in every group.", rich_help_panel=TARGET),
+        typer.Option("--min-group-error", help="The smallest relative error an adversary must"
+                     " make in every group.", rich_help_panel=TARGET),
     ] = None,
     current: Annotated[
         str | None,
         typer.Option("--current", metavar="p=0.5,e=0.5,…", help="The policy in use: p, e, d,"
-                     " sample-size, bound; what is left out is as in publish.",
+                     " sample-size, bound; the rest is as in publish.",
                      rich_help_panel=TARGET),
     ] = None,
     weaker_records: Annotated[
@@ -103,21 +107,25 @@ def tune(
         typer.Option("--weaker-records", help="Also recommend settings that protect single records"
                      " less than the current policy.", rich_help_panel=TARGET),
     ] = False,
-    queries: Annotated[int, typer.Option("--queries", help="Queries to judge by.")] = 5_000,
+    queries: Annotated[
+        int, typer.Option("--queries", help="How many queries to judge by.")
+    ] = 5_000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same queries.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="A CSV file for all settings."),
+        typer.Option("-o", "--out", metavar="FILE", help="A CSV file to write all settings to."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     json: opt.Json = False,
 ) -> None:  # fmt: skip
-    """Which p, ε, δ and sample size? Tries many on the table, publishes none.
+    """Find p, ε, δ and a sample size: try many on the table, publish none.
 
-    Says for each how far count queries would be off and how far an adversary would be, shows where
-    the current policy stands, recommends a setting for a target and prints its publish command.
-    Without --rho2 it recommends none that protects single records less than the current policy.
-    The result is for the publisher. Exits 1 where no setting reaches the target.
+    Estimates for each setting how far off count queries and an adversary would
+    be, shows where the current policy stands, recommends a setting for your
+    target and prints the publish command for it. Without --rho2 or
+    --weaker-records, it never recommends a setting that protects single records
+    less than the current policy does. The result is for the publisher only.
+    Exits 1 if no setting reaches the target.
     """
     with reported():
         if overwrite and out is None:

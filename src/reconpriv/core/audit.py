@@ -123,7 +123,7 @@ class AuditReport(Readable):
     def groups_sentence(self) -> str:
         """Whether groups could be reconstructed."""
         if self.private:
-            return "Every group keeps this policy by perturbation alone, without sampling."
+            return "Every group meets this policy with perturbation alone, without sampling."
         return (
             f"Not private: {self.violating_groups:,} of {self.groups:,} groups, with"
             f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"

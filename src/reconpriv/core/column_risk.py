@@ -139,7 +139,7 @@ def effect_sentence(columns: Sequence[ColumnRisk], now: Figures) -> str:
         name, best = min(judged, key=lambda pair: (pair[1].violating_records, pair[1].unique))
         if best.violating_records >= now.violating_records:
             return (
-                "Leaving out any one column would make no fewer records unique and put no fewer"
+                "Leaving out any one column would not make fewer records unique or put fewer"
                 " into groups at risk."
             )
     return f"Without {name}, {change_words(now, best)}."

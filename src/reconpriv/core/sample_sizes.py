@@ -131,8 +131,8 @@ PAPER = SampleSize(
     label="Paper (leaks)",
     explanation="As many trials as the exact largest frequency allows (Algorithm 1).",
     tells="The largest frequency of a large group, which can be read off its counts.",
-    for_analysts=f"{_FEWER}, by the paper's Algorithm 1. How many is not told, but can be read off"
-    " the counts of large groups, and with it their largest frequency.",
+    for_analysts=f"{_FEWER}, by the paper's Algorithm 1. How many is not published, but can be"
+    " read off the counts of large groups, and so can their largest frequency.",
     method="sampling, perturbing, scaling (Algorithm 1)",
     classes=None,
     trials_public=False,
@@ -147,7 +147,7 @@ OCTAVE = SampleSize(
     label="Octave (default)",
     explanation="As many trials as the largest frequency, rounded up to a power of ½, allows.",
     tells="Between which powers of ½ the largest frequency of a large group lies.",
-    for_analysts=f"{_FEWER}; the file groups tells how many.",
+    for_analysts=f"{_FEWER}; the groups file says how many.",
     method="sampling, perturbing, scaling with trial counts by octave of the largest frequency",
     classes=round_up_to_octave,
     class_name="octave",
@@ -157,7 +157,7 @@ PUBLIC = SampleSize(
     label="Public",
     explanation="As many trials as are safe whatever the largest frequency is.",
     tells="Nothing about the largest frequency.",
-    for_analysts=f"{_FEWER}, as many as their size alone allows; the file groups tells how many.",
+    for_analysts=f"{_FEWER}, as many as their size alone allows; the groups file says how many.",
     method="sampling, perturbing, scaling with trial counts that depend on group size alone",
 )
 NONE = SampleSize(
@@ -165,7 +165,7 @@ NONE = SampleSize(
     label="None: perturb only",
     explanation="Every record is a trial: plain uniform perturbation.",
     tells="The distribution of a large group: nothing is promised about groups.",
-    for_analysts="Every record was perturbed by itself; no group was sampled, and no promise is"
+    for_analysts="Every record was perturbed on its own; no group was sampled, and no promise is"
     " made about groups.",
     method="uniform perturbation",
     limit=no_limit,

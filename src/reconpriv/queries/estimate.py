@@ -28,7 +28,9 @@ Floats = NDArray[np.float64]
 WHOLE_BINS = "whole bins"
 
 SINGLE = "rests on a single micro group"
-MICRO = "rests on a single micro group, and so on few trials: the interval says how little it tells"
+MICRO = (
+    "rests on a single micro group, and so on few trials: the interval shows how uncertain it is"
+)
 OUTSIDE = (
     "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
 )

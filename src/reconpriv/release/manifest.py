@@ -166,10 +166,12 @@ class Manifest:
     def as_dict(self) -> dict[str, Any]:
         """The Data Package descriptor."""
         public = [self._field(column) for column in self.schema.public]
-        data = [*public, *map(self._field, self.data_columns[len(public) :])]
+        data = [*public, self._field(self.schema.sensitive)]
+        if self.cell_count is not None:
+            data.append(_count_field(self.cell_count))
         resources = [self.data.as_dict("data", self.file_format, data)]
         if self.groups is not None:
-            groups = [*public, *map(self._field, self.groups_columns[len(public) :])]
+            groups = [*public, *map(_count_field, self.count_names)]
             resources.append(self.groups.as_dict("groups", self.file_format, groups))
         return {"$schema": _PROFILE, "resources": resources, BLOCK: self.block()}
 
@@ -320,6 +322,10 @@ def _recodings(
         if columns[one.column].kind is not Kind.STRING or listed != list(one.labels):
             raise ValueError
     return found
+
+
+def _count_field(name: str) -> dict[str, Any]:
+    return {"name": name, "type": Kind.INTEGER.value}
 
 
 def _can_be_listed(schema: Schema) -> bool:

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import CellKeeper
 from reconpriv.core.identifiers import identifier_note
 from reconpriv.errors import PolicyError
+from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.phrases import frequency_words, group_words
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy import Policy
@@ -28,14 +28,13 @@ from reconpriv.reports.page import (
     Section,
     facts,
     figures,
-    label,
     page,
     paragraph,
-    percent,
     table,
-    vega_scripts,
 )
 from reconpriv.schema import Schema
+from reconpriv.show.charts import browser_scripts
+from reconpriv.show.markup import Html, tag
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
 from reconpriv.tuning.report import Setting
@@ -108,7 +107,7 @@ def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = No
             "The internal report must not lie inside the release.", hint="Choose another folder."
         )
     check_file(path, overwrite=overwrite, private=_WHAT, hint=_HINT)
-    vega_scripts()
+    browser_scripts()
 
 
 def find(
@@ -141,7 +140,7 @@ def internal_html(found: Findings) -> str:
     lead = paragraph(
         f"{audit.records:,} records, sensitive column {audit.sensitive}"
         + (f", from {found.source}" if found.source else "")
-        + ". It tells about the raw table: keep it as you keep the table.",
+        + ". This report describes the raw table: guard it as you guard the table.",
         "lead",
     )
     sections = [
@@ -193,7 +192,6 @@ def _summary(found: Findings) -> Section:
         cards.append(
             ("most exposed group", percent(setting.group_error), "expected error of an adversary")
         )
-    kind = {"bad": "verdict bad", "fair": "verdict fair", "good": "verdict good"}[audit.standing]
     parts = facts(
         [
             ("groups", audit.groups_sentence),
@@ -202,29 +200,28 @@ def _summary(found: Findings) -> Section:
         ]
     )
     said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
-    notes = "".join(
+    notes = [
         paragraph(f"Warning: {worded(n, plain_words)}") for n in audit.warnings if n not in said
-    )
-    html = paragraph(worded(audit.sentences[0], plain_words), kind) + parts + figures(cards) + notes
-    return Section("summary", "Summary", html)
+    ]
+    verdict = paragraph(worded(audit.sentences[0], plain_words), f"verdict {audit.standing}")
+    return Section("summary", "Summary", (verdict, parts, figures(cards), *notes))
 
 
 def _sizes(groups: GroupFacts) -> Section:
     text = paragraph(
-        "Each point is one or more groups of a size |g| and a largest private size s_g. Under the"
-        " dashed line a group has more records than may be perturbed independently: an"
-        " adversary's estimate would be too good."
+        "Each point is one or more groups of a size |g| and a largest private size s_g. Below"
+        " the dashed line a group has more records than may be perturbed independently: an"
+        " adversary's estimate would be too accurate."
     )
     if not groups.shapes:
-        return Section(
-            "sizes", "Group sizes against s_g", text + paragraph("No group has a limit.")
-        )
+        none = paragraph("No group has a limit.")
+        return Section("sizes", "Group sizes against s_g", (text, none))
     rows = [
         {
             "size": size,
             "limit": limit,
             "groups": count,
-            "verdict": charts.PRIVATE if private else charts.EXPOSED,
+            "series": charts.PRIVATE if private else charts.NOT_PRIVATE,
         }
         for size, limit, count, private in groups.shapes
     ]
@@ -237,7 +234,8 @@ def _sizes(groups: GroupFacts) -> Section:
     if groups.shapes_left_out:
         caption += f" {groups.shapes_left_out:,} points are not drawn."
     spec = charts.sizes_chart(rows, "Group sizes against the largest private size")
-    return Section("sizes", "Group sizes against s_g", text, (Chart("chart-sizes", spec, caption),))
+    chart = Chart("chart-sizes", spec, caption)
+    return Section("sizes", "Group sizes against s_g", (text, chart))
 
 
 def _attributes(found: Findings) -> Section:
@@ -246,26 +244,33 @@ def _attributes(found: Findings) -> Section:
         "The public values with the most records in violating groups, and their share of all such"
         " records."
     )
+    title = "Violating groups by attribute"
     if not total:
-        return Section("attributes", "Violating groups by attribute", paragraph("There are none."))
-    parts = []
-    for name, shares in found.groups.shares.items():
-        rows = "".join(
-            _bar(label(share.value), share.violating_records / total, share.violating_groups)
-            for share in shares
-            if share.violating_records
+        return Section("attributes", title, (paragraph("There are none."),))
+    parts = [
+        tag(
+            "section",
+            tag("h3", name),
+            [
+                _bar(label(share.value), share.violating_records / total, share.violating_groups)
+                for share in shares
+                if share.violating_records
+            ],
         )
-        parts.append(f"<section><h3>{escape(name)}</h3>{rows}</section>")
-    html = text + f'<div class="attributes">{"".join(parts)}</div>'
-    return Section("attributes", "Violating groups by attribute", html)
+        for name, shares in found.groups.shares.items()
+    ]
+    return Section("attributes", title, (text, tag("div", parts, class_="attributes")))
 
 
-def _bar(name: str, share: float, groups: int) -> str:
-    safe = escape(name, quote=True)
-    return (
-        f'<div class="row" title="{safe}: {groups:,} violating groups"><span>{safe}</span>'
-        f'<span class="track"><i style="width:{100 * share:.1f}%"></i></span>'
-        f"<span>{percent(share)}</span></div>"
+def _bar(name: str, share: float, groups: int) -> Html:
+    filled = tag("i", style=f"width:{100 * share:.1f}%")
+    return tag(
+        "div",
+        tag("span", name),
+        tag("span", filled, class_="track"),
+        tag("span", percent(share)),
+        class_="row",
+        title=f"{name}: {groups:,} violating groups",
     )
 
 
@@ -273,13 +278,13 @@ def _tails(found: Findings) -> Section:
     audit = found.audit
     title = "Exact tails beside the bound"
     text = paragraph(
-        "The policy asks that the bound of both tails stay above δ. A bound is loose: the exact"
+        "The policy requires the bound on both tails to stay above δ. A bound is loose: the exact"
         " probability that the estimate is off by more than ε is smaller still. Both are shown for"
-        f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; the"
-        " smaller of the two tails counts."
+        f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; of"
+        " the two tails, the smaller counts."
     )
     if not audit.worst:
-        return Section("tails", title, text)
+        return Section("tails", title, (text,))
     series = ("bound", "exact tail")
     rows = []
     for verdict in audit.worst:
@@ -291,14 +296,14 @@ def _tails(found: Findings) -> Section:
             {
                 "group": group_words(verdict.public),
                 "size": verdict.size,
-                "what": what,
+                "series": what,
                 "probability": max(float(value), _LEAST_TAIL),
             }
             for what, value in zip(series, both, strict=True)
         ]
     spec = charts.tails_chart(rows, audit.policy.delta, series, "Bound and exact tails by size")
-    caption = "What is below one in a million is drawn at the bottom."
-    return Section("tails", title, text, (Chart("chart-tails", spec, caption),))
+    caption = "Values below one in a million are drawn at the bottom."
+    return Section("tails", title, (text, Chart("chart-tails", spec, caption)))
 
 
 def _trials(found: Findings) -> Section:
@@ -321,7 +326,7 @@ def _trials(found: Findings) -> Section:
         ("records in the group", "records", "trials"),
         tuple((name, r, t) for name, (_, _, r, t) in zip(names, groups.classes, strict=True)),
     )
-    return Section("trials", "Trials kept", text, (chart,))
+    return Section("trials", "Trials kept", (text, chart))
 
 
 def _worst(audit: AuditReport) -> Section:
@@ -342,7 +347,7 @@ def _worst(audit: AuditReport) -> Section:
         "The groups with the largest |g|/s_g, each with its largest frequency and the value behind"
         " it. The exact tails are those of the most exposed value."
     )
-    return Section("worst", "Worst groups", text + (table(head, rows) if rows else ""))
+    return Section("worst", "Worst groups", (text, table(head, rows)) if rows else (text,))
 
 
 def _parameters(found: Findings) -> Section:
@@ -372,7 +377,7 @@ def _parameters(found: Findings) -> Section:
         ("Python", platform.python_version()),
         *((name, _version(name)) for name in ("numpy", "scipy", "pyarrow", "duckdb", "altair")),
     ]
-    return Section("parameters", "Parameters and versions", facts(rows))
+    return Section("parameters", "Parameters and versions", (facts(rows),))
 
 
 def _release_rows(release: Release) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 from reconpriv.attacks.differencing import attack_differencing
@@ -14,9 +13,11 @@ from reconpriv.attacks.target import Target
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.messages.numbers import percent
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import make_workload
-from reconpriv.reports.page import Section, facts, paragraph, percent, table
+from reconpriv.reports.page import Section, facts, paragraph, table
+from reconpriv.show.markup import Html, tag
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.tuner import Tuner
 
@@ -25,8 +26,8 @@ LAB_RECORDS = 2_000_000
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
     " the share predicted for it; error 50%: the median relative error; guess right: violating"
-    " groups whose most frequent value is guessed; all groups: the same of all; persons: people"
-    " whose own value that guess is.",
+    " groups whose most frequent value is guessed; all groups: the same for all groups;"
+    " persons: people whose own value is that guess.",
 }
 # Columns of an attack's table that check the attack itself, or are too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
@@ -41,7 +42,7 @@ def run(
     if cube is None or audit.records > LAB_RECORDS:
         return (), (
             f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
-            " run by itself."
+            " run on its own."
         )
     target = Target(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
     found = [attack_micro(target)]
@@ -49,7 +50,7 @@ def run(
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
     return tuple(found), (
-        f"Run with keys of the lab, never with yours: {names}. These and other attacks can be"
+        f"Run with the lab's own keys, never with yours: {names}. These and other attacks can be"
         " run one by one."
     )
 
@@ -67,23 +68,23 @@ def setting(cube: Cube | None, policy: Policy) -> Setting | None:
 
 def section(attacks: Sequence[AttackResult], note: str) -> Section:
     """What the attacks found, with their rates and tables."""
-    html = [paragraph(note)]
+    parts = [paragraph(note)]
     for result in attacks:
-        html.append(f"<h3>{escape(result.name)}</h3>{paragraph(result.verdict)}")
+        parts += [tag("h3", result.name), paragraph(result.verdict)]
         rates = [
             (name, f"{rate} ({rate.what})")
             for name in ("success", "baseline", "control")
             if (rate := getattr(result, name)) is not None
         ]
-        html.append(facts([("adversary knew", result.knew), *rates]))
+        parts.append(facts([("adversary knew", result.knew), *rates]))
         if result.table:
-            html.append(_attack_table(result.table))
+            parts.append(_attack_table(result.table))
         if result.name in _EXPLAINED:
-            html.append(paragraph(_EXPLAINED[result.name], "note"))
-    return Section("lab", "What the attack lab found", "".join(html))
+            parts.append(paragraph(_EXPLAINED[result.name], "note"))
+    return Section("lab", "What the attack lab found", tuple(parts))
 
 
-def _attack_table(rows: Sequence[dict[str, Any]]) -> str:
+def _attack_table(rows: Sequence[dict[str, Any]]) -> Html:
     head = tuple(str(name) for name in rows[0] if name not in _LEFT_OUT)
     shares = {
         name

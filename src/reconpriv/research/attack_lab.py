@@ -165,7 +165,7 @@ def run_lab(folder: Path) -> None:
     raw = {base: targets[f"{base} raw"] for base in BASES}
     micro = {base: attack_micro(target, keys=_KEYS) for base, target in raw.items()}
     write_csv(folder / "micro.csv", _both(micro))
-    pictures.draw_micro(micro, POLICY.epsilon, folder / "micro.png")
+    pictures.draw_micro(_both(micro), POLICY.epsilon, folder / "micro.png")
     ratio = {base: attack_ratio(target) for base, target in raw.items()}
     write_csv(folder / "ratio.csv", _both(dict(list(ratio.items())[:1])))
     write_csv(folder / "ratio-groups.csv", [
@@ -182,7 +182,7 @@ def run_lab(folder: Path) -> None:
         {"table": base, **{k: str(v) for k, v in result.figures.items()}}
         for base, result in repeat.items()
     ])  # fmt: skip
-    pictures.draw_repeat(repeat, folder / "repeat.png")
+    pictures.draw_repeat(_both(repeat), folder / "repeat.png")
     differencing = {base: attack_differencing(target) for base, target in raw.items()}
     write_csv(folder / "differencing.csv", _both(differencing))
     pictures.draw_differencing(pairs_of_estimates(raw["EDU"]), folder / "differencing.png")

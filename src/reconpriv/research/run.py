@@ -14,12 +14,13 @@ from reconpriv.research.data import Population, census_population, own_populatio
 from reconpriv.research.distribution import run_distribution
 from reconpriv.research.dp_tables import run_dp_tables
 from reconpriv.research.error import run_error
-from reconpriv.research.figures import draw, require_matplotlib
+from reconpriv.research.figures import draw
 from reconpriv.research.findings import Finding, judge
 from reconpriv.research.page import PAGE_TITLE, write_pages
 from reconpriv.research.results import Result, Step
 from reconpriv.research.setting import DEFAULT, FAST, FULL, Effort
 from reconpriv.research.violations import run_violations
+from reconpriv.show import charts
 from reconpriv.writing.folder import Replaceable, check_folder, new_folder
 
 NAMES = ("distribution", "violations", "error", "dp-tables")
@@ -56,7 +57,7 @@ def run_study(
     effort = FAST if fast else FULL
     earlier = Replaceable(is_study, "an earlier run of the study")
     check_folder(folder, overwrite=overwrite, earlier=earlier)
-    require_matplotlib()
+    charts.altair("experiments")
     if "dp-tables" in wanted:
         require_opendp()
     begun = time.monotonic()

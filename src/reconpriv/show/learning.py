@@ -49,7 +49,7 @@ def _test_tables(test: IndependenceTest) -> list[RichTable]:
     facts = [
         ("condition", test.condition),
         ("records", f"{test.records:,} in {test.groups:,} groups, {test.trials:,.0f} trials"),
-        ("design effect", f"{test.design_effect:.2f}: they tell as much as {alone:,.0f} unsampled"),
+        ("design effect", f"{test.design_effect:.2f}: worth {alone:,.0f} unsampled records"),
     ]
     return [pairs_table(facts), table]
 

@@ -34,7 +34,7 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
     if not recoded:
         return []
     how = {
-        "width": "bins of one width",
+        "width": "bins of equal width",
         "borders": "bins between declared borders",
         "quantiles": "bins between quantiles of the original table",
         "groups": "groups of the original values",
@@ -62,7 +62,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     exact = (
         f"Counts over these columns alone are exact: each record keeps {kept}."
         if facts["public_counts_exact"]
-        else "Counts over these columns alone are right up to a few coin flips in large groups."
+        else "Counts over these columns alone are right to within a few coin flips in large groups."
     )
     promise = (
         ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
@@ -81,9 +81,10 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         (
             "Estimated",
             f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
-            f" drawn anew from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and nothing"
-            " marks which. So rows are not to be read one by one, and plain counts are biased:"
-            " ask reconpriv, which undoes the mixing and gives an interval.",
+            f" drawn at random from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and"
+            " nothing marks which. So do not read rows one by one, and do not count them"
+            " directly: plain counts are biased. Ask reconpriv, which undoes the mixing and gives"
+            " an interval.",
         ),
         ("Groups", SAMPLE_SIZES[facts["sample_size"]].for_analysts),
         ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),

@@ -45,7 +45,7 @@ def run_studio(
                 _serve(desk, listener, browser=browser, say=say)
         finally:
             desk.close()
-    say("Studio closed; uploads and temporary files are removed.")
+    say("Studio closed; uploads and temporary files have been removed.")
 
 
 def _check_column(opened: Opened, name: str | None) -> None:
@@ -76,7 +76,7 @@ def _serve(
     if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     say(f"Studio: {guard.address}")
-    say("The address works once, in one browser. Ctrl-C ends the studio.")
+    say("The address works once, in one browser. Press Ctrl-C to stop the studio.")
     if browser:
         threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
     server.run(sockets=[listener])

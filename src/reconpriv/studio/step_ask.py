@@ -91,7 +91,7 @@ def serve(input: Inputs, live: Live) -> None:
     def _() -> None:
         published = live.published()
         if published is None:
-            note.set("Publish first: there is no release to ask.")
+            note.set("Publish first: there is no release to query yet.")
             return
         where = input.where().strip()
         # The choices appear a moment after the step does; a quick key must not be lost.
@@ -131,7 +131,7 @@ def _serve_form(live: Live) -> None:
             check(
                 "whole_bins",
                 ANSWER_WHOLE_BINS,
-                "A condition that cuts a bin or a group is refused otherwise.",
+                "Otherwise a condition that cuts a bin or a group is refused.",
             )
             if published.settled.roles.recoded
             else None,

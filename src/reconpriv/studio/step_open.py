@@ -16,7 +16,7 @@ from reconpriv.studio.parts import alert_place, button, card, facts, footer, not
 
 EXAMPLES = {
     "adult": ("Adult", "48,842 people of the 1994 US census; try occupation as sensitive."),
-    "census_workers": ("Census workers", "148,318 people; the table of the paper's study."),
+    "census_workers": ("Census workers", "148,318 people; used to re-run the paper's study."),
 }
 
 
@@ -45,7 +45,7 @@ def panel() -> Tag:
                     class_="field joined",
                 ),
                 intro="Better for large tables: nothing is copied. A folder or glob of Parquet"
-                " files works, too.",
+                " files works too.",
             ),
             card(
                 "Try an example",
@@ -87,7 +87,7 @@ def serve(input: Inputs, live: Live) -> None:
     def _() -> None:
         path = input.path().strip()
         if not path or path == "-":
-            note.set("Write the path of a file first.")
+            note.set("Enter the path of a file first.")
             return
         job.start(lambda: live.desk.look(str(Path(path).expanduser())))
 
@@ -98,7 +98,7 @@ def serve(input: Inputs, live: Live) -> None:
     @reactive.event(input.next_1)
     async def _() -> None:
         if live.opened() is None:
-            note.set("Choose a table first: upload one, give its path, or take an example.")
+            note.set("Choose a table first: upload one, enter its path, or pick an example.")
         else:
             await live.go(2)
 
@@ -127,7 +127,7 @@ def summary_card(opened: Opened | None) -> Tag | None:
     summary = opened.summary
     identifiers = [column.name for column in summary.columns if column.identifier]
     return card(
-        "Table on the desk",
+        "The open table",
         facts(
             [
                 ("Table", tags.strong(opened.shown)),

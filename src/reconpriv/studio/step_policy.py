@@ -59,8 +59,8 @@ def panel(draft: dict[str, Any]) -> Tag:
                    at["sample_size"], _sample_size_help()),
             choice("bound", "Tail bound",
                    {one.name: one.label or one.name for one in BOUNDS.values()}, at["bound"],
-                   "How it is proved that an error is rare."),
-            choice("unattainable", "Groups that no sample makes private", UNATTAINABLE,
+                   "How to prove that an error is rare."),
+            choice("unattainable", "Groups that cannot be made private", UNATTAINABLE,
                    at["unattainable"]),
         ),
         class_="dials",
@@ -79,8 +79,8 @@ def panel(draft: dict[str, Any]) -> Tag:
             ),
             legend(),
             targets.panel(at),
-            intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: an"
-            " adversary learns less about the most exposed group.",
+            intro="Each dot is a policy. Further right, analysts’ counts are less accurate;"
+            " further up, an adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),
         tags.div(ui.output_ui("columns_part")),
@@ -138,7 +138,7 @@ def serve(input: Inputs, live: Live) -> None:
     async def _() -> None:
         note = live.note("policy")
         if live.policy() is None:
-            note.set(note() or "Choose a policy that can be used first.")
+            note.set(note() or "First choose a policy that can be used.")
         else:
             await live.go(4)
 
@@ -240,7 +240,7 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
         if known is None or known.settled is not live.settled():
             return tags.div(class_="chart empty")
         if known.chart is None or known.report is None:
-            words = known.reason or "No setting of the sweep can be published on this table."
+            words = known.reason or "None of the settings tried can be published for this table."
             return tags.p(words, class_="empty-state")
         return known.chart.picture()
 

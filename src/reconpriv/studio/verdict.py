@@ -44,9 +44,9 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
         figures(
             [
                 (f"{single.unique:,}", "records are unique on the public columns", ""),
-                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+                (f"{single.posterior:.0%}", "the most a belief of 10 % can grow to", ""),
                 (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
-                (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
+                (f"{found.trials / records:.1%}", "of the records remain independent trials", ""),
             ],
             "four",
         ),
@@ -58,7 +58,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     """What the audit alone can say, where no setting can be tried out on the table."""
     single, count = report.single_records, f"{report.violating_groups:,}"
     kind, _ = audit_verdict(report)
-    unknown = ("–", "groups open to reconstruction: publishing tells", "")
+    unknown = ("–", "groups open to reconstruction: publish to find out", "")
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
         three_parts(audit_verdict(report), single, report.columns),
@@ -76,7 +76,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
         figures(
             [
                 (f"{single.unique:,}", "records are unique on the public columns", ""),
-                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+                (f"{single.posterior:.0%}", "the most a belief of 10 % can grow to", ""),
             ]
         ),
         tags.p(reason, class_="help"),
@@ -134,7 +134,7 @@ def column_verdict(columns: Sequence[ColumnRisk], records: int) -> Said:
 def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:
     """Two columns that cannot be taken for one another."""
     columns = (
-        ("Before", "the raw table, only perturbed", before),
+        ("Before", "the raw table, if only perturbed", before),
         ("After", "what the release leaves", after),
     )
     return tags.div(
@@ -176,10 +176,10 @@ def group_verdict(policy: rp.Policy, found: Setting) -> Said:
         if policy.unattainable == "one-trial":
             return "warning", (
                 f"nothing is promised for {found.unattainable_groups:,} groups, which keep one"
-                " trial; the other groups keep the policy."
+                " trial; all other groups meet the policy."
             )
         return "error", (
-            f"this policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
+            f"this policy cannot be met: in {found.unattainable_groups:,} groups not even one"
             " trial is private. Lower p, ε or δ, or let such groups keep one trial."
         )
     elif found.sampling.leaks and found.sampled_groups:
@@ -189,17 +189,17 @@ def group_verdict(policy: rp.Policy, found: Setting) -> Said:
         )
     elif found.sampled_groups:
         return "good", (
-            f"every one keeps the policy; {found.sampled_groups:,} are published from a sample of"
+            f"all of them meet the policy; {found.sampled_groups:,} are published from a sample of"
             " their records."
         )
-    return "good", "every one is private: perturbing alone keeps this policy."
+    return "good", "all of them are private: perturbation alone is enough for this policy."
 
 
 def audit_verdict(report: rp.AuditReport) -> Said:
     """The same from an audit alone."""
     count = f"{report.violating_groups:,}"
     if not report.violating_groups:
-        return "good", "every one is private: perturbing alone keeps this policy."
+        return "good", "all of them are private: perturbation alone is enough for this policy."
     if not report.policy.sampling.samples:
         return "error", f"without sampling, {count} of them stay open to reconstruction."
     return "info", (
@@ -225,15 +225,15 @@ def details_cards(report: rp.AuditReport) -> Tag:
         card(
             "Groups by size",
             group_sizes(report.size_distribution),
-            intro=f"{report.records:,} records in {report.groups:,} groups. Large groups are what"
-            " sampling is for; the smallest ones hold the people who can be found.",
+            intro=f"{report.records:,} records in {report.groups:,} groups. Sampling is for"
+            " the large groups; the people who can be singled out are in the smallest ones.",
         ),
         card(
             "Most exposed groups",
             grid(head, rows, label="Most exposed groups", numbers=4),
-            intro="Internal, not for release. f: the share of the most frequent value. Before: as"
-            " the raw table, only perturbed. Exact tails: how often an estimate is more than ε too"
-            " high / too low.",
+            intro="Internal, not for release. f: the share of the most frequent value. Before:"
+            " the raw table, if only perturbed. Exact tails: how often an estimate is more than ε"
+            " too high / too low.",
         ),
         class_="stack",
     )
@@ -272,8 +272,8 @@ def columns_table(report: rp.AuditReport) -> TagList:
         grid(head, rows, label="The table without each column", numbers=4),
         tags.p(
             "At risk: the share of records in groups open to reconstruction before sampling."
-            " Unique: records alone on the public columns. The error without a column is that of"
-            " the questions that do not use it, beside the same questions now.",
+            " Unique: records alone on the public columns. The error without a column is for"
+            " the questions that do not use it; in brackets, the same questions now.",
             class_="help",
         ),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
-from reconpriv.tuning.spread import Questions
+from reconpriv.tuning.spread import Coded, Questions
 from reconpriv.tuning.tuner import Tuner
 
 Floats = NDArray[np.float64]
@@ -47,14 +48,18 @@ def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES
     """Drop one public column after the other from the cells and judge what is left."""
     policy = policy.publishable()
     workload = _workload(cube, queries)
-    now = None if workload is None else _Errors.of(cube, workload, policy)
+    now = None
+    if workload is not None:
+        asked = Coded.of(cube, workload)
+        now = _Errors.of(cube, workload, asked, policy)
     without = {}
     for i, column in enumerate(cube.schema.public):
         rest = without_column(cube, i)
         error = error_now = None
-        asked = None if workload is None else _not_using(workload, column.name)
-        if now is not None and asked is not None:
-            error, error_now = _Errors.of(rest, asked, policy).mean(), now.mean(without=i)
+        kept = None if workload is None else _chosen(workload, asked.columns[i] < 0)
+        if now is not None and kept is not None:
+            error = _Errors.of(rest, kept, asked.without(i), policy).mean()
+            error_now = now.mean(without=i)
         found = figures_of(rest, policy, k=k)
         without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
     return ColumnEffects(None if now is None else now.mean(), without)
@@ -96,13 +101,13 @@ def _workload(cube: Cube, queries: int) -> Workload | None:
         return None
 
 
-def _not_using(workload: Workload, column: str) -> Workload | None:
-    kept = [i for i, query in enumerate(workload.queries) if column not in query]
-    if not kept:
+def _chosen(workload: Workload, kept: NDArray[np.bool_]) -> Workload | None:
+    """Some of the queries; None where there are none."""
+    if not kept.any():
         return None
     return replace(
         workload,
-        queries=tuple(workload.queries[i] for i in kept),
+        queries=tuple(compress(workload.queries, kept)),
         answers=workload.answers[kept],
         selected=workload.selected[kept],
     )
@@ -116,14 +121,14 @@ class _Errors:
     questions: Questions
 
     @classmethod
-    def of(cls, cube: Cube, workload: Workload, policy: Policy) -> _Errors:
+    def of(cls, cube: Cube, workload: Workload, asked: Coded, policy: Policy) -> _Errors:
         """As tune has them.
 
         Only sampled groups add to what the answers themselves say, so the others are left out.
         """
         sampled = cube.records > sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
         sampled[0] = True  # one group at least
-        tuner = Tuner.on(some_groups(cube, sampled), workload)
+        tuner = Tuner.on(some_groups(cube, sampled), workload, asked)
         return cls(tuner.question_errors(policy), tuner.variances.questions)
 
     def mean(self, *, without: int | None = None) -> float:

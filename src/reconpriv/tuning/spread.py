@@ -45,6 +45,29 @@ class Questions:
 
 
 @dataclass(frozen=True)
+class Coded:
+    """The queries of a workload by code: a row per public column, -1 where it is not asked."""
+
+    columns: Ints
+    value: Ints
+
+    @classmethod
+    def of(cls, cube: Cube, workload: Workload) -> Coded:
+        """Look up every value of every query."""
+        columns = [
+            _codes(workload, column.name, values.to_pylist())
+            for column, values in zip(cube.schema.public, cube.values, strict=True)
+        ]
+        value = _codes(workload, cube.schema.sensitive.name, list(cube.schema.domain))
+        return cls(np.array(columns), value)
+
+    def without(self, column: int) -> Coded:
+        """The queries that do not ask a column, on the table that does not have it."""
+        kept = self.columns[column] < 0
+        return Coded(np.delete(self.columns, column, axis=0)[:, kept], self.value[kept])
+
+
+@dataclass(frozen=True)
 class Incidence:
     """Which columns (groups or cells) count in which rows, sorted by column."""
 
@@ -113,7 +136,9 @@ class QueryVariances:
     )
 
     @classmethod
-    def of(cls, cube: Cube, batch: CellBatch, workload: Workload) -> QueryVariances:
+    def of(
+        cls, cube: Cube, batch: CellBatch, workload: Workload, asked: Coded | None = None
+    ) -> QueryVariances:
         """Sort the cells and find which query counts which of them."""
         frequency = batch.largest_frequencies
         order = np.lexsort((-batch.sizes, -round_up_to_octave(frequency)))
@@ -122,7 +147,10 @@ class QueryVariances:
         cell = spans(batch.starts[order], per_group)
         codes = np.stack([column[order].astype(np.int64) for column in cube.codes])
         owner = np.repeat(np.arange(order.size), per_group)
-        questions, group_rows, cell_rows = _match(cube, workload, codes, batch.value[cell], owner)
+        asked = Coded.of(cube, workload) if asked is None else asked
+        questions, group_rows, cell_rows = _match(
+            cube, workload, asked, codes, batch.value[cell], owner
+        )
         return cls(
             questions,
             order,
@@ -246,40 +274,51 @@ Pairs = list[tuple[Ints, Ints]]
 
 
 def _match(
-    cube: Cube, workload: Workload, codes: Ints, value: Ints, owner: Ints
+    cube: Cube, workload: Workload, asked: Coded, codes: Ints, value: Ints, owner: Ints
 ) -> tuple[Questions, Pairs, Pairs]:
     """Attribute set by attribute set: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
-    by_set: dict[tuple[int, ...], dict[int, list[int]]] = {}
-    for number, query in enumerate(_coded(cube, workload)):
-        attributes, key = query
-        by_set.setdefault(attributes, {}).setdefault(key, []).append(number)
-    weight: list[float] = []
-    answers: list[float] = []
-    part: list[int] = []
-    selected: list[float] = []
+    sets, first, which = np.unique(
+        asked.columns >= 0, axis=1, return_index=True, return_inverse=True
+    )
+    which = which.reshape(-1)
+    weight: list[Floats] = []
+    part: list[Ints] = []
+    shown: list[Ints] = []
+    used: list[tuple[int, ...]] = []
     group_pairs: Pairs = []
     cell_pairs: Pairs = []
-    used: list[tuple[int, ...]] = []
     parts = 0
-    for attributes, asked in by_set.items():
+    for one in np.argsort(first).tolist():
+        attributes = tuple(np.flatnonzero(sets[:, one]).tolist())
+        rows = np.flatnonzero(which == one)
         packed = np.zeros(codes.shape[1], dtype=np.int64)
+        key = np.zeros(rows.size, dtype=np.int64)
         for attribute in attributes:
-            packed = packed * len(cube.values[attribute]) + codes[attribute]
-        keys = np.array(sorted(asked), dtype=np.int64)
+            base = len(cube.values[attribute])
+            packed = packed * base + codes[attribute]
+            key = key * base + asked.columns[attribute, rows]
+        keys, begin, times = np.unique(
+            key * m + asked.value[rows], return_index=True, return_counts=True
+        )
         halves, half_of_key = np.unique(keys // m, return_inverse=True)
         inside, where = _look_up(halves, packed)
         group_pairs.append((where + parts, inside))
         inside, where = _look_up(keys, packed[owner] * m + value)
-        cell_pairs.append((where + len(weight), inside))
-        weight += [len(asked[int(key)]) / len(workload) for key in keys]
-        answers += [float(workload.answers[asked[int(key)][0]]) for key in keys]
-        part += (half_of_key + parts).tolist()
-        selected += [float(workload.selected[asked[int(key)][0]]) for key in keys]
+        cell_pairs.append((where + len(used), inside))
+        weight.append(times / len(workload))
+        part.append(half_of_key + parts)
+        shown.append(rows[begin])
         used += [attributes] * keys.size
         parts += halves.size
+    example = np.concatenate(shown)
     questions = Questions(
-        np.array(weight), np.array(part), parts, np.array(answers), np.array(selected), tuple(used)
+        np.concatenate(weight),
+        np.concatenate(part),
+        parts,
+        workload.answers[example].astype(np.float64),
+        workload.selected[example].astype(np.float64),
+        tuple(used),
     )
     return questions, group_pairs, cell_pairs
 
@@ -291,30 +330,13 @@ def _look_up(keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     return inside, place[inside]
 
 
-def _coded(cube: Cube, workload: Workload) -> list[tuple[tuple[int, ...], int]]:
-    """Every query as its attributes and one number for its values."""
-    schema = cube.schema
-    names = {column.name: i for i, column in enumerate(schema.public)}
-    used = {name for query in workload.queries for name in query}
-    known = [
-        _positions(values.to_pylist()) if column.name in used else {}
-        for column, values in zip(schema.public, cube.values, strict=True)
-    ]
-    domain = _positions(list(schema.domain))
-    result = []
-    for query in workload.queries:
-        attributes = tuple(sorted(names[name] for name in query if name in names))
-        key = 0
-        for i in attributes:
-            code = known[i][_plain(query[schema.public[i].name])]
-            key = key * len(cube.values[i]) + code
-        value = domain[_plain(query[schema.sensitive.name])]
-        result.append((attributes, key * schema.domain_size + value))
-    return result
-
-
-def _positions(values: list[Value]) -> dict[object, int]:
-    return {_plain(value): i for i, value in enumerate(values)}
+def _codes(workload: Workload, name: str, values: list[Value]) -> Ints:
+    """The place of the value that each query asks of a column, -1 where it asks none."""
+    asked = [(i, query[name]) for i, query in enumerate(workload.queries) if name in query]
+    known = {_plain(value): i for i, value in enumerate(values)} if asked else {}
+    codes = np.full(len(workload), -1, dtype=np.int64)
+    codes[[i for i, _ in asked]] = [known[_plain(value)] for _, value in asked]
+    return codes
 
 
 def _plain(value: Value) -> object:

@@ -19,7 +19,7 @@ from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.shapes import Shapes
-from reconpriv.tuning.spread import QueryVariances
+from reconpriv.tuning.spread import Coded, QueryVariances
 
 Floats = NDArray[np.float64]
 
@@ -50,11 +50,12 @@ class Tuner:
         return cls.on(cube, pool)
 
     @classmethod
-    def on(cls, cube: Cube, workload: Workload) -> Tuner:
-        """Cells in memory, judged by a workload."""
+    def on(cls, cube: Cube, workload: Workload, asked: Coded | None = None) -> Tuner:
+        """Cells in memory, judged by a workload, whose codes may be known already."""
         batch = cube.as_batch()
         shapes = Shapes.of(batch, cube.schema.domain_size)
-        return cls(cube.schema, batch, workload, shapes, QueryVariances.of(cube, batch, workload))
+        variances = QueryVariances.of(cube, batch, workload, asked)
+        return cls(cube.schema, batch, workload, shapes, variances)
 
     def setting(self, policy: Policy, *, rho1: float = PRIOR) -> Setting:
         """What a policy would do to this table, without publishing it."""

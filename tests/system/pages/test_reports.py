@@ -27,6 +27,7 @@ from reconpriv.reports.accuracy import error_bands
 from reconpriv.reports.analyst import analyst_html
 from reconpriv.reports.groups import GroupTally
 from reconpriv.reports.internal import find, internal_html
+from reconpriv.show import charts
 
 ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--missing", "value")
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -131,7 +132,7 @@ def test_a_report_without_violations_says_so(tmp_path):
     with rp.read(people().slice(0, 900), sensitive="job", missing="value") as table:
         policy = rp.Policy(0.05, 0.1, 0.05, sample_size="none")
         text = Seen(internal_html(find(table, policy))).text
-    assert "Every group keeps this policy" in text and "nothing to attack" in text
+    assert "Every group meets this policy" in text and "nothing to attack" in text
 
 
 def test_a_large_table_is_not_attacked(adult, monkeypatch):
@@ -353,7 +354,7 @@ def test_a_failure_half_way_leaves_nothing(adult, tmp_path, monkeypatch):
 
 
 def test_without_altair_one_sentence_says_what_to_install(monkeypatch, adult, tmp_path, cli):
-    page.vega_scripts.cache_clear()
+    charts.browser_scripts.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(InputError, match=r"pip install .*'vl-convert-python>="):
         adult.report(POLICY, tmp_path / "x.html")

@@ -39,7 +39,7 @@ def test_two_publications_have_one_key_and_an_old_release_says_so(
         choice = page.locator("#key_choice")
         expect(choice.locator(".radio").first).to_contain_text("Generate a new key")
         publish(page)
-        expect(page.locator(".key-notice")).to_contain_text("until it ends")
+        expect(page.locator(".key-notice")).to_contain_text("until it closes")
         first = download(page, "get_table_key", tmp_path).read_text()
         expect(choice.locator(".radio:has(:checked)")).to_contain_text("Use this table’s key")
         expect(choice).to_contain_text("Make another key")

@@ -222,7 +222,7 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
         to_policy(page)
         for dial in ("p", "e", "d"):
             set_dial(page, dial, "0.9")
-        expect(page.locator("#verdict .notice").first).to_contain_text("cannot be kept")
+        expect(page.locator("#verdict .notice").first).to_contain_text("cannot be met")
         page.select_option("#bound", "exact")
         expect(page.locator("#policy_note .notice")).to_contain_text("is not known to be one")
         expect(page.locator("#verdict .judged")).to_have_count(0)

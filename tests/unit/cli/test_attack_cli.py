@@ -45,7 +45,7 @@ def test_every_attack_runs_on_a_table(cli, file, name):
 def test_text_has_the_verdict_first_and_says_what_is_internal(cli, file):
     done = cli("attack", "micro", file, "-s", "Education")
     assert done.code == 0
-    assert done.out.startswith("Perturbation alone tells f")
+    assert done.out.startswith("With perturbation alone, f is")
     assert "internal: not for release" in done.out
 
 

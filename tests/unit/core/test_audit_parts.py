@@ -102,7 +102,7 @@ def test_unique_people_come_before_private_groups() -> None:
     report = quiet_audit(table)
     assert report.private and report.single_records.unique > 60
     assert report.sentence.startswith(f"{report.single_records.unique} of 120 records")
-    assert "Every group keeps this policy" in report.sentence
+    assert "Every group meets this policy" in report.sentence
     assert report.standing == "fair" and report.passes
 
 
@@ -156,7 +156,7 @@ def test_the_sentence_is_never_more_comforting_than_its_worst_part(
     if any(column.identifier for column in report.columns):
         assert first.startswith("Not ready to publish")
     elif report.private:
-        assert first.startswith("Every group keeps this policy") is (alone.below_k == 0)
+        assert first.startswith("Every group meets this policy") is (alone.below_k == 0)
     elif alone.unique > report.violating_records:
         assert first == alone.sentence
     else:

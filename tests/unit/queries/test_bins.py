@@ -477,10 +477,10 @@ def test_info_and_report_say_which_columns_are_recoded(release: rp.Release, tmp_
     from reconpriv.show.words import release_words
 
     said = dict(release_words(release.info()))["Recoded"]
-    assert "age: bins of one width (0 to 9, 10 to 19" in said
+    assert "age: bins of equal width (0 to 9, 10 to 19" in said
     assert "school: groups of the original values (Degree, School)" in said
     release.report(tmp_path / "report.html")
-    assert "bins of one width" in (tmp_path / "report.html").read_text()
+    assert "bins of equal width" in (tmp_path / "report.html").read_text()
 
 
 def test_labels_of_codes_do_not_stay_with_bins(tmp_path: Path) -> None:

@@ -88,8 +88,8 @@ def test_labels_come_back_as_they_were_published(
 
 
 def test_a_sensitive_column_may_have_the_name_of_a_count(octave: Manifest) -> None:
-    sensitive = replace(octave.schema.sensitive, name="trials")
-    manifest = replace(octave, schema=replace(octave.schema, sensitive=sensitive))
+    schema = replace(octave.schema, sensitive=Column("trials", Kind.INTEGER), domain=(1, 2))
+    manifest = replace(octave, schema=schema, labels={"trials": ColumnLabels("Visits")})
     assert reread(manifest) == manifest
     groups = manifest.as_dict()["resources"][1]["schema"]["fields"]
     assert groups[-1] == {"name": "trials", "type": "integer"}

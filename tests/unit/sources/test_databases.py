@@ -132,7 +132,7 @@ def test_a_damaged_file(files, tmp_path, name):
 
 
 def test_a_table_option_without_a_database(files):
-    assert "Only a database has tables" in refusal(
+    assert "Only databases and spreadsheets hold several tables" in refusal(
         files / "people.parquet", table="people", sensitive="Education"
     )
 

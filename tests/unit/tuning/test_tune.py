@@ -441,10 +441,10 @@ def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
     report = adult.tune(max_error=1e-6, queries=500)
     assert report.needed is None
     assert min(setting.error for setting in report.settings) < report.nearest.error
-    near = "Nearest that protects single records as well as the current policy does: p = 0.5"
-    assert near in report.verdict
+    near = "The closest setting that protects single records as well as the current policy does"
+    assert f"{near}: p = 0.5" in report.verdict
     weaker = adult.tune(max_error=1e-6, weaker_records=True, queries=500)
-    assert "Nearest: p = 0.9" in weaker.verdict
+    assert "Closest: p = 0.9" in weaker.verdict
 
 
 def test_where_the_stated_belief_is_in_the_way_the_larger_one_is_named(adult):

@@ -71,7 +71,7 @@ def open_source(
         return lazy
     if table is not None:
         raise InputError(
-            "Only a database has tables, and a spreadsheet sheets, to choose from.",
+            "Only databases and spreadsheets hold several tables to choose from.",
             hint=Remedy("leave {} out", Control.TABLE),
         )
     if labels == "apply":
