@@ -96,11 +96,13 @@ def registered(kind: str) -> Callable[[str], list[str]]:
 
 
 def fill_in(parameters: Iterable[Any]) -> None:
-    """Put the names into the help of options and arguments, and into their placeholders."""
+    """Put the names into the help of options and arguments, and into their placeholders.
+
+    The text with its places is kept, since something may be registered later.
+    """
     for one in parameters:
-        # The texts as they were written are kept: what is registered may change.
-        written = {part: getattr(one, part, None) for part in ("help", "metavar")}
-        for part, text in vars(one).setdefault("written", written).items():
+        for part in ("help", "metavar"):
+            text = one.__dict__.setdefault(f"{part}_with_places", getattr(one, part, None))
             if text and "{" in text:
                 setattr(one, part, _PLACE.sub(_listed, text))
 
