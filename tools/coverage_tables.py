@@ -77,7 +77,7 @@ def measure(name: str, size: str, p: float) -> list[Row]:
     """The coverage of one design: cases and hits by question, true count and group size."""
     keys = KEYS[name]
     with open_table(name) as table:
-        batches = list(table.groups())
+        batches = list(table.batches())
         raw = collect(batches, table.schema)
     m = table.schema.domain_size
     tally = Tally(0.001 * int(raw.records.sum()))

@@ -128,7 +128,7 @@ def _settle_schema(
     recoded: Declared,
 ) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
-    engine.keep([kept.name for kept in (*publics, column)])
+    engine.expect_columns([kept.name for kept in (*publics, column)])
     # What has now been fetched may say more of a column's kind than its declaration did.
     publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
     present = column if missing == "drop" else None

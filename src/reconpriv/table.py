@@ -114,14 +114,14 @@ class Table:
         report = join_parts(parts, self.schema, policy, worst=worst, k=k)
         cube = None
         if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
-            cube = cells.cube(self.schema) if here else collect(self.groups(), self.schema)
+            cube = cells.cube(self.schema) if here else collect(self.batches(), self.schema)
         report = self._with_columns(report, columns, kept, cube)
         self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
         return replace(report, warnings=self.warnings)
 
     def _seen_by(self, watch: Sequence[Watcher], progress: Progress) -> Iterator[CellBatch]:
-        for batch in self.groups(progress=progress):
+        for batch in self.batches(progress=progress):
             for see in watch:
                 see(batch)
             yield batch
@@ -163,12 +163,12 @@ class Table:
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
-        for batch in self.groups():
+        for batch in self.batches():
             yield verdict_table(batch, self.schema, policy, exact=exact)
 
-    def groups(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
+    def batches(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
         """The micro groups, whole, in canonical order."""
-        return self.engine.groups(self.schema, drop_missing=self._drop_missing, progress=progress)
+        return self.engine.batches(self.schema, drop_missing=self._drop_missing, progress=progress)
 
     def publish(
         self,
@@ -261,7 +261,7 @@ class Table:
     ) -> Workload:
         """The paper's pool of random count queries on this table, with their true answers."""
         return make_workload(
-            collect(self.groups(), self.schema),
+            collect(self.batches(), self.schema),
             queries=queries,
             min_selectivity=min_selectivity,
             max_attributes=max_attributes,
@@ -280,7 +280,7 @@ class Table:
     def _truth(self) -> Answerer:
         # With p = 1 every trial keeps its value, so an estimate is the count itself.
         design = Design(1.0, self.schema.domain_size, "none")
-        return Answerer(collect(self.groups(), self.schema), design)
+        return Answerer(collect(self.batches(), self.schema), design)
 
     def with_records(self, records: pa.Table) -> Table:
         """The same schema and labels over other records, whose values are recoded already."""
@@ -296,7 +296,7 @@ class Table:
         self, *, queries: int = 5_000, seed: int = 0, progress: Progress = no_progress
     ) -> Tuner:
         """One pass over the cells; then ``tuner.setting(policy)`` takes about a millisecond."""
-        batches = self.groups(progress=progress)
+        batches = self.batches(progress=progress)
         found = Tuner.of(batches, self.schema, queries=queries, seed=seed)
         if looks_like_identifier(found.batch.groups, self.schema.records):
             self._warn_of(

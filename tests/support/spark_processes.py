@@ -339,7 +339,7 @@ def publish_over_connect(url: str, file: str, out: str, key: str) -> None:
             engine="spark")  # fmt: skip
     with rp.read(frame, sensitive="Education") as table:
         report = table.audit(rp.Policy(0.5, 0.5, 0.3)).as_dict()
-        groups = sum(batch.groups for batch in table.groups())
+        groups = sum(batch.groups for batch in table.batches())
         same = table.engine.session.spark is spark
     try:
         with rp.read(frame, sensitive="Education") as table:

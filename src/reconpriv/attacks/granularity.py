@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.attacks.attacked_table import AttackedTable, dense, uniforms
 from reconpriv.attacks.lattice import Inference, Knowledge, infer
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
@@ -21,17 +21,14 @@ from reconpriv.attacks.statistics import (
     rate,
     relative_error,
 )
-from reconpriv.attacks.target import Target, dense, uniforms
 from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed
 from reconpriv.policy import Policy
 from reconpriv.schema import json_value
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # A frequency told to within a tenth counts as told.
 TOLERANCE = 0.1
@@ -51,7 +48,7 @@ class Attempt:
     inferred_trials: Ints
     frequency: Floats
     mle: Floats
-    located: NDArray[np.bool_]
+    located: Flags
 
     @property
     def error(self) -> Floats:
@@ -64,17 +61,17 @@ class Attempt:
         return relative_error(self.mle, self.truth)
 
     @property
-    def exact(self) -> NDArray[np.bool_]:
+    def exact(self) -> Flags:
         """Where |g1| was recovered to the record."""
         return np.asarray(self.inferred_trials == self.trials)
 
-    def where(self, rows: NDArray[np.bool_]) -> Attempt:
+    def where(self, rows: Flags) -> Attempt:
         """Some of the groups."""
         return Attempt(*(getattr(self, name)[rows] for name in Attempt.__dataclass_fields__))
 
 
 def attempt(
-    target: Target, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
+    target: AttackedTable, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
 ) -> Attempt:
     """Publish with one key and attack every group of the target.
 
@@ -110,7 +107,7 @@ def attempt(
     )
 
 
-def _true_shares(target: Target) -> Floats:
+def _true_shares(target: AttackedTable) -> Floats:
     """Pf + t of every value of every group."""
     counts = dense(target.raw)
     return observed_mean(
@@ -154,7 +151,7 @@ def gain(found: Attempt, statistic: str = "median") -> Interval:
 
 
 def attack_granularity(
-    target: Target, *, keys: int = 1, least: int = 1, worst: int = 5
+    target: AttackedTable, *, keys: int = 1, least: int = 1, worst: int = 5
 ) -> AttackResult:
     """Attack every violating group of at least so many records, on each scaled sample size."""
     own = target.policy.sample_size
@@ -194,7 +191,7 @@ def attack_granularity(
     )
 
 
-def _several(exposed: Target, sample_size: str, keys: int) -> Attempt:
+def _several(exposed: AttackedTable, sample_size: str, keys: int) -> Attempt:
     parts = [attempt(exposed, sample_size, number) for number in range(keys)]
     columns = ([getattr(part, name) for part in parts] for name in Attempt.__dataclass_fields__)
     return Attempt(*(np.concatenate(column) for column in columns))
@@ -220,7 +217,7 @@ def summary(found: Attempt, sample_size: str, least: int) -> Row:
     }
 
 
-def _worst(exposed: Target, found: Attempt, how_many: int) -> tuple[Row, ...]:
+def _worst(exposed: AttackedTable, found: Attempt, how_many: int) -> tuple[Row, ...]:
     first = slice(0, exposed.batch.groups)
     order = np.argsort(found.error[first], kind="stable")[:how_many]
     return tuple(

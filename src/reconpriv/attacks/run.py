@@ -68,10 +68,10 @@ class Attack:
 
 
 def _micro(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.micro import attack_micro
-    from reconpriv.attacks.target import Target
 
-    return attack_micro(Target.of(table, policy), keys=how.keys, worst=how.worst)
+    return attack_micro(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
 
 
 def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
@@ -82,20 +82,20 @@ def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
 
 
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.ratio import attack_ratio
-    from reconpriv.attacks.target import Target
 
     return attack_ratio(
-        Target.of(table, policy), privacy=how.privacy, draws=how.draws, worst=how.worst
+        AttackedTable.of(table, policy), privacy=how.privacy, draws=how.draws, worst=how.worst
     )
 
 
 def _granularity(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.granularity import attack_granularity
-    from reconpriv.attacks.target import Target
 
     return attack_granularity(
-        Target.of(table, policy), keys=how.keys, least=how.least, worst=how.worst
+        AttackedTable.of(table, policy), keys=how.keys, least=how.least, worst=how.worst
     )
 
 
@@ -107,17 +107,17 @@ def _granularity_on_release(release: ReleaseFolder, show: int) -> AttackResult:
 
 
 def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.repeat import attack_repeat
-    from reconpriv.attacks.target import Target
 
-    return attack_repeat(Target.of(table, policy), releases=how.releases, worst=how.worst)
+    return attack_repeat(AttackedTable.of(table, policy), releases=how.releases, worst=how.worst)
 
 
 def _differencing(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.differencing import attack_differencing
-    from reconpriv.attacks.target import Target
 
-    return attack_differencing(Target.of(table, policy), worst=how.worst)
+    return attack_differencing(AttackedTable.of(table, policy), worst=how.worst)
 
 
 def _side_channels(table: Table, policy: Policy, _: Effort) -> AttackResult:

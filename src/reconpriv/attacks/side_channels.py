@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from reconpriv.attacks.attacked_table import AttackedTable, attack_key, uniform_words
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate
-from reconpriv.attacks.target import Target, attack_key, uniform_words
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import PublishedBatch
@@ -49,7 +49,7 @@ class Channel:
 
 def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
     """Publish the table, look at every channel, and publish it again from shuffled records."""
-    target = Target.of(table, policy)
+    target = AttackedTable.of(table, policy)
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         folder, again = Path(work, "release"), Path(work, "again")
         # Nothing of this leaves the lab, so that nearly unique columns need no permission.
@@ -119,7 +119,9 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
         )  # fmt: skip
 
     layout = Layout(
-        stored.manifest.file_format, stored.manifest.cell_count is not None, bool(stored.groups)
+        stored.manifest.file_format,
+        stored.manifest.cell_count is not None,
+        bool(stored.group_files),
     )
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         write_release_files(
@@ -189,9 +191,9 @@ def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
     copy.mkdir()
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    rows = load_rows(stored, stored.data[:1])
+    rows = load_rows(stored, stored.data_files[:1])
     order = np.argsort(uniform_words(rows.num_rows, "spoil"), kind="stable")
-    spoiled = copy / stored.data[0].name
+    spoiled = copy / stored.data_files[0].name
     if spoiled.suffix == ".parquet":
         pyarrow.parquet.write_table(rows.take(order), spoiled, row_group_size=997)
     else:
@@ -199,7 +201,7 @@ def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
     return list(release_channels(copy))
 
 
-def shuffled_records(target: Target) -> pa.Table:
+def shuffled_records(target: AttackedTable) -> pa.Table:
     """The raw records in another order."""
     batch, schema = target.batch, target.schema
     cell = np.repeat(np.arange(batch.count.size), batch.count)

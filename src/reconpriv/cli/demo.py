@@ -77,7 +77,7 @@ def run_demo(out: Path | None) -> Demo:
 
 def _truths(table: Table) -> list[int]:
     """The same queries on the raw cells."""
-    cube = collect(table.groups(), table.schema)
+    cube = collect(table.batches(), table.schema)
     raw = Answerer(cube, Design(1.0, table.schema.domain_size, "none"))
     truths = []
     for query in _QUERIES:

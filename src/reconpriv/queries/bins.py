@@ -202,7 +202,7 @@ def _equal(recoding: Recoding, value: Value) -> Covered:
         number = _clamped(number)
         return in_interval(recoding, Interval(number, number))
     text = _text(value)
-    for label, values in zip(recoding.labels, recoding.groups, strict=True):
+    for label, values in zip(recoding.labels, recoding.members, strict=True):
         if text in values:
             alone = len(values) == 1 and label != recoding.rest
             return Covered((label,), () if alone else (label,))
@@ -229,7 +229,7 @@ def _filled(recoding: Recoding, values: Sequence[Value], covered: Covered) -> Co
             inside = sum(low <= n < high for n in listed if n is not None and high is not None)
             every = high is not None and inside == high - low
         else:
-            every = label != recoding.rest and set(recoding.groups[i]) <= set(map(_text, values))
+            every = label != recoding.rest and set(recoding.members[i]) <= set(map(_text, values))
         if not every:
             cut.append(label)
     return Covered(covered.labels, tuple(cut))

@@ -24,27 +24,27 @@ class ReleaseFolder:
         return cls(path, Manifest.read(path))
 
     @property
-    def data(self) -> tuple[Path, ...]:
+    def data_files(self) -> tuple[Path, ...]:
         """The files of records or cells."""
-        return self._paths(self.manifest.data)
+        return self._paths(self.manifest.data_files)
 
     @property
-    def groups(self) -> tuple[Path, ...]:
+    def group_files(self) -> tuple[Path, ...]:
         """The files of groups with their trials; none where trials are not published."""
-        return self._paths(self.manifest.groups)
+        return self._paths(self.manifest.group_files)
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All files that the manifest names."""
-        return (*self.data, *self.groups)
+        return (*self.data_files, *self.group_files)
 
     def _paths(self, files: Files | None) -> tuple[Path, ...]:
         return () if files is None else tuple(self.path / name for name in files.names)
 
     def check_files(self) -> None:
         """Compare every file with its hash; a release that was touched is refused."""
-        groups = self.manifest.groups
-        hashes = (*self.manifest.data.hashes, *(() if groups is None else groups.hashes))
+        groups = self.manifest.group_files
+        hashes = (*self.manifest.data_files.hashes, *(() if groups is None else groups.hashes))
         for path, expected in zip(self.files, hashes, strict=True):
             try:
                 with path.open("rb") as stream:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cells, Cube, collect
@@ -19,12 +18,10 @@ from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import ReleaseError
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.privacy import largest_private_size
 from reconpriv.theory.reconstruction import reconstruct_frequency
-
-Floats = NDArray[np.float64]
-
 
 # What a group and a cell take while they are loaded, as measured.
 _BYTES_PER_GROUP = 300
@@ -39,7 +36,7 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
         return load_cube(stored, memory)
     with _opened(stored, memory) as batches:
         cells = store(batches, stored.manifest.schema, coins=_by_coins(stored))
-    if stored.groups:
+    if stored.group_files:
         cells.set_trials(_published_trials(cells, stored, memory))
     elif not SAMPLE_SIZES[stored.manifest.sample_size].trials_known:
         cells.set_trials(_plug_in_trials(part, stored) for part in cells.parts())
@@ -70,10 +67,10 @@ def _by_coins(stored: ReleaseFolder) -> bool:
 @contextmanager
 def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[CellBatch]]:
     """The groups of a release, after a look at what its data hold."""
-    schema, name = stored.manifest.schema, stored.data[0].name
+    schema, name = stored.manifest.schema, stored.data_files[0].name
     columns = stored.manifest.data_columns
     engine = LocalEngine(
-        stored.data,
+        stored.data_files,
         columns=columns,
         count_column=stored.manifest.cell_count,
         memory=memory,
@@ -86,7 +83,7 @@ def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[Cell
             raise ReleaseError(f"The file {name} does not match its manifest (rows).")
         if not set(found) <= set(schema.domain):
             raise ReleaseError(f"The file {name} does not match its manifest (domain).")
-        yield engine.groups(schema, drop_missing=False)
+        yield engine.batches(schema, drop_missing=False)
     finally:
         engine.close()
 
@@ -94,18 +91,18 @@ def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[Cell
 def _needed_memory(stored: ReleaseFolder) -> int:
     """What the cells would take in memory, as far as the manifest tells."""
     manifest = stored.manifest
-    cells = manifest.data.rows
-    groups = cells if manifest.groups is None else min(cells, manifest.groups.rows)
+    cells = manifest.data_files.rows
+    groups = cells if manifest.group_files is None else min(cells, manifest.group_files.rows)
     if manifest.cell_count is None:
         cells = min(cells, groups * manifest.schema.domain_size)
     return int(groups * _BYTES_PER_GROUP + cells * _BYTES_PER_CELL)
 
 
 def _published_trials(cells: Cells, stored: ReleaseFolder, memory: str | None) -> Iterator[Floats]:
-    """The groups file has a row a group in the same canonical order as the cells."""
-    name = stored.groups[0].name
+    """The groups file has one row per group, in the same canonical order as the cells."""
+    name = stored.group_files[0].name
     columns = stored.manifest.groups_columns
-    engine = LocalEngine(stored.groups, columns=columns, memory=memory)
+    engine = LocalEngine(stored.group_files, columns=columns, memory=memory)
     try:
         if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")
@@ -113,20 +110,26 @@ def _published_trials(cells: Cells, stored: ReleaseFolder, memory: str | None) -
         for part in cells.parts():
             yield _trials_of(part, reader.read(part.groups), stored)
         if reader.read(1).num_rows:
-            raise ReleaseError(f"The file {name} does not match {stored.data[0].name} (groups).")
+            raise _other_groups(stored)
     finally:
         engine.close()
 
 
+def _other_groups(stored: ReleaseFolder) -> ReleaseError:
+    """The file of groups does not have the groups of the data."""
+    groups, data = stored.group_files[0].name, stored.data_files[0].name
+    return ReleaseError(f"The file {groups} does not match {data} (groups).")
+
+
 def _trials_of(part: Cube, table: pa.Table, stored: ReleaseFolder) -> Floats:
-    name = stored.groups[0].name
+    name = stored.group_files[0].name
     if any(column.null_count for column in table.columns[-2:]):
         raise ReleaseError(f"The file {name} does not match its manifest (counts).")
     records, trials = (column.to_numpy() for column in table.columns[-2:])
     mine = part.group_table()
     same = table.num_rows == part.groups and np.array_equal(records, part.records)
     if not same or not table.select(mine.column_names).cast(mine.schema).equals(mine):
-        raise ReleaseError(f"The file {name} does not match {stored.data[0].name} (groups).")
+        raise _other_groups(stored)
     if not ((trials >= 1).all() and (trials <= records).all()):
         raise ReleaseError(f"The file {name} does not match its manifest (trials).")
     return np.asarray(trials, dtype=np.float64)
@@ -192,7 +195,7 @@ def load_rows(stored: ReleaseFolder, files: Sequence[Path]) -> pa.Table:
 
 def load_records(stored: ReleaseFolder) -> pa.Table:
     """The published records as they are; cells are repeated as often as they count."""
-    cells = load_rows(stored, stored.data)
+    cells = load_rows(stored, stored.data_files)
     name = stored.manifest.cell_count
     if name is None:
         return cells
@@ -203,4 +206,4 @@ def load_records(stored: ReleaseFolder) -> pa.Table:
 
 def load_groups(stored: ReleaseFolder) -> pa.Table:
     """The published groups with their records and trials."""
-    return read_all(list(stored.groups), columns=stored.manifest.groups_columns)
+    return read_all(list(stored.group_files), columns=stored.manifest.groups_columns)

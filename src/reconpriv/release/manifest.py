@@ -91,8 +91,8 @@ class Files:
 class Manifest:
     """What a release says about itself, whether it is about to be written or was read.
 
-    ``groups`` and ``count_names`` (of records and trials) are there where trials are published,
-    ``cell_count`` where the data are cells. ``unknown`` names what a file said beyond all this.
+    ``group_files`` and ``count_names`` (of records and trials) are there if trials are
+    published, ``cell_count`` where the data are cells. ``unknown`` names what a file said beyond all this.
     """
 
     schema: Schema
@@ -107,8 +107,8 @@ class Manifest:
     records: int
     test_key: bool
     file_format: str
-    data: Files
-    groups: Files | None = None
+    data_files: Files
+    group_files: Files | None = None
     count_names: tuple[str, str] = _COUNT_NAMES
     cell_count: str | None = None
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
@@ -134,8 +134,8 @@ class Manifest:
             records=written.records,
             test_key=test_key,
             file_format=layout.file_format,
-            data=Files.of(written.data),
-            groups=Files.of(written.groups_files) if layout.with_trials else None,
+            data_files=Files.of(written.data),
+            group_files=Files.of(written.groups_files) if layout.with_trials else None,
             count_names=count_names(schema) if layout.with_trials else _COUNT_NAMES,
             cell_count=cell_count_name(schema) if layout.cells else None,
             labels=labels,
@@ -169,10 +169,10 @@ class Manifest:
         data = [*public, self._field(self.schema.sensitive)]
         if self.cell_count is not None:
             data.append(_count_field(self.cell_count))
-        resources = [self.data.as_dict("data", self.file_format, data)]
-        if self.groups is not None:
+        resources = [self.data_files.as_dict("data", self.file_format, data)]
+        if self.group_files is not None:
             groups = [*public, *map(_count_field, self.count_names)]
-            resources.append(self.groups.as_dict("groups", self.file_format, groups))
+            resources.append(self.group_files.as_dict("groups", self.file_format, groups))
         return {"$schema": _PROFILE, "resources": resources, BLOCK: self.block()}
 
     def block(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Manifest:
         }
         if self.schema.recodings:
             block["recoded"] = {one.column: one.as_dict() for one in self.schema.recodings}
-        if self.groups is not None:
+        if self.group_files is not None:
             block["group_counts"] = dict(zip(_COUNT_NAMES, self.count_names, strict=True))
         if self.cell_count is not None:
             block["cell_count"] = self.cell_count
@@ -285,8 +285,8 @@ class Manifest:
             records=_count(block["records"]),
             test_key=bool(block.get("test_key")),
             file_format=resources["data"]["format"],
-            data=Files.from_dict(resources["data"]),
-            groups=Files.from_dict(resources["groups"]) if with_groups else None,
+            data_files=Files.from_dict(resources["data"]),
+            group_files=Files.from_dict(resources["groups"]) if with_groups else None,
             count_names=(names["records"], names["trials"]),
             cell_count=block.get("cell_count"),
             labels={name: said for name, said in labels.items() if said is not None},

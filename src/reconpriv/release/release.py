@@ -293,7 +293,7 @@ class Release(Readable):
 
         check_export(Path(path), overwrite=overwrite)
         described = self.description
-        if groups and described.groups is None:
+        if groups and described.group_files is None:
             raise ReleaseError(f"A release of sample size {described.sample_size} has no groups.")
         stored = self._checked_files()
         table = load_groups(stored) if groups else load_records(stored)

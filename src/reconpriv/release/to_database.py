@@ -63,9 +63,9 @@ def load_release(folder: Path, target: DatabaseTarget, *, overwrite: bool) -> tu
     with _transaction(target) as work:
         for table in work.check_free(overwrite=overwrite):
             work.writer.drop(table)
-        made = [work.create("", stored.data, stored.manifest.data_columns)]
-        if stored.groups:
-            made.append(work.create("_groups", stored.groups, stored.manifest.groups_columns))
+        made = [work.create("", stored.data_files, stored.manifest.data_columns)]
+        if stored.group_files:
+            made.append(work.create("_groups", stored.group_files, stored.manifest.groups_columns))
         text = (folder / MANIFEST).read_text(encoding="utf-8")
         manifest = pa.table({"manifest": pa.array([text], pa.string())})
         work.writer.create(work.names["_manifest"], manifest.to_reader())

@@ -54,7 +54,7 @@ class Findings:
     """What the report is made from."""
 
     audit: AuditReport
-    groups: GroupFacts
+    group_facts: GroupFacts
     attacks: tuple[AttackResult, ...]
     attack_note: str
     setting: Setting | None
@@ -89,7 +89,7 @@ class Survey:
             bins = bin_effects(cube, policy, k=audit.single_records.k)
         return Findings(
             audit=replace(audit, policy=policy),
-            groups=self._tally.facts(),
+            group_facts=self._tally.facts(),
             attacks=attacks,
             attack_note=note,
             setting=lab.setting(cube, policy),
@@ -146,7 +146,7 @@ def internal_html(found: Findings) -> str:
     sections = [
         _summary(found),
         changes.section(audit, found.bins),
-        _sizes(found.groups),
+        _sizes(found.group_facts),
         _attributes(found),
         _tails(found),
         _trials(found),
@@ -158,7 +158,7 @@ def internal_html(found: Findings) -> str:
 
 
 def _summary(found: Findings) -> Section:
-    audit, groups, setting = found.audit, found.groups, found.setting
+    audit, groups, setting = found.audit, found.group_facts, found.setting
     single = audit.single_records
     cards = [
         ("groups", f"{audit.groups:,}", f"{audit.records:,} records"),
@@ -257,7 +257,7 @@ def _attributes(found: Findings) -> Section:
                 if share.violating_records
             ],
         )
-        for name, shares in found.groups.shares.items()
+        for name, shares in found.group_facts.shares.items()
     ]
     return Section("attributes", title, (text, tag("div", parts, class_="attributes")))
 
@@ -307,7 +307,7 @@ def _tails(found: Findings) -> Section:
 
 
 def _trials(found: Findings) -> Section:
-    policy, groups = found.audit.policy, found.groups
+    policy, groups = found.audit.policy, found.group_facts
     text = paragraph(
         f"With sample size {policy.sample_size!r}, {groups.sampled_groups:,} groups with"
         f" {groups.sampled_records:,} records are published from fewer independent trials than"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
-from reconpriv.attacks.target import Target
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
@@ -44,7 +44,7 @@ def run(
             f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
             " run on its own."
         )
-    target = Target(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
+    target = AttackedTable(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
     found = [attack_micro(target)]
     if cube.schema.public:
         found.append(attack_differencing(target))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, summary
 from reconpriv.attacks.micro import attack_micro
@@ -22,7 +23,6 @@ from reconpriv.attacks.repeat import attack_repeat
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.side_channels import attack_side_channels
 from reconpriv.attacks.statistics import Rate
-from reconpriv.attacks.target import Target
 from reconpriv.datasets import dataset_path
 from reconpriv.policy import SAMPLE_SIZES, Policy
 from reconpriv.reading import read
@@ -44,21 +44,21 @@ def census_table(base: str) -> Table:
     return read(dataset_path("census_workers"), sensitive=sensitive, public=public)
 
 
-def census_targets() -> dict[str, Target]:
+def census_targets() -> dict[str, AttackedTable]:
     """EDU and OCC: the raw table and the two samples of the study."""
     targets = {}
     population = census_population(SAMPLES[-1])
     for base in BASES:
         with census_table(base) as table:
-            targets[f"{base} raw"] = Target.of(table, POLICY)
+            targets[f"{base} raw"] = AttackedTable.of(table, POLICY)
         for records in SAMPLES:
             with population.sample(base, records) as table:
-                targets[f"{base} {records // 1000}K"] = Target.of(table, POLICY)
+                targets[f"{base} {records // 1000}K"] = AttackedTable.of(table, POLICY)
     return targets
 
 
 def granularity_study(
-    targets: dict[str, Target],
+    targets: dict[str, AttackedTable],
 ) -> tuple[list[Row], dict[str, dict[str, Attempt]]]:
     """Groups from 200 and from 500 records on, on every table and sample size; and all groups."""
     rows: list[Row] = []
@@ -104,7 +104,7 @@ def copies_study(kept: dict[str, dict[str, Attempt]], limits: dict[str, Attempt]
     return rows
 
 
-def limits_study(targets: dict[str, Target]) -> dict[str, Attempt]:
+def limits_study(targets: dict[str, AttackedTable]) -> dict[str, Attempt]:
     """`paper` once more, for an adversary who knows all but the most frequent value's share."""
     return {
         name: attempt(

@@ -18,7 +18,7 @@ from reconpriv.research.figures import draw
 from reconpriv.research.findings import Finding, judge
 from reconpriv.research.page import PAGE_TITLE, write_pages
 from reconpriv.research.results import Result, Step
-from reconpriv.research.setting import DEFAULT, FAST, FULL, Effort
+from reconpriv.research.setting import DEFAULT, FAST, FULL, StudySize
 from reconpriv.research.violations import run_violations
 from reconpriv.show import charts
 from reconpriv.writing.folder import Replaceable, check_folder, new_folder
@@ -62,7 +62,7 @@ def run_study(
         require_opendp()
     begun = time.monotonic()
     population = own_population(data) if data is not None else census_population()
-    runners: dict[str, Callable[[Population, Effort, Step], Result]] = {
+    runners: dict[str, Callable[[Population, StudySize, Step], Result]] = {
         "distribution": lambda people, _, s: run_distribution(people, s),
         "violations": lambda people, _, s: run_violations(people, s),
         "error": run_error,
@@ -97,7 +97,7 @@ def _wanted(names: Sequence[str]) -> list[str]:
     return list(NAMES) if "all" in names else [name for name in NAMES if name in names]
 
 
-def _facts(population: Population, effort: Effort, names: list[str]) -> list[str]:
+def _facts(population: Population, effort: StudySize, names: list[str]) -> list[str]:
     size = min(DEFAULT.records, population.largest)
     command = "all" if list(NAMES) == names else " ".join(names)
     return [

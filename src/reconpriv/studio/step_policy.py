@@ -275,7 +275,7 @@ def _serve_targets(
 
     @reactive.effect
     def _() -> None:
-        live.keep({name: input[name]() for name in (*WISHES, "weaker")})
+        live.remember({name: input[name]() for name in (*WISHES, "weaker")})
 
     for name in WISHES:
         _serve_standing(name, live, judged, asked)
@@ -396,7 +396,7 @@ def _serve_dials(input: Inputs, live: Live) -> None:
     def _() -> None:
         names = ("bound", "sample_size", "unattainable")
         values = {name: input[name]() for name in ("p", "e", "d", *names)}
-        live.keep(values)
+        live.remember(values)
         try:
             policy = rp.Policy(
                 values["p"], values["e"], values["d"], **{name: values[name] for name in names}

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.sample_sizes import private_size
 from reconpriv.policy import Policy
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Audits kept: sample sizes share them, and a slider comes back.
 _KEPT = 4096
@@ -28,7 +25,7 @@ class Shapes:
     domain_size: int
     size: Ints
     frequency: Floats
-    groups: Ints
+    how_many: Ints
     _violations: dict[tuple[object, ...], tuple[int, int]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -53,7 +50,7 @@ class Shapes:
             _, private = judge(self.batch, policy, self.domain_size)
             return int((~private).sum()), int(self.batch.sizes[~private].sum())
         limits = private_size(self.frequency, policy, self.domain_size)
-        groups = np.where(self.size > limits, self.groups, 0)
+        groups = np.where(self.size > limits, self.how_many, 0)
         return int(groups.sum()), int(groups @ self.size)
 
     def limits(self, policy: Policy) -> Floats:

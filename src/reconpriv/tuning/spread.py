@@ -19,10 +19,8 @@ from reconpriv.core.sample_sizes import SampleSize, round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Sums kept: an entry has three numbers a query, some 30 KB for the standard workload.
 _KEPT = 4096
@@ -128,8 +126,8 @@ class QueryVariances:
     frequency: Floats
     starts: Ints
     count: Ints
-    groups: Incidence
-    cells: Incidence
+    group_rows: Incidence
+    cell_rows: Incidence
     _parts: dict[SampleSize, Parts] = field(default_factory=dict, repr=False)
     _kept: OrderedDict[tuple[bytes, int], NDArray[np.float32]] = field(
         default_factory=OrderedDict, repr=False
@@ -252,12 +250,12 @@ class QueryVariances:
     def _total(self, groups: Ints, cells: Ints, owner: Ints, spread: Spread) -> Floats:
         rows, sizes = self.questions.weight.size, self.sizes[groups]
         more = spread.weight - sizes
-        by_part = self.groups.total(more, groups, self.questions.parts)
+        by_part = self.group_rows.total(more, groups, self.questions.parts)
         return np.stack(
             [
-                self.cells.total(self.count[cells] * (more / sizes)[owner], cells, rows),
+                self.cell_rows.total(self.count[cells] * (more / sizes)[owner], cells, rows),
                 by_part[self.questions.part],
-                self.cells.total(spread.extra, cells, rows),
+                self.cell_rows.total(spread.extra, cells, rows),
             ]
         )
 

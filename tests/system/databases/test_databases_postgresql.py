@@ -382,7 +382,7 @@ def test_a_table_that_changes_meanwhile_is_read_as_it_was(server, schema):
     engine = DuckDBEngine(server.url(), table=f"{schema}.live")
     try:
         server.run(f"INSERT INTO {schema}.live SELECT 7 FROM generate_series(1, 5)")
-        engine.keep(["y"])
+        engine.expect_columns(["y"])
         assert engine.value_counts(engine.columns()[0]) == {0: 5, 1: 5}
         assert server.ask(
             "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
@@ -707,7 +707,7 @@ def test_another_thread_can_interrupt_the_fetching(server, scratch, whole):
 
     def fetch() -> None:
         try:
-            engine.to_arrow() if whole else engine.keep(["Education"])
+            engine.to_arrow() if whole else engine.expect_columns(["Education"])
         except BaseException as error:
             ended.append(error)
 

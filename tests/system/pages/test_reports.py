@@ -114,7 +114,7 @@ def test_the_internal_report_is_readable_by_its_owner_alone(pages):
 
 def test_trials_and_totals_are_those_of_the_release(pages, adult):
     tally = GroupTally(adult.schema, POLICY)
-    for batch in adult.groups():
+    for batch in adult.batches():
         tally.add(batch)
     facts = tally.facts()
     release = adult.publish(POLICY, pages / "again", key=numbered_key(1))
@@ -137,7 +137,7 @@ def test_a_report_without_violations_says_so(tmp_path):
 
 def test_a_large_table_is_not_attacked(adult, monkeypatch):
     monkeypatch.setattr(lab, "LAB_RECORDS", 10)
-    cube = collect(adult.groups(), adult.schema)
+    cube = collect(adult.batches(), adult.schema)
     found, note = lab.run(cube, POLICY, adult.audit(POLICY))
     assert found == () and "Not run" in note
     assert lab.setting(cube, POLICY) is None

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.repeat import attack_repeat
-from reconpriv.attacks.target import Target
 from reconpriv.research import attack_pictures as pictures
 from reconpriv.research.attack_lab import (
     POLICY,
@@ -70,7 +70,7 @@ def test_the_committed_figures_meet_the_bars_that_can_be_met():
 
 
 def test_pictures_can_be_drawn(census_tables, tmp_path):
-    target = Target.of(census_tables("Education"), POLICY)
+    target = AttackedTable.of(census_tables("Education"), POLICY)
     small = target.only(target.violating(100))
     rows, kept = granularity_study({"EDU raw": small})
     assert {row["sample size"] for row in rows} == {"paper", "octave", "public"}

@@ -119,7 +119,7 @@ def test_settings_of_the_session_do_not_show_in_a_release(
             spark, file, tmp_path / "out", Choice(key), sensitive="s"
         )
         with rp.read(spark.read.parquet(str(file)), sensitive="s") as table:
-            groups = sum(batch.groups for batch in table.groups())
+            groups = sum(batch.groups for batch in table.batches())
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)

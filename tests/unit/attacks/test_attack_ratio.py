@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.ratio import attack_ratio, group_tails, noisy_answers, smallest_told_count
-from reconpriv.attacks.target import Target
 from reconpriv.policy import Policy
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 
 @pytest.fixture(scope="module")
-def target(census_tables) -> Target:
-    return Target.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
+def target(census_tables) -> AttackedTable:
+    return AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
 
 
 def test_the_noise_is_laplace_with_the_scale_that_lambda_says():

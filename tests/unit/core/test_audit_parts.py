@@ -209,7 +209,7 @@ def test_the_error_without_a_column_is_that_of_the_same_questions() -> None:
     table = people(3_000, 4)
     with rp.read(table, sensitive="ill") as opened:
         report = opened.audit(POLICY)
-        cube = collect(opened.groups(), opened.schema)
+        cube = collect(opened.batches(), opened.schema)
     workload = make_workload(cube)
     assert report.error == pytest.approx(Tuner.on(cube, workload).setting(POLICY).error)
     for place, column in enumerate(report.columns):
@@ -279,12 +279,12 @@ def test_distinct_values_are_those_of_the_records_that_are_kept() -> None:
 def test_bins_merge_groups_as_binning_the_records_does() -> None:
     table = people(3_000, 5)
     with rp.read(table, sensitive="ill") as opened:
-        cube = collect(opened.groups(), opened.schema)
+        cube = collect(opened.batches(), opened.schema)
     assert wider_bins(cube, 0) == (2, 5, 10) and wider_bins(cube, 1) == ()
     for width in (2, 5, 10):
         binned = table.set_column(0, "age", pa.array(table["age"].to_numpy() // width * width))
         with rp.read(binned, sensitive="ill") as opened:
-            expected = collect(opened.groups(), opened.schema)
+            expected = collect(opened.batches(), opened.schema)
         found = with_bins(cube, 0, width)
         assert found.values[0].equals(expected.values[0])
         for name in ("records", "group", "value", "count"):
@@ -300,7 +300,7 @@ def test_packed_codes_do_not_overflow_with_many_columns() -> None:
     columns = {f"c{i}": rng.integers(0, 300, 400) for i in range(12)}
     table = pa.table({**columns, "ill": rng.choice(list("ab"), 400)})
     with rp.read(table, sensitive="ill") as opened:
-        cube = collect(opened.groups(), opened.schema)
+        cube = collect(opened.batches(), opened.schema)
     assert without_column(cube, 3).groups == 400
 
 
@@ -477,7 +477,7 @@ def test_a_group_shows_its_bound_beside_its_tails(tiny):
 
 def test_an_audit_in_parts_is_the_audit(adult) -> None:
     """Any cut at group borders, joined in any order, ties among the worst included."""
-    batch = max(adult.groups(), key=lambda batch: batch.groups)
+    batch = max(adult.batches(), key=lambda batch: batch.groups)
     whole = audit_groups([batch], adult.schema, POLICY, worst=40)
     cuts = [0, 1, 100, 101, 300, batch.groups]
     parts = [

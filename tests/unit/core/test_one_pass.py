@@ -60,7 +60,7 @@ def test_an_audit_is_one_pass(passes: list[str], columns: bool | None) -> None:
 def test_the_passes_are_counted(passes: list[str]) -> None:
     with rp.read(people(), sensitive="job", missing="value") as table:
         table.audit(POLICY)
-        list(table.groups())
+        list(table.batches())
     assert len(passes) == 2
 
 

@@ -250,7 +250,7 @@ def test_missing_sensitive_values_are_dropped_or_a_value(people: pa.Table) -> No
         assert table.count(income=None) == missing
     with rp.read(holes, sensitive="income", bin=bins, missing="drop") as table:
         assert table.schema.records == len(values) - missing
-        assert sum(int(batch.count.sum()) for batch in table.groups()) == table.schema.records
+        assert sum(int(batch.count.sum()) for batch in table.batches()) == table.schema.records
 
 
 def test_the_range_of_bins_is_that_of_the_records_that_are_published() -> None:

@@ -94,18 +94,18 @@ def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path: Path) -> N
 def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form) -> None:
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format=form)
     described = ReleaseFolder.open(tmp_path / "r")
-    names = [file.name for file in described.data]
+    names = [file.name for file in described.data_files]
     assert names == [f"data-{i:05}.{form}" for i in range(1, 8)]
-    assert [file.name for file in described.groups] == [f"groups.{form}"]
+    assert [file.name for file in described.group_files] == [f"groups.{form}"]
     resource = described.manifest.as_dict()["resources"][0]
     assert resource["path"] == names
     assert resource["rows"] == 48_842
-    assert resource["bytes"] == sum(file.stat().st_size for file in described.data)
+    assert resource["bytes"] == sum(file.stat().st_size for file in described.data_files)
     assert sorted(file.name for file in (tmp_path / "r").iterdir()) == sorted(
         [*names, f"groups.{form}", "datapackage.json"]
     )
     if form == "parquet":
-        rows = [pq.read_metadata(file).num_rows for file in described.data]
+        rows = [pq.read_metadata(file).num_rows for file in described.data_files]
         assert rows == [7_000] * 6 + [48_842 - 42_000]
 
 

@@ -260,7 +260,7 @@ def test_a_sqlite_query_can_be_interrupted(tmp_path, scratch):
 
     def keep() -> None:
         try:
-            engine.keep(["y"])
+            engine.expect_columns(["y"])
         except BaseException as error:
             ended.append(error)
 

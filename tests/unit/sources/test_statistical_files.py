@@ -386,7 +386,7 @@ def test_an_interrupt_between_two_chunks_stops_the_reading(
     engine = DuckDBEngine(path)
     engine.interrupt()
     with pytest.raises(KeyboardInterrupt):
-        engine.keep(["sex"])
+        engine.expect_columns(["sex"])
     engine.close()
     assert list(scratch.iterdir()) == []
 

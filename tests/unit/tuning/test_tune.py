@@ -131,7 +131,7 @@ def simulated(census_tables, tuner):
     @cache
     def prepared(sensitive):
         table, pool = census_tables(sensitive), tuner(sensitive).workload
-        batches = list(table.groups())
+        batches = list(table.batches())
         raw = collect(batches, table.schema)
         answerer = Answerer(raw, Design(1.0, table.schema.domain_size, "none"))
         plan = plan_queries(raw, [answerer.select(None, query) for query in pool.queries])
@@ -232,7 +232,7 @@ policies = st.builds(
 @given(small_tables(), st.lists(policies, min_size=1, max_size=6))
 def test_violations_are_the_audits_and_trials_the_publications(tmp_path_factory, rows, many):
     with opened(rows) as table:
-        made = Tuner.of(table.groups(), table.schema, queries=20)
+        made = Tuner.of(table.batches(), table.schema, queries=20)
         for policy in many:
             setting = made.setting(policy)
             report = table.audit(policy)
@@ -277,7 +277,7 @@ def test_golden_audits_in_a_sweep(tuner, sensitive, groups, records):
 def test_stricter_is_never_less_private(rows, policy, factor):
     """A larger δ: no fewer violations, no more trials, no better told group."""
     with opened(rows) as table:
-        made = Tuner.of(table.groups(), table.schema, queries=20)
+        made = Tuner.of(table.batches(), table.schema, queries=20)
     stricter = rp.Policy(policy.retention, policy.epsilon, min(policy.delta * factor, 0.99),
                          bound=policy.bound, sample_size=policy.sample_size)  # fmt: skip
     loose, strict = made.setting(policy), made.setting(stricter)
@@ -290,7 +290,7 @@ def test_stricter_is_never_less_private(rows, policy, factor):
 @given(small_tables(), st.floats(0.05, 0.9), st.floats(0.01, 0.09))
 def test_a_larger_p_tells_more_to_everybody(rows, p, more):
     with opened(rows) as table:
-        made = Tuner.of(table.groups(), table.schema, queries=20)
+        made = Tuner.of(table.batches(), table.schema, queries=20)
     low, high = (made.setting(rp.Policy(x, 0.5, 0.3, sample_size="none")) for x in (p, p + more))
     assert high.error < low.error and high.group_error < low.group_error
     assert high.posterior > low.posterior and high.local_dp_epsilon > low.local_dp_epsilon

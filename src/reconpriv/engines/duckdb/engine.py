@@ -178,7 +178,7 @@ class DuckDBEngine:
             f"CREATE OR REPLACE TEMP VIEW {VIEW} AS FROM read_parquet({literal(str(file))})"
         )
 
-    def keep(self, names: Sequence[str]) -> None:
+    def expect_columns(self, names: Sequence[str]) -> None:
         """Fetch what these columns need of a table that lies elsewhere: its cells, if it counts."""
         if self._lazy is not None and self._waiting:
             self._keep(self._lazy, names)
@@ -380,7 +380,7 @@ class DuckDBEngine:
             self._lazy.interrupt()
         self._connection.interrupt()
 
-    def groups(
+    def batches(
         self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
     ) -> Iterator[CellBatch]:
         """Every micro group, whole, in canonical order, in batches of bounded size."""
@@ -430,7 +430,7 @@ class DuckDBEngine:
         progress: Progress = no_progress,
     ) -> list[T]:
         """Apply a function to all groups at once."""
-        return [work(self.groups(schema, drop_missing=drop_missing, progress=progress))]
+        return [work(self.batches(schema, drop_missing=drop_missing, progress=progress))]
 
     def write(
         self,
@@ -443,7 +443,7 @@ class DuckDBEngine:
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group and write data (and groups, where asked) into an existing folder."""
-        batches = self.groups(schema, drop_missing=drop_missing, progress=progress)
+        batches = self.batches(schema, drop_missing=drop_missing, progress=progress)
         return write_release_files(batches, schema, publish, folder, layout, progress)
 
     def write_to_uri(self, *_: Any, **__: Any) -> Written:

@@ -138,7 +138,7 @@ class SparkEngine:
         """Spark's tables have none."""
         return {}
 
-    def keep(self, names: Sequence[str]) -> None:
+    def expect_columns(self, names: Sequence[str]) -> None:
         """Nothing to do: Spark prunes columns by itself."""
 
     def single_precision(self, names: Sequence[str]) -> list[str]:
@@ -252,7 +252,7 @@ class SparkEngine:
         together = cells.repartition(*public) if public else cells.repartition(1)
         return together.sortWithinPartitions(*nulls_last(together, [*public, f"c{len(public)}"]))
 
-    def groups(
+    def batches(
         self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
     ) -> Iterator[CellBatch]:
         """Every micro group, in canonical order, streamed to this side part by part.

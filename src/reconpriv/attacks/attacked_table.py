@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
@@ -19,12 +18,10 @@ from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.plan import publish_cube
 from reconpriv.schema import Schema, json_value
+from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def attack_key(number: int, purpose: str = "publication") -> Key:
@@ -40,7 +37,7 @@ def uniform_words(count: int, purpose: str) -> Words:
 
 
 @dataclass(frozen=True)
-class Target:
+class AttackedTable:
     """A publisher's own table: the truth that every attack is measured against."""
 
     schema: Schema
@@ -48,9 +45,9 @@ class Target:
     batch: CellBatch
 
     @classmethod
-    def of(cls, table: Table, policy: Policy) -> Target:
+    def of(cls, table: Table, policy: Policy) -> AttackedTable:
         """Read the table's cells into memory."""
-        return cls(table.schema, policy, collect(table.groups(), table.schema).as_batch())
+        return cls(table.schema, policy, collect(table.batches(), table.schema).as_batch())
 
     @cached_property
     def raw(self) -> Cube:
@@ -74,7 +71,7 @@ class Target:
         _, private = judge(self.batch, self.policy, self.schema.domain_size)
         return np.flatnonzero(~private & (self.batch.sizes >= least))
 
-    def only(self, groups: Ints) -> Target:
+    def only(self, groups: Ints) -> AttackedTable:
         """The same table with these groups alone; each is published as in the whole table."""
         if not groups.size:
             raise InputError(
@@ -90,7 +87,7 @@ class Target:
             self.batch.value[wanted],
             self.batch.count[wanted],
         )
-        return Target(self.schema, self.policy, batch)
+        return AttackedTable(self.schema, self.policy, batch)
 
     def publish(self, number: int, sample_size: str | None = None) -> Cube:
         """A publication in memory with the lab's key of this number."""
@@ -101,7 +98,7 @@ class Target:
         """A publication in memory with any policy and key."""
         return publish_cube(self.raw, [self.batch], Kernel(self.schema, policy, key))
 
-    def shuffled(self) -> Target:
+    def shuffled(self) -> AttackedTable:
         """The control: the sensitive column shuffled over all records, so groups mean nothing."""
         values = np.repeat(self.batch.value, self.batch.count)
         values = values[np.argsort(uniform_words(values.size, "shuffle"), kind="stable")]
@@ -110,7 +107,7 @@ class Target:
         cells, count = np.unique(group * m + values, return_counts=True)
         starts = np.searchsorted(cells, np.arange(self.batch.groups) * m)
         batch = CellBatch(self.batch.public, starts, cells % m, count)
-        return Target(self.schema, self.policy, batch)
+        return AttackedTable(self.schema, self.policy, batch)
 
     def describe(self, group: int) -> dict[str, object]:
         """The public values of a group, for the publisher's eyes."""
