@@ -23,44 +23,27 @@ from reconpriv.core.identifiers import (
     identifier_note,
     refuse_identifiers,
 )
-from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.single_records import check_k
-from reconpriv.engines.base import (
-    FORMATS,
-    Engine,
-    Layout,
-    Progress,
-    PublishFunction,
-    Written,
-    no_progress,
-)
+from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
-from reconpriv.errors import (
-    OutputError,
-    PolicyError,
-    UnattainableError,
-    warn_caller,
-)
-from reconpriv.messages.remedies import Advice, Control, Remedy, either
+from reconpriv.errors import warn_caller
+from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
-from reconpriv.release.folder import ReleaseFolder
-from reconpriv.release.labels import Watched, labels_of
-from reconpriv.release.manifest import Manifest
-from reconpriv.release.release import TEST_KEY_NOTE, Release
+from reconpriv.release.labels import labels_of
+from reconpriv.release.publication import check_format, publication_notes, write_release
+from reconpriv.release.release import Release
 from reconpriv.schema import Schema, Value, looks_like_identifier
-from reconpriv.sources.databases.url import is_database_url
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
 from reconpriv.tuning.report import Target, TuneReport
 from reconpriv.tuning.sweep import check_target as check_tune_target
 from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
-from reconpriv.writing.folder import is_uri, new_folder
-from reconpriv.writing.marker import MANIFEST
+from reconpriv.writing.folder import is_uri
 
 Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
@@ -195,59 +178,24 @@ class Table:
         policy.check_sampling()
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
-        layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
-        kernel: PublishFunction = Kernel(self.schema, policy, secret)
-        if self.labels:
-            kernel = Watched(kernel, self.schema, self.labels)
-
-        def describe(written: Written) -> Manifest:
-            if written.unattainable_groups and policy.unattainable == "refuse":
-                raise _unattainable(written.unattainable_groups, written.unattainable_records)
-            return Manifest.of(
-                self.schema,
-                policy,
-                written,
-                layout=layout,
-                test_key=secret.is_test,
-                labels=kernel.published if isinstance(kernel, Watched) else {},
-            )
-
-        if not is_uri(out):
-            with new_folder(Path(out), overwrite=overwrite) as folder:
-                written = self.engine.write(
-                    self.schema,
-                    kernel,
-                    folder,
-                    layout=layout,
-                    drop_missing=self._drop_missing,
-                    progress=progress,
-                )
-                manifest = describe(written)
-                _finish_folder(folder, manifest)
-                if also is not None:
-                    also(folder)
-        elif is_database_url(out) or also is not None:
-            raise OutputError(
-                "A release is written to a folder on this machine before it goes elsewhere.",
-                hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
-            )
-        else:
-            written = self.engine.write_to_uri(
-                self.schema,
-                kernel,
-                str(out),
-                layout=layout,
-                drop_missing=self._drop_missing,
-                overwrite=overwrite,
-                manifest=lambda found: describe(found).to_json(),
-                progress=progress,
-            )
-            manifest = describe(written)
+        manifest, written = write_release(
+            self.engine,
+            self.schema,
+            policy,
+            secret,
+            out,
+            labels=self.labels,
+            file_format=file_format,
+            drop_missing=self._drop_missing,
+            overwrite=overwrite,
+            progress=progress,
+            also=also,
+        )
         self._warn_of(
             ColumnRisk(name, values, identifier=True, kept=True)
             for name, values in self._find_identifiers().items()
         )
-        notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
+        notes = self.warnings + publication_notes(policy, secret, written)
         uri = str(out) if is_uri(out) else None
         return Release(Path(out), manifest, written, notes, uri=uri)
 
@@ -394,60 +342,3 @@ class Table:
             f"<reconpriv table: sensitive {self.schema.sensitive.name}"
             f" ({self.schema.domain_size} values), public {public or 'none'}>"
         )
-
-
-def check_format(file_format: str) -> None:
-    """Refuse a format that a release cannot have."""
-    if file_format not in FORMATS:
-        raise PolicyError(
-            f"There is no release format {file_format!r}.",
-            hint=f"Choose one of: {', '.join(FORMATS)}.",
-        )
-
-
-def _finish_folder(folder: Path, manifest: Manifest) -> None:
-    """Add the manifest; a release holds the files that it names and nothing else."""
-    (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-    expected = {MANIFEST, *(path.name for path in ReleaseFolder(folder, manifest).files)}
-    found = {file.name for file in folder.iterdir()}
-    if found != expected:
-        raise OutputError(
-            "Something else was written into the release folder in the meantime.",
-            hint="Publish it again.",
-        )
-
-
-def _unattainable(groups: int, records: int) -> UnattainableError:
-    return UnattainableError(
-        f"In {groups:,} group(s) with {records:,} record(s) not even one trial is private"
-        " (s_g < 1).",
-        hint=either(
-            "lower p, ε or δ",
-            Remedy("accept one trial in each of them", Control.UNATTAINABLE, "one-trial"),
-        ),
-    )
-
-
-def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:
-    """What the chosen policy gives up."""
-    notes = [policy.sampling.warning] if policy.sampling.warning else []
-    if written.unattainable_groups:
-        notes.append(
-            f"{written.unattainable_groups:,} groups in which not even one trial is private keep"
-            " one; nothing is promised for them."
-        )
-    return tuple(notes)
-
-
-def _key_notes(key: Key) -> tuple[str, ...]:
-    if key.is_test:
-        return (TEST_KEY_NOTE,)
-    if key.ephemeral:
-        return (
-            Advice(
-                "No key was given: a second publication would be an independent sample that can be"
-                " averaged with this one.",
-                Remedy("if you will publish again, keep a key: {}", Control.KEY, "FILE"),
-            ),
-        )
-    return ()

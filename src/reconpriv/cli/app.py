@@ -290,8 +290,8 @@ def publish(
     with reported(), contextlib.ExitStack() as stack:
         from reconpriv.cli.loading import begin_loading, temporary_release
         from reconpriv.core.randomness import Key
+        from reconpriv.release.publication import check_format
         from reconpriv.sources.databases.url import is_database_url
-        from reconpriv.table import check_format
         from reconpriv.writing.folder import check_folder, is_uri
 
         if key is not None and test_key:

@@ -28,6 +28,7 @@ from reconpriv.sources.databases.url import is_database_url
 from reconpriv.writing.marker import BLOCK, MANIFEST
 
 FORMAT_VERSION = 2  # the newest that is read
+TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}

@@ -28,7 +28,7 @@ from reconpriv.queries.workload import Workload, mean_relative_error
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import labels_as_dict
 from reconpriv.release.load import load_cells, load_groups, load_records
-from reconpriv.release.manifest import Manifest
+from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
 from reconpriv.schema import Value, json_value
 from reconpriv.sources.frame_types import as_pandas, as_polars
 from reconpriv.theory.perturbation import local_privacy_level
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     import polars
 
     from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes
-
-TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 
 @dataclass(frozen=True, repr=False)
