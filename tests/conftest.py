@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer.testing
 
 import reconpriv as rp
 
@@ -30,6 +31,9 @@ except ImportError:  # without xdist, in one process, the order does not matter
         """No order."""
         return 0, nodeid
 
+
+# Its runner would make the command anew from all signatures whenever a test calls it: 0.05 s.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 CHROMIUM = "/usr/bin/chromium"
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
@@ -114,6 +118,20 @@ def small(census: pa.Table) -> pa.Table:
     """4,000 census records of four columns: large skewed groups, quick to publish."""
     rows = np.random.default_rng(20).choice(census.num_rows, 4_000, replace=False)
     return census.select(["Gender", "Race", "Workclass", "Education"]).take(pa.array(rows))
+
+
+@pytest.fixture(scope="session")
+def adult() -> Iterator[rp.Table]:
+    """Occupations by age, sex and race: 48,842 records in a thousand groups."""
+    public = ["age", "sex", "race"]
+    with rp.read("example:adult", sensitive="occupation", public=public, missing="value") as table:
+        yield table
+
+
+@pytest.fixture(scope="session")
+def tiny() -> pa.Table:
+    """Two groups of 200 records, each with its largest frequency at 0.5."""
+    return pa.table({"g": ["a", "b"] * 200, "s": ["x", "x", "y", "z"] * 100})
 
 
 @pytest.fixture(scope="session")

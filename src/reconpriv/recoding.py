@@ -12,7 +12,6 @@ import decimal
 import itertools
 import os
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -358,13 +357,6 @@ def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError
     return tuple(values)
-
-
-def bin_option(column: str, bins: str) -> str:
-    """The option that bins a column, as a shell takes it; the name is quoted where it must be."""
-    bare = column == column.strip() and not set(column) & {"=", '"'}
-    name = column if bare else '"' + column.replace('"', '""') + '"'
-    return f"--bin {shlex.quote(f'{name}={bins}')}"
 
 
 def plain(number: Decimal) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
-from reconpriv.core.audit import AuditReport, K, audit_part, group_table, join_parts
+from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, column_risks
-from reconpriv.core.cube import collect
+from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
     columns_to_keep,
     distinct_values,
@@ -35,19 +35,20 @@ from reconpriv.engines.base import (
     Written,
     no_progress,
 )
-from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import (
     OutputError,
     PolicyError,
     UnattainableError,
     warn_caller,
 )
+from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import Watched, labels_of
-from reconpriv.release.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
+from reconpriv.release.manifest import Manifest
 from reconpriv.release.release import TEST_KEY_NOTE, Release
 from reconpriv.schema import Schema, Value, looks_like_identifier
 from reconpriv.sources.databases.url import is_database_url
@@ -58,6 +59,10 @@ from reconpriv.tuning.sweep import check_target as check_tune_target
 from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
 from reconpriv.writing.folder import is_uri, new_folder
+from reconpriv.writing.marker import MANIFEST
+
+Watcher = Callable[[CellBatch], None]
+"""Called with every batch of whole groups as it passes."""
 
 
 class Table:
@@ -84,31 +89,46 @@ class Table:
         columns: bool | None = None,
         keep_identifier: Iterable[str] = (),
         progress: Progress = no_progress,
+        watch: Sequence[Watcher] = (),
     ) -> AuditReport:
         """Test every micro group against the policy (Corollary 2), single records and columns.
 
         ``k``: records in groups with fewer than so many are counted. ``columns`` says whether to
         compute what the audit would be without each public column; None does so where the cells fit
         into memory. ``keep_identifier`` names nearly unique columns that are kept on purpose.
+        ``watch`` is what else wants to see the groups, which are passed over once.
         """
         kept = columns_to_keep(keep_identifier, self.schema)
-        parts = self.engine.map_groups(
-            self.schema,
-            partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k)),
-            drop_missing=self._drop_missing,
-            progress=progress,
-        )
+        work = partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k))
+        cells = CellKeeper(self.schema.records if columns else CELLS_IN_MEMORY)
+        few = columns is None and self.schema.records <= CELLS_IN_MEMORY
+        here = bool(watch or columns or few)
+        if here:
+            parts = [work(self._seen_by([*watch, cells.add], progress))]
+        else:
+            # An engine of several machines audits where the groups are.
+            parts = self.engine.map_groups(
+                self.schema, work, drop_missing=self._drop_missing, progress=progress
+            )
         report = join_parts(parts, self.schema, policy, worst=worst, k=k)
-        report = self._with_columns(report, columns, kept)
+        cube = None
+        if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
+            cube = cells.cube(self.schema) if here else collect(self.groups(), self.schema)
+        report = self._with_columns(report, columns, kept, cube)
         self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
         return replace(report, warnings=self.warnings)
 
+    def _seen_by(self, watch: Sequence[Watcher], progress: Progress) -> Iterator[CellBatch]:
+        for batch in self.groups(progress=progress):
+            for see in watch:
+                see(batch)
+            yield batch
+
     def _with_columns(
-        self, report: AuditReport, wanted: bool | None, kept: frozenset[str]
+        self, report: AuditReport, wanted: bool | None, kept: frozenset[str], cube: Cube | None
     ) -> AuditReport:
-        if wanted or (wanted is None and report.cells <= CELLS_IN_MEMORY):
-            cube = collect(self.groups(), self.schema)
+        if cube is not None:
             effects = column_effects(cube, report.policy, k=report.single_records.k)
             columns = column_risks(
                 distinct_in(cube), report.records, kept=kept, without=effects.without
@@ -116,11 +136,11 @@ class Table:
             return replace(report, columns=columns, error=effects.error)
         distinct = distinct_values(self.engine, self.schema, drop_missing=self._drop_missing)
         note = "What the audit would be without each column was not computed"
-        note += (
-            f" for a table of {report.cells:,} cells; ask for it with --columns (columns=True)."
-            if wanted is None
-            else "."
-        )
+        if wanted is None:
+            ask = Remedy("ask for it", Control.COLUMNS, True)
+            note = Advice(f"{note} for a table of {report.cells:,} cells.", ask)
+        else:
+            note += "."
         columns = column_risks(distinct, report.records, kept=kept)
         return replace(report, columns=columns, columns_note=note)
 
@@ -142,7 +162,8 @@ class Table:
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
-        return group_table(self.groups(), self.schema, policy, exact=exact)
+        for batch in self.groups():
+            yield verdict_table(batch, self.schema, policy, exact=exact)
 
     def groups(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
         """The micro groups, whole, in canonical order."""
@@ -173,30 +194,24 @@ class Table:
         policy.check_sampling()
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
-        layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
+        layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
         kernel: PublishFunction = Kernel(self.schema, policy, secret)
         if self.labels:
             kernel = Watched(kernel, self.schema, self.labels)
-        describe = partial(
-            self._manifest, policy=policy, layout=layout, test_key=secret.is_test, kernel=kernel
-        )
-        if is_uri(out):
-            if is_database_url(out) or also is not None:
-                raise OutputError(
-                    "A release goes into a folder of this machine before it goes elsewhere.",
-                    hint="To load it into a database, use --to-table or release.to_table().",
-                )
-            written = self.engine.write_to_uri(
+
+        def describe(written: Written) -> Manifest:
+            if written.unattainable_groups and policy.unattainable == "refuse":
+                raise _unattainable(written.unattainable_groups, written.unattainable_records)
+            return Manifest.of(
                 self.schema,
-                kernel,
-                str(out),
+                policy,
+                written,
                 layout=layout,
-                drop_missing=self._drop_missing,
-                overwrite=overwrite,
-                manifest=lambda written: manifest_text(describe(written)),
-                progress=progress,
+                test_key=secret.is_test,
+                labels=kernel.published if isinstance(kernel, Watched) else {},
             )
-        else:
+
+        if not is_uri(out):
             with new_folder(Path(out), overwrite=overwrite) as folder:
                 written = self.engine.write(
                     self.schema,
@@ -206,40 +221,34 @@ class Table:
                     drop_missing=self._drop_missing,
                     progress=progress,
                 )
-                write_manifest(folder, describe(written))
-                _check_folder(folder, written)
+                manifest = describe(written)
+                _finish_folder(folder, manifest)
                 if also is not None:
                     also(folder)
+        elif is_database_url(out) or also is not None:
+            raise OutputError(
+                "A release is written to a folder on this machine before it goes elsewhere.",
+                hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
+            )
+        else:
+            written = self.engine.write_to_uri(
+                self.schema,
+                kernel,
+                str(out),
+                layout=layout,
+                drop_missing=self._drop_missing,
+                overwrite=overwrite,
+                manifest=lambda found: describe(found).to_json(),
+                progress=progress,
+            )
+            manifest = describe(written)
         self._warn_of(
             ColumnRisk(name, values, identifier=True, kept=True)
             for name, values in self._find_identifiers().items()
         )
         notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
         uri = str(out) if is_uri(out) else None
-        return Release(Path(out), describe(written), written, notes, uri=uri)
-
-    def _manifest(
-        self,
-        written: Written,
-        *,
-        policy: Policy,
-        layout: Layout,
-        test_key: bool,
-        kernel: PublishFunction,
-    ) -> dict[str, Any]:
-        if written.unattainable_groups and policy.unattainable == "refuse":
-            raise _unattainable(written.unattainable_groups, written.unattainable_records)
-        return build_manifest(
-            self.schema,
-            policy,
-            written,
-            layout=layout,
-            count_names=count_names(self.schema),
-            cell_count_name=cell_count_name(self.schema),
-            test_key=test_key,
-            labels=kernel.labels if isinstance(kernel, Watched) else {},
-            published=kernel.published if isinstance(kernel, Watched) else {},
-        )
+        return Release(Path(out), manifest, written, notes, uri=uri)
 
     def workload(
         self,
@@ -345,18 +354,14 @@ class Table:
 
         ``release`` is what was published with this policy, ``source`` a name to show for the table.
         """
-        from reconpriv.reports.internal import write_internal  # noqa: PLC0415 - needs an extra
+        from reconpriv.reports import internal  # noqa: PLC0415 - needs an extra
 
-        write_internal(
-            self,
-            policy,
-            Path(path),
-            release=release,
-            source=source,
-            overwrite=overwrite,
-            k=k,
-            keep_identifier=keep_identifier,
+        out = None if release is None else release.path
+        internal.check_internal(Path(path), overwrite=overwrite, out=out)
+        found = internal.find(
+            self, policy, release=release, source=source, k=k, keep_identifier=keep_identifier
         )
+        internal.write_findings(found, Path(path), overwrite=overwrite)
 
     def close(self) -> None:
         """Give back the engine's connection and temporary files."""
@@ -393,13 +398,14 @@ def check_format(file_format: str) -> None:
         )
 
 
-def _check_folder(folder: Path, written: Written) -> None:
-    """A release holds its files and nothing else."""
-    expected = {file.name for file in (*written.data, *written.groups_files)} | {MANIFEST}
+def _finish_folder(folder: Path, manifest: Manifest) -> None:
+    """Add the manifest; a release holds the files that it names and nothing else."""
+    (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    expected = {MANIFEST, *(path.name for path in ReleaseFolder(folder, manifest).files)}
     found = {file.name for file in folder.iterdir()}
     if found != expected:
         raise OutputError(
-            "Something else was written into the folder of the release meanwhile.",
+            "Something else was written into the release folder in the meantime.",
             hint="Publish it again.",
         )
 
@@ -408,20 +414,16 @@ def _unattainable(groups: int, records: int) -> UnattainableError:
     return UnattainableError(
         f"In {groups:,} group(s) with {records:,} record(s) not even one trial is private"
         " (s_g < 1).",
-        hint="Lower p, ε or δ; or accept one trial in each of them with --unattainable one-trial.",
+        hint=either(
+            "lower p, ε or δ",
+            Remedy("accept one trial in each of them", Control.UNATTAINABLE, "one-trial"),
+        ),
     )
 
 
 def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:
     """What the chosen policy gives up."""
-    notes = []
-    if policy.sample_size == "paper":
-        notes.append(
-            "Sample size 'paper' reproduces Algorithm 1, which leaks: the trials of a large group,"
-            " and so its largest frequency, can be read off. Use 'octave' or 'public' for release."
-        )
-    if policy.sample_size == "none":
-        notes.append("Sample size 'none' only perturbs: it promises nothing about groups.")
+    notes = [policy.sampling.warning] if policy.sampling.warning else []
     if written.unattainable_groups:
         notes.append(
             f"{written.unattainable_groups:,} groups in which not even one trial is private keep"
@@ -435,7 +437,10 @@ def _key_notes(key: Key) -> tuple[str, ...]:
         return (TEST_KEY_NOTE,)
     if key.ephemeral:
         return (
-            "No key was given: a second publication would be an independent sample that can be"
-            " averaged with this one. Keep a key (reconpriv keygen) if you will publish again.",
+            Advice(
+                "No key was given: a second publication would be an independent sample that can be"
+                " averaged with this one.",
+                Remedy("if you will publish again, keep a key: {}", Control.KEY, "FILE"),
+            ),
         )
     return ()

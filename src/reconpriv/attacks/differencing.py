@@ -148,7 +148,7 @@ def _result(
         success=rate(gained, "estimates as X - Y that are nearer to f than the local one"),
         baseline=rate(
             relative_error(target.overall[top], truth) <= epsilon,
-            "groups whose f the whole table tells within ε",
+            "groups whose f the whole table predicts within ε",
         ),
         control=rate(
             relative_error(mixed, truth) <= relative_error(local, truth),

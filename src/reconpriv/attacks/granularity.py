@@ -23,7 +23,9 @@ from reconpriv.attacks.statistics import (
 )
 from reconpriv.attacks.target import Target, dense, uniforms
 from reconpriv.core.cube import Cube
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import InputError
+from reconpriv.messages.phrases import listed
 from reconpriv.policy import Policy
 from reconpriv.schema import json_value
 from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
@@ -31,7 +33,6 @@ from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SIZES = ("paper", "octave", "public")
 # A frequency told to within a tenth counts as told.
 TOLERANCE = 0.1
 _RESAMPLES = 400
@@ -85,7 +86,7 @@ def attempt(
     known = Knowledge.of(policy, target.schema.domain_size)
     counts = dense(published)
     # Algorithm 1 does not tell |g1|; the hardened forms publish it, so it needs no guessing.
-    told = None if sample_size == "paper" else published.trials.astype(np.int64)
+    told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
     shares = _true_shares(target) if knowing_the_rest else None
     found = [
         infer(
@@ -157,13 +158,14 @@ def attack_granularity(
 ) -> AttackResult:
     """Attack every violating group of at least so many records, on each scaled sample size."""
     own = target.policy.sample_size
-    if own not in SIZES:
+    scaled = [one.name for one in SAMPLE_SIZES.values() if one.samples]
+    if own not in scaled:
         raise InputError(
             "Without sampling nothing is scaled, so there is no granularity to read.",
-            hint="Choose --sample-size paper, octave or public.",
+            hint=f"Choose sample size {listed(scaled, 'or')}.",
         )
     exposed = target.only(target.violating(least))
-    attempts = {size: _several(exposed, size, keys) for size in SIZES}
+    attempts = {size: _several(exposed, size, keys) for size in scaled}
     table = tuple(
         summary(found.where(found.records >= floor), size, floor)
         for size, found in attempts.items()
@@ -188,7 +190,7 @@ def attack_granularity(
         },
         table=table,
         worst=_worst(exposed, found, worst),
-        verdict=_verdict(own, found),
+        verdict=_verdict(target.policy.sampling, found),
     )
 
 
@@ -234,29 +236,29 @@ def _worst(exposed: Target, found: Attempt, how_many: int) -> tuple[Row, ...]:
     )
 
 
-def _verdict(own: str, found: Attempt) -> str:
+def _verdict(own: SampleSize, found: Attempt) -> str:
     error, plain = float(np.median(found.error)), float(np.median(found.mle_error))
-    if own == "paper":
+    if own.leaks:
         return (
-            f"The number of trials shows: f is told with a median error of {error:.1%}, where the"
-            f" MLE is off by {plain:.1%}; do not release with sample size 'paper'."
+            f"The number of trials leaks: f is estimated with a median error of {error:.1%}, where"
+            f" the MLE is off by {plain:.1%}; do not release with sample size {own.name!r}."
         )
-    beyond = "its octave and the MLE in it" if own == "octave" else "the MLE"
+    beyond = f"its {own.class_name} and the MLE in it" if own.class_name else "the MLE"
     return (
-        f"The number of trials is public and tells nothing beyond {beyond}: median error"
+        f"The number of trials is public and reveals nothing beyond {beyond}: median error"
         f" {error:.1%} against {plain:.1%}."
     )
 
 
 def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackResult:
     """The adversary's inferences from a release alone, for its largest groups first."""
-    if policy.sample_size not in SIZES:
+    if not policy.sampling.samples:
         raise InputError("This release was not sampled: there is no granularity to read.")
     known = Knowledge.of(policy, cube.schema.domain_size)
     suspects = np.flatnonzero(cube.records > known.size.min())
     suspects = suspects[np.argsort(-cube.records[suspects], kind="stable")]
     counts = dense(cube, suspects)
-    told = None if policy.sample_size == "paper" else cube.trials.astype(np.int64)[suspects]
+    told = cube.trials.astype(np.int64)[suspects] if policy.sampling.trials_known else None
     found = [
         infer(row, known, None if told is None else int(told[i])) for i, row in enumerate(counts)
     ]
@@ -267,8 +269,8 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
         knew=KNEW,
         table=tuple(_guesses(cube, suspects[:show], found, plain)),
         figures={"groups that may be sampled": suspects.size, "inferred to be": sampled},
-        verdict="Inferences only, for the largest groups: without the table nobody can say how"
-        " good they are; `reconpriv attack granularity TABLE` can.",
+        verdict="Inferences only, for the largest groups: without the table, nobody can say how"
+        " good they are. Run the same attack on the table to find out.",
     )
 
 

@@ -19,7 +19,7 @@ def require_opendp() -> Any:
         import opendp.prelude as dp  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError(
-            "Noisy answers are drawn with the package opendp.",
+            "Noisy answers need the package opendp.",
             hint=install_hint("attacks"),
         ) from None
     return dp

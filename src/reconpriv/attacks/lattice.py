@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.core.kernel import round_up_to_octave
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
-from reconpriv.theory.privacy import largest_private_size
 from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
 
 Floats = NDArray[np.float64]
@@ -47,24 +45,13 @@ class Knowledge:
         """Tabulate the number of trials that the sample size allows for each candidate f."""
         if policy.tail_bound.lattice:
             raise PolicyError(
-                f"With the bound {policy.tail_bound.name!r} the number of trials is no function of"
-                " the largest frequency alone, so there is none to invert.",
+                f"With the bound {policy.tail_bound.name!r} the number of trials is not a function"
+                " of the largest frequency alone, so it cannot be inverted.",
                 hint="Choose another bound, such as chernoff.",
             )
         frequency = np.geomspace(1.0 / domain_size, 1.0, _GRID)
-        rounded = {"octave": round_up_to_octave(frequency), "public": np.ones(_GRID)}
-        size = largest_private_size(
-            rounded.get(policy.sample_size, frequency),
-            retention=policy.retention,
-            domain_size=domain_size,
-            epsilon=policy.epsilon,
-            delta=policy.delta,
-            bound=policy.tail_bound,
-        )
-        if policy.sample_size in rounded:
-            size = np.floor(size)
-        if policy.sample_size == "none":
-            size = np.full(_GRID, np.inf)
+        endless = np.full(_GRID, np.iinfo(np.int64).max)
+        size = policy.sampling.limits_at(endless, frequency, policy, domain_size)
         return cls(policy, domain_size, frequency, np.maximum(size, 1.0))
 
     @property

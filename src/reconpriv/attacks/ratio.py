@@ -35,7 +35,7 @@ def attack_ratio(
         "λ": privacy,
         "groups": target.batch.groups,
         "groups violated as the paper says (a tail under δ)": violated.size,
-        "groups told (both tails under δ)": exposed.size,
+        "groups exposed (both tails under δ)": exposed.size,
         "records in the latter": int(target.batch.sizes[exposed].sum()),
         "draws for each shown group": draws,
     }
@@ -49,7 +49,7 @@ def attack_ratio(
             "smallest |g|·f violated": _or_none_at_all(
                 smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)
             ),
-            "smallest |g|·f told": smallest_told_count(f, privacy, epsilon, delta),
+            "smallest |g|·f exposed": smallest_told_count(f, privacy, epsilon, delta),
         }
         for f in _FREQUENCIES
     )  # fmt: skip
@@ -92,7 +92,7 @@ def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) 
 
 def group_tails(target: Target, privacy: float) -> tuple[Floats, Floats]:
     """Pr[(F'-f)/f > ε] and < -ε of each group's most frequent value; each pair computed once."""
-    most = np.maximum.reduceat(target.batch.count, target.batch.starts)
+    most = target.batch.largest_counts
     pairs, where = np.unique(np.stack([target.batch.sizes, most]), axis=1, return_inverse=True)
     size, count = pairs.astype(np.float64)
     tails = ratio_tails(size, count / size, privacy=privacy, epsilon=target.policy.epsilon)
@@ -121,7 +121,7 @@ def _baseline(target: Target, exposed: Ints) -> Rate:
     """What the whole table tells about the same value."""
     top = largest_values(target.raw)[exposed]
     error = relative_error(target.overall[top], target.frequency[exposed])
-    return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table tells")
+    return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table predicts")
 
 
 def _worst(

@@ -70,9 +70,9 @@ def attack_repeat(target: Target, *, releases: int = 16, worst: int = 5) -> Atta
         },
         table=table,
         worst=_worst(exposed, averaged, worst),
-        verdict=f"{releases} releases with fresh keys tell f within ±{near:.0%} in"
-        f" {np.mean(averaged <= near):.1%} of the violating groups, one in"
-        f" {np.mean(one <= near):.1%}; with one key the releases are the same.",
+        verdict=f"From {releases} releases with fresh keys, f is estimated within ±{near:.0%} in"
+        f" {np.mean(averaged <= near):.1%} of the violating groups, from one release in"
+        f" {np.mean(one <= near):.1%}; with one key, all releases are the same.",
     )
 
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
-from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel, largest_frequency
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.plan import publish_cube
 from reconpriv.schema import Schema, json_value
-from reconpriv.table import Table
+
+if TYPE_CHECKING:
+    from reconpriv.table import Table
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,7 +50,7 @@ class Target:
     @classmethod
     def of(cls, table: Table, policy: Policy) -> Target:
         """Read the table's cells into memory."""
-        return cls(table.schema, policy, join(collect(table.groups(), table.schema)))
+        return cls(table.schema, policy, collect(table.groups(), table.schema).as_batch())
 
     @cached_property
     def raw(self) -> Cube:
@@ -57,7 +60,7 @@ class Target:
     @cached_property
     def frequency(self) -> Floats:
         """The largest f of every group."""
-        return largest_frequency(self.batch)
+        return self.batch.largest_frequencies
 
     @cached_property
     def overall(self) -> Floats:
@@ -139,13 +142,6 @@ def count_of(cube: Cube, values: Ints) -> Ints:
     hit = cube.value == values[cube.group]
     counts = np.bincount(cube.group[hit], weights=cube.count[hit], minlength=cube.groups)
     return counts.astype(np.int64)
-
-
-def join(cube: Cube) -> CellBatch:
-    """The cells of a cube as one batch of whole groups."""
-    public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
-    starts = np.searchsorted(cube.group, np.arange(cube.groups))
-    return CellBatch(public, starts, cube.value, cube.count)
 
 
 def uniforms(count: int, purpose: str) -> Floats:

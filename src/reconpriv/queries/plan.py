@@ -100,5 +100,5 @@ def publish_cube(raw: Cube, batches: Iterable[CellBatch], kernel: Kernel) -> Cub
         group=np.concatenate([p.group + start for p, start in zip(pieces, first, strict=True)]),
         value=np.concatenate([piece.value for piece in pieces]),
         count=np.concatenate([piece.count for piece in pieces]),
-        coins=kernel.policy.sample_size == "paper",
+        coins=kernel.policy.sampling.coins,
     )

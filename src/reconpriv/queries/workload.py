@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
@@ -19,22 +18,30 @@ from reconpriv.schema import Value, json_value, quote_identifier
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 # A pool is drawn in rounds of candidates; past this many the table has too few such queries.
 _ROUND = 1 << 14
 _ROUNDS = 200
-# Up to so many possible cells are counted in an array of all of them, which needs no sorting.
+# Cells are counted in an array of all possible ones, which needs no sorting, up to so many of them
+# and while not many more are possible than there are.
 _DENSE = 1 << 22
+_SPARSE = 16
 
 
-class Candidate(NamedTuple):
-    """A query by attributes, codes and sensitive value; its answer, and its public half's."""
+class Candidates(NamedTuple):
+    """Queries in the order drawn: which attributes each asks, a code of all, and what it counts."""
 
-    attributes: tuple[int, ...]
-    codes: tuple[int, ...]
-    value: int
-    answer: int
-    selected: int
+    used: Flags
+    codes: Ints
+    value: Ints
+    answer: Ints
+    selected: Ints
+
+    @classmethod
+    def joined(cls, rounds: list[Candidates], most: int) -> Candidates:
+        """The first so many of several rounds."""
+        return cls(*(np.concatenate(parts)[:most] for parts in zip(*rounds, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -84,13 +91,15 @@ def make_workload(
             f"No query on this table reaches a selectivity of {min_selectivity:g}.",
             hint="Ask for a lower one.",
         )
-    found: list[Candidate] = []
+    rounds: list[Candidates] = []
+    found = 0
     for number in range(_ROUNDS):
-        found += pool.candidates(number)
-        if len(found) >= queries:
-            return _workload(cube, found[:queries], number)
+        rounds.append(pool.candidates(number))
+        found += rounds[-1].value.size
+        if found >= queries:
+            return _workload(cube, Candidates.joined(rounds, queries), number)
     raise InputError(
-        f"Only {len(found):,} of {_ROUND * _ROUNDS:,} random queries reach a selectivity of"
+        f"Only {found:,} of {_ROUND * _ROUNDS:,} random queries reach a selectivity of"
         f" {min_selectivity:g}.",
         hint="Ask for fewer queries or a lower selectivity.",
     )
@@ -110,7 +119,7 @@ class _Pool:
             i for i in range(len(cube.codes)) if int(self._count((i,))[1].max()) >= least
         }
 
-    def candidates(self, number: int) -> list[Candidate]:
+    def candidates(self, number: int) -> Candidates:
         """Those of one round of candidates that reach the least answer, in the order drawn."""
         m, sizes = self._cube.schema.domain_size, [len(v) for v in self._cube.values]
         index = np.arange(_ROUND, dtype=np.uint64) + np.uint64(number * _ROUND)
@@ -129,18 +138,18 @@ class _Pool:
             axis=1,
         )
         subsets, subset = np.unique(used, axis=0, return_inverse=True)
-        drawn: list[tuple[int, Candidate]] = []
+        answer, selected = np.zeros((2, _ROUND), dtype=np.int64)
         for i, members in enumerate(subsets):
             attributes = tuple(np.flatnonzero(members).tolist())
             if self.useful.issuperset(attributes):
                 rows = np.flatnonzero(subset.reshape(-1) == i)
-                drawn += self._reaching(rows, attributes, chosen[rows], value[rows])
-        return [candidate for _, candidate in sorted(drawn)]
+                found = self._answers(attributes, chosen[rows], value[rows])
+                answer[rows], selected[rows] = found
+        kept = np.flatnonzero((answer > 0) & (answer >= self._least))
+        return Candidates(used[kept], chosen[kept], value[kept], answer[kept], selected[kept])
 
-    def _reaching(
-        self, rows: Ints, attributes: tuple[int, ...], chosen: Ints, value: Ints
-    ) -> Iterator[tuple[int, Candidate]]:
-        """The candidates on the same attributes that reach the least answer, by row."""
+    def _answers(self, attributes: tuple[int, ...], chosen: Ints, value: Ints) -> tuple[Ints, Ints]:
+        """The true answers of candidates on the same attributes, and of their public halves."""
         if attributes not in self._tables:
             self._tables[attributes] = self._count(attributes)
         keys, counts = self._tables[attributes]
@@ -151,16 +160,12 @@ class _Pool:
             low, high = np.searchsorted(keys, first), np.searchsorted(keys, last)
             return np.asarray(upto[high] - upto[low])
 
-        codes = chosen[:, list(attributes)]
-        group = np.zeros(rows.size, dtype=np.int64)
-        for attribute, code in zip(attributes, codes.T, strict=True):
-            group = group * len(self._cube.values[attribute]) + code
+        group = np.zeros(value.size, dtype=np.int64)
+        for attribute in attributes:
+            group = group * len(self._cube.values[attribute]) + chosen[:, attribute]
         m = self._cube.schema.domain_size
         answer = between(group * m + value, group * m + value + 1)
-        selected = between(group * m, group * m + m)
-        for i in np.flatnonzero(answer >= self._least).tolist():
-            figures = (int(value[i]), int(answer[i]), int(selected[i]))
-            yield int(rows[i]), Candidate(attributes, tuple(codes[i].tolist()), *figures)
+        return answer, between(group * m, group * m + m)
 
     def _count(self, attributes: tuple[int, ...]) -> tuple[Ints, Ints]:
         cube = self._cube
@@ -169,7 +174,7 @@ class _Pool:
             packed = packed * len(cube.values[attribute]) + cube.codes[attribute]
         cells = packed[cube.group] * cube.schema.domain_size + cube.value
         possible = cube.schema.domain_size * math.prod(len(cube.values[a]) for a in attributes)
-        if possible <= _DENSE:
+        if possible <= min(_DENSE, _SPARSE * cells.size):
             counts = np.bincount(cells, weights=cube.count, minlength=1)
             keys = np.flatnonzero(counts)
             return keys, counts[keys].astype(np.int64)
@@ -177,17 +182,19 @@ class _Pool:
         return keys, np.bincount(position, weights=cube.count).astype(np.int64)
 
 
-def _workload(cube: Cube, found: list[Candidate], number: int) -> Workload:
+def _workload(cube: Cube, found: Candidates, number: int) -> Workload:
     known = [values.to_pylist() for values in cube.values]
     names = [column.name for column in cube.schema.public]
-    queries = []
-    for one in found:
-        query = {names[a]: known[a][c] for a, c in zip(one.attributes, one.codes, strict=True)}
-        queries.append({**query, cube.schema.sensitive.name: cube.schema.domain[one.value]})
+    sensitive, domain = cube.schema.sensitive.name, cube.schema.domain
+    queries: list[dict[str, Value]] = [{} for _ in found.value]
+    for row, attribute in np.argwhere(found.used).tolist():
+        queries[row][names[attribute]] = known[attribute][found.codes[row, attribute]]
+    for query, value in zip(queries, found.value.tolist(), strict=True):
+        query[sensitive] = domain[value]
     return Workload(
         queries=tuple(queries),
-        answers=np.array([one.answer for one in found], dtype=np.int64),
-        selected=np.array([one.selected for one in found], dtype=np.int64),
+        answers=found.answer,
+        selected=found.selected,
         records=int(cube.records.sum()),
         candidates=(number + 1) * _ROUND,
     )

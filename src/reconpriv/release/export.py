@@ -58,7 +58,7 @@ _PLAIN: dict[str, Callable[[pa.Table, Path], None]] = {
 }
 
 
-def check_target(path: Path, *, overwrite: bool) -> None:
+def check_export(path: Path, *, overwrite: bool) -> None:
     """Refuse a file that cannot be written, before any work is done."""
     check_file(path, overwrite=overwrite)
     ending = path.suffix.lower()
@@ -77,7 +77,7 @@ def export_table(
     table: pa.Table, labels: Mapping[str, ColumnLabels], path: Path, *, overwrite: bool = False
 ) -> tuple[str, ...]:
     """Write a table with its labels, whole or not at all; what had to be changed is returned."""
-    check_target(path, overwrite=overwrite)
+    check_export(path, overwrite=overwrite)
     ending = path.suffix.lower()
     if ending in _PLAIN:
         with whole_file(path, overwrite=overwrite) as work:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reconpriv._version import __version__
 from reconpriv.messages.numbers import label, percent
+from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.sql_text import written_name
 from reconpriv.queries.table import EstimateTable
-from reconpriv.release.release import Release
 from reconpriv.reports import charts
 from reconpriv.reports.accuracy import ErrorBand, error_bands
 from reconpriv.reports.page import (
@@ -34,13 +34,16 @@ from reconpriv.show.markup import join
 from reconpriv.show.words import release_words
 from reconpriv.writing.file import check_file, whole_file
 
+if TYPE_CHECKING:
+    from reconpriv.release.release import Release
+
 # Words that SQL would not take for a column; to quote one too many does no harm.
 _VALUES = 8
 # True wherever the reader got reconpriv from: it is on no package index.
 _INSTALL = (
-    "You need Python 3.11 to 3.13 and reconpriv, which is on no package index: ask the publisher"
-    f" for its wheel, then `pip install './reconpriv-{__version__}-py3-none-any.whl[query]'`; or"
-    " for its source folder, then `pip install '.[query]'` in it."
+    "You need Python 3.11 to 3.13 and reconpriv, which is not on a package index: ask the"
+    f" publisher for its wheel, then run `pip install './reconpriv-{__version__}-py3-none-any.whl"
+    "[query]'`; or for its source folder, then run `pip install '.[query]'` in it."
 )
 _BARS = 60
 
@@ -65,7 +68,7 @@ def analyst_html(release: Release) -> str:
         " one.",
         "lead",
     )
-    warnings = [paragraph(note, "verdict bad") for note in release.warnings]
+    warnings = [paragraph(worded(note, plain_words), "verdict bad") for note in release.warnings]
     sections = [
         _summary(info, answerer, bands),
         _words(info),
@@ -117,10 +120,10 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
 def _errors(bands: tuple[ErrorBand, ...]) -> Section:
     title = "Expected error by answer size"
     text = paragraph(
-        "Larger counts are estimated better. For counts of one sensitive value, alone or with one"
-        " or two public values, this is how far off the estimate is on average, as a share of the"
-        " answer. Sizes are those that the distribution of the whole table would give. Every answer"
-        " comes with an interval of its own; trust that one."
+        "Larger counts are estimated more accurately. For counts of one sensitive value, alone or"
+        " with one or two public values, this is how far off the estimate is on average, as a share"
+        " of the answer. Sizes are those that the distribution of the whole table implies. Every"
+        " answer comes with its own interval; trust that one."
     )
     if not bands:
         return Section("errors", title, (text, paragraph("The release is too small to say.")))
@@ -138,7 +141,7 @@ def _errors(bands: tuple[ErrorBand, ...]) -> Section:
     chart = Chart(
         "chart-errors",
         charts.error_chart(rows, "Expected relative error by the size of the answer"),
-        "Line: the median. Band: 80% of such counts. At 100% an estimate tells nothing.",
+        "Line: the median. Band: 80% of such counts. At 100%, an estimate says nothing.",
     )
     head = ("size of the answer", "typical error", "80% lie between", "counts looked at")
     body = [
@@ -230,11 +233,12 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     html += [paragraph("In Python:"), copyable(script)]
     html.append(
         paragraph(
-            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the sensitive"
-            " column and show no interval. Public columns may be counted as they are."
+            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the"
+            " sensitive column and come without an interval. Public columns may be counted as they"
+            " are."
             if info["public_counts_exact"]
-            else "Plain counts of the rows are biased for the sensitive column and show no"
-            " interval.",
+            else "Plain counts of the rows are biased for the sensitive column and come"
+            " without an interval.",
             "note",
         )
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.column_risk import Figures, WithoutColumn, change_words
 from reconpriv.messages.numbers import percent
+from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.reports.page import Section, paragraph, table
 from reconpriv.show.markup import Html
 from reconpriv.tuning.columns import WiderBins
@@ -46,13 +47,13 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
         if c.without
     ]
     if not changes:
-        note = audit.columns_note or "There is no column to make coarser."
+        note = worded(audit.columns_note, plain_words) or "There is no column to make coarser."
         return Section("changes", _TITLE, (paragraph(note),))
     now = audit.figures
     words = [paragraph(text) for text in advice(changes, now)]
     explained = paragraph(
         "At risk are records in groups that could be reconstructed if the table were only"
-        " perturbed; a publication samples those groups. The expected error is that of the"
+        " perturbed; publishing samples those groups. The expected error is that of the"
         " questions that do not use the column, first with it and then without it.",
         "note",
     )
@@ -72,12 +73,12 @@ def advice(changes: Sequence[Change], now: Figures) -> list[str]:
     text = []
     if worst.figures.violating_records > now.violating_records:
         text.append(
-            "Coarser columns would put more records at risk, for they make larger groups: at worst"
-            f" {worst.figures.violating_records:,} instead of {now.violating_records:,}"
+            "Coarser columns would put more records at risk, because they make larger groups:"
+            f" at worst {worst.figures.violating_records:,} instead of {now.violating_records:,}"
             f" ({worst.name})."
         )
     else:
-        text.append("Coarser columns would make no fewer records unique or at risk.")
+        text.append("Coarser columns would not make fewer records unique or put fewer at risk.")
     best = min(changes, key=lambda c: (c.figures.unique, c.figures.violating_records))
     if best.figures.unique < now.unique:
         text.append(

@@ -15,13 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
-from reconpriv.attacks.granularity import (
-    SIZES,
-    Attempt,
-    attack_granularity,
-    attempt,
-    summary,
-)
+from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, summary
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.ratio import attack_ratio
 from reconpriv.attacks.repeat import attack_repeat
@@ -39,6 +33,7 @@ from reconpriv.table import Table
 POLICY = Policy(0.5, 0.5, 0.3, unattainable="one-trial")
 SAMPLES = (300_000, 500_000)
 LEAST = (200, 500)
+SCALED = ("paper", "octave", "public")
 _KEYS = 20
 
 
@@ -70,7 +65,7 @@ def granularity_study(
     kept: dict[str, dict[str, Attempt]] = {}
     for name, target in targets.items():
         exposed = target.only(target.violating(1 if "raw" in name else LEAST[0]))
-        for size in SIZES:
+        for size in SCALED:
             found = attempt(exposed, size)
             kept.setdefault(name, {})[size] = found
             floors = (1, *LEAST) if "raw" in name else LEAST

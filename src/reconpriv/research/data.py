@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.randomness import Key, Randomness, unit_interval
 from reconpriv.datasets import dataset_path
-from reconpriv.engines.duckdb.engine import read_all
+from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
 from reconpriv.reading import read
 from reconpriv.table import Table

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.attacks.laplace import noisy_answers
-from reconpriv.core.kernel import largest_frequency
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import SIZES, Effort
@@ -76,7 +75,7 @@ def own_groups(population: Population) -> Iterator[Group]:
             overall = table.engine.value_counts(table.schema.sensitive)
             domain = table.schema.domain
             for batch in table.groups():
-                frequency = largest_frequency(batch)
+                frequency = batch.largest_frequencies
                 for group in np.flatnonzero(batch.sizes > LEAST_SIZE[base]):
                     alone = batch.slice(int(group), int(group) + 1)
                     value = int(alone.value[np.argmax(alone.count)])

@@ -21,7 +21,7 @@ from reconpriv.research.results import Result, Step
 from reconpriv.research.setting import DEFAULT, FAST, FULL, Effort
 from reconpriv.research.violations import run_violations
 from reconpriv.show import charts
-from reconpriv.writing.folder import check_target, new_folder
+from reconpriv.writing.folder import Replaceable, check_folder, new_folder
 
 NAMES = ("distribution", "violations", "error", "dp-tables")
 
@@ -55,7 +55,8 @@ def run_study(
     """
     wanted = _wanted(names)
     effort = FAST if fast else FULL
-    check_target(folder, overwrite=overwrite, replaceable=is_study)
+    earlier = Replaceable(is_study, "an earlier run of the study")
+    check_folder(folder, overwrite=overwrite, earlier=earlier)
     charts.altair("experiments")
     if "dp-tables" in wanted:
         require_opendp()
@@ -68,7 +69,7 @@ def run_study(
         "dp-tables": run_dp_tables,
     }
     results: dict[str, Result] = {}
-    with new_folder(folder, overwrite=overwrite, replaceable=is_study) as work:
+    with new_folder(folder, overwrite=overwrite, earlier=earlier) as work:
         files: list[Path] = []
         for name in wanted:
             results[name] = runners[name](population, effort, step)

@@ -209,7 +209,7 @@ def legend() -> Tag:
     """What the marks of the risk-utility picture mean, drawn as they are there."""
     marks = (
         (_dots([(8, 8)], _SETTING), "a setting"),
-        (_dots([(8, 8)], _EFFICIENT), "efficient: no other is better all round"),
+        (_dots([(8, 8)], _EFFICIENT), "efficient: no other setting is better all round"),
         (_ring(8, 8, 5.5), "yours"),
         (_diamond(8, 8, 7), "suggested"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 from reconpriv.core.audit import judge
 from reconpriv.core.column_risk import Figures, WithoutColumn
 from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import sample_limits
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
-from reconpriv.tuning.spread import Questions
-from reconpriv.tuning.tuner import Tuner, joined
+from reconpriv.tuning.spread import Coded, Questions
+from reconpriv.tuning.tuner import Tuner
 
 Floats = NDArray[np.float64]
 
@@ -45,16 +46,20 @@ class WiderBins:
 
 def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
     """Drop one public column after the other from the cells and judge what is left."""
-    policy = _for_sampling(policy)
+    policy = policy.publishable()
     workload = _workload(cube, queries)
-    now = None if workload is None else _Errors.of(cube, workload, policy)
+    now = None
+    if workload is not None:
+        asked = Coded.of(cube, workload)
+        now = _Errors.of(cube, workload, asked, policy)
     without = {}
     for i, column in enumerate(cube.schema.public):
         rest = without_column(cube, i)
         error = error_now = None
-        asked = None if workload is None else _not_using(workload, column.name)
-        if now is not None and asked is not None:
-            error, error_now = _Errors.of(rest, asked, policy).mean(), now.mean(without=i)
+        kept = None if workload is None else _chosen(workload, asked.columns[i] < 0)
+        if now is not None and kept is not None:
+            error = _Errors.of(rest, kept, asked.without(i), policy).mean()
+            error_now = now.mean(without=i)
         found = figures_of(rest, policy, k=k)
         without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
     return ColumnEffects(None if now is None else now.mean(), without)
@@ -77,7 +82,7 @@ def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
 
 def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     """What an audit would count on these cells."""
-    _, private = judge(joined(cube), policy, cube.schema.domain_size)
+    _, private = judge(cube.as_batch(), policy, cube.schema.domain_size)
     sizes = cube.records
     return Figures(
         groups=cube.groups,
@@ -88,14 +93,6 @@ def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     )
 
 
-def _for_sampling(policy: Policy) -> Policy:
-    """An audit may use a bound with which only the paper's sample size can be published."""
-    rounded = policy.sample_size in ("octave", "public")
-    if rounded and not policy.tail_bound.worst_at_largest_frequency:
-        return replace(policy, sample_size="paper")
-    return policy
-
-
 def _workload(cube: Cube, queries: int) -> Workload | None:
     """The standard workload; None where the table has no such queries."""
     try:
@@ -104,13 +101,13 @@ def _workload(cube: Cube, queries: int) -> Workload | None:
         return None
 
 
-def _not_using(workload: Workload, column: str) -> Workload | None:
-    kept = [i for i, query in enumerate(workload.queries) if column not in query]
-    if not kept:
+def _chosen(workload: Workload, kept: NDArray[np.bool_]) -> Workload | None:
+    """Some of the queries; None where there are none."""
+    if not kept.any():
         return None
     return replace(
         workload,
-        queries=tuple(workload.queries[i] for i in kept),
+        queries=tuple(compress(workload.queries, kept)),
         answers=workload.answers[kept],
         selected=workload.selected[kept],
     )
@@ -124,14 +121,14 @@ class _Errors:
     questions: Questions
 
     @classmethod
-    def of(cls, cube: Cube, workload: Workload, policy: Policy) -> _Errors:
+    def of(cls, cube: Cube, workload: Workload, asked: Coded, policy: Policy) -> _Errors:
         """As tune has them.
 
         Only sampled groups add to what the answers themselves say, so the others are left out.
         """
-        sampled = cube.records > sample_limits(joined(cube), policy, cube.schema.domain_size)
+        sampled = cube.records > sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
         sampled[0] = True  # one group at least
-        tuner = Tuner.on(some_groups(cube, sampled), workload)
+        tuner = Tuner.on(some_groups(cube, sampled), workload, asked)
         return cls(tuner.question_errors(policy), tuner.variances.questions)
 
     def mean(self, *, without: int | None = None) -> float:

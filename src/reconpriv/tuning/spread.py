@@ -2,7 +2,7 @@
 
 By theory.design the variance of a query is (α A + β B)/p² + E. Without sampling A is the true
 answer, B the records it selects and E is 0. A sampled group adds to all three what its number of
-trials n says, whatever p is; so what the groups of one octave add at one n is summed once and kept.
+trials n says, whatever p is; so what the groups of one class add at one n is summed once and kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import largest_frequency, round_up_to_octave
+from reconpriv.core.sample_sizes import SampleSize, round_up_to_octave
+from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
@@ -44,6 +45,29 @@ class Questions:
 
 
 @dataclass(frozen=True)
+class Coded:
+    """The queries of a workload by code: a row per public column, -1 where it is not asked."""
+
+    columns: Ints
+    value: Ints
+
+    @classmethod
+    def of(cls, cube: Cube, workload: Workload) -> Coded:
+        """Look up every value of every query."""
+        columns = [
+            _codes(workload, column.name, values.to_pylist())
+            for column, values in zip(cube.schema.public, cube.values, strict=True)
+        ]
+        value = _codes(workload, cube.schema.sensitive.name, list(cube.schema.domain))
+        return cls(np.array(columns), value)
+
+    def without(self, column: int) -> Coded:
+        """The queries that do not ask a column, on the table that does not have it."""
+        kept = self.columns[column] < 0
+        return Coded(np.delete(self.columns, column, axis=0)[:, kept], self.value[kept])
+
+
+@dataclass(frozen=True)
 class Incidence:
     """Which columns (groups or cells) count in which rows, sorted by column."""
 
@@ -68,44 +92,72 @@ def spans(begin: Ints, length: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Groups of one octave and one class, by their place in the order, the largest first.
+
+    ``key`` says which groups they are: sample sizes that have a part in common share its sums.
+    """
+
+    groups: Ints
+    sizes: Ints
+    key: bytes
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All groups in parts, and the distinct (|g|, f) in each, one part after the other."""
+
+    members: tuple[Part, ...]
+    starts: Ints
+    sizes: Ints
+    frequency: Floats
+
+
+@dataclass(frozen=True)
 class QueryVariances:
     """A workload on the cells of a table, ready for any design.
 
-    Groups are sorted by octave, then by size from the largest on: those that a limit samples
-    stand together. ``octave_at`` says where each octave begins, ``order`` where the groups were.
+    Groups are sorted by octave of their largest frequency, then by size from the largest on: those
+    that a limit samples stand together. ``order`` says where the groups were. A part is a set of
+    groups with one limit: those of one octave and one class of a sample size.
     """
 
     questions: Questions
     order: Ints
     sizes: Ints
+    frequency: Floats
     starts: Ints
     count: Ints
-    octave_at: Ints
     groups: Incidence
     cells: Incidence
-    _kept: OrderedDict[tuple[int, int], NDArray[np.float32]] = field(
+    _parts: dict[SampleSize, Parts] = field(default_factory=dict, repr=False)
+    _kept: OrderedDict[tuple[bytes, int], NDArray[np.float32]] = field(
         default_factory=OrderedDict, repr=False
     )
 
     @classmethod
-    def of(cls, cube: Cube, batch: CellBatch, workload: Workload) -> QueryVariances:
+    def of(
+        cls, cube: Cube, batch: CellBatch, workload: Workload, asked: Coded | None = None
+    ) -> QueryVariances:
         """Sort the cells and find which query counts which of them."""
-        octave = -np.log2(round_up_to_octave(largest_frequency(batch))).astype(np.int64)
-        order = np.lexsort((-batch.sizes, octave))
+        frequency = batch.largest_frequencies
+        order = np.lexsort((-batch.sizes, -round_up_to_octave(frequency)))
         per_group = batch.cells_per_group[order]
         starts = np.concatenate([[0], np.cumsum(per_group)])
         cell = spans(batch.starts[order], per_group)
         codes = np.stack([column[order].astype(np.int64) for column in cube.codes])
         owner = np.repeat(np.arange(order.size), per_group)
-        questions, group_rows, cell_rows = _match(cube, workload, codes, batch.value[cell], owner)
-        present = np.unique(octave)
+        asked = Coded.of(cube, workload) if asked is None else asked
+        questions, group_rows, cell_rows = _match(
+            cube, workload, asked, codes, batch.value[cell], owner
+        )
         return cls(
             questions,
             order,
             batch.sizes[order],
+            frequency[order],
             starts,
             batch.count[cell],
-            np.append(np.searchsorted(octave[order], present), order.size),
             _incidence(group_rows, order.size),
             _incidence(cell_rows, int(starts[-1])),
         )
@@ -126,37 +178,65 @@ class QueryVariances:
         """The sums where no group is sampled."""
         return np.zeros((3, self.questions.weight.size))
 
-    def by_octave(self, limits: Floats) -> Floats:
-        """The sums where each octave's groups have at most so many trials."""
-        total = self.nothing()
-        for octave, limit in enumerate(limits):
-            largest = int(self.sizes[self.octave_at[octave]])
-            if limit < largest:
-                total += self._octave(octave, max(int(limit), 1))
+    def by_class(self, policy: Policy, domain_size: int) -> Floats:
+        """The sums where a sample size limits the groups of each class."""
+        total, sampling = self.nothing(), policy.sampling
+        parts = self._parts_of(sampling)
+        limits = sampling.limits_at(parts.sizes, parts.frequency, policy, domain_size)
+        least = np.minimum.reduceat(limits, parts.starts)
+        most = np.maximum.reduceat(limits, parts.starts)
+        for part, low, high in zip(parts.members, least.tolist(), most.tolist(), strict=True):
+            if low >= part.sizes[0]:
+                continue
+            if low == high:
+                total += self._part(part, max(int(low), 1))
+                continue
+            frequency = self.frequency[part.groups]
+            each = sampling.limits_at(part.sizes, frequency, policy, domain_size)
+            sampled = part.sizes > each
+            trials = np.maximum(each[sampled], 1.0).astype(np.int64)
+            total += self.sums(part.groups[sampled], trials)
         return total
 
-    def _octave(self, octave: int, trials: int) -> NDArray[np.float32]:
-        kept = self._kept.get((octave, trials))
+    def _parts_of(self, sampling: SampleSize) -> Parts:
+        if sampling not in self._parts:
+            assert sampling.classes is not None
+            pairs = np.stack([round_up_to_octave(self.frequency), sampling.classes(self.frequency)])
+            _, number = np.unique(pairs, axis=1, return_inverse=True)
+            groups = [np.flatnonzero(number == one) for one in np.unique(number)[::-1]]
+            shapes = [
+                np.unique(np.stack([self.sizes[some], self.frequency[some]]), axis=1)
+                for some in groups
+            ]
+            size, frequency = np.concatenate(shapes, axis=1)
+            self._parts[sampling] = Parts(
+                tuple(Part(some, self.sizes[some], some.tobytes()) for some in groups),
+                np.cumsum([0, *(one.shape[1] for one in shapes[:-1])]),
+                size.astype(np.int64),
+                frequency,
+            )
+        return self._parts[sampling]
+
+    def _part(self, part: Part, trials: int) -> NDArray[np.float32]:
+        kept = self._kept.get((part.key, trials))
         if kept is not None:
-            self._kept.move_to_end((octave, trials))
+            self._kept.move_to_end((part.key, trials))
             return kept
-        first, last = int(self.octave_at[octave]), int(self.octave_at[octave + 1])
-        larger = int(np.searchsorted(-self.sizes[first:last], -trials, side="left"))
-        groups = np.arange(first, first + larger)
-        found = self.sums(groups, np.full(larger, trials, dtype=np.int64)).astype(np.float32)
-        self._kept[octave, trials] = found
+        larger = int(np.searchsorted(-part.sizes, -trials, side="left"))
+        found = self.sums(part.groups[:larger], np.full(larger, trials, dtype=np.int64))
+        self._kept[part.key, trials] = found.astype(np.float32)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
-        return found
+        return self._kept[part.key, trials]
 
     def sums(self, groups: Ints, trials: Ints) -> Floats:
-        """What sampled groups add to A, B and E of every query (`octave` and `public`)."""
+        """What sampled groups add to A, B and E of every query where totals are exact."""
         cells, owner = self._cells_of(groups)
         spread = exact_spread(self.count[cells], owner, self.sizes[groups], trials)
         return self._total(groups, cells, owner, spread)
 
     def coin_sums(self, limits: Floats, *, systematic: bool) -> Floats:
-        """The same for Algorithm 1, with a limit for every group (`paper`)."""
+        """The same for Algorithm 1, with a limit for every group."""
         groups = np.flatnonzero(self.sizes > limits)
         cells, owner = self._cells_of(groups)
         trials = np.maximum(limits[groups], 1.0)
@@ -194,40 +274,51 @@ Pairs = list[tuple[Ints, Ints]]
 
 
 def _match(
-    cube: Cube, workload: Workload, codes: Ints, value: Ints, owner: Ints
+    cube: Cube, workload: Workload, asked: Coded, codes: Ints, value: Ints, owner: Ints
 ) -> tuple[Questions, Pairs, Pairs]:
     """Attribute set by attribute set: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
-    by_set: dict[tuple[int, ...], dict[int, list[int]]] = {}
-    for number, query in enumerate(_coded(cube, workload)):
-        attributes, key = query
-        by_set.setdefault(attributes, {}).setdefault(key, []).append(number)
-    weight: list[float] = []
-    answers: list[float] = []
-    part: list[int] = []
-    selected: list[float] = []
+    sets, first, which = np.unique(
+        asked.columns >= 0, axis=1, return_index=True, return_inverse=True
+    )
+    which = which.reshape(-1)
+    weight: list[Floats] = []
+    part: list[Ints] = []
+    shown: list[Ints] = []
+    used: list[tuple[int, ...]] = []
     group_pairs: Pairs = []
     cell_pairs: Pairs = []
-    used: list[tuple[int, ...]] = []
     parts = 0
-    for attributes, asked in by_set.items():
+    for one in np.argsort(first).tolist():
+        attributes = tuple(np.flatnonzero(sets[:, one]).tolist())
+        rows = np.flatnonzero(which == one)
         packed = np.zeros(codes.shape[1], dtype=np.int64)
+        key = np.zeros(rows.size, dtype=np.int64)
         for attribute in attributes:
-            packed = packed * len(cube.values[attribute]) + codes[attribute]
-        keys = np.array(sorted(asked), dtype=np.int64)
+            base = len(cube.values[attribute])
+            packed = packed * base + codes[attribute]
+            key = key * base + asked.columns[attribute, rows]
+        keys, begin, times = np.unique(
+            key * m + asked.value[rows], return_index=True, return_counts=True
+        )
         halves, half_of_key = np.unique(keys // m, return_inverse=True)
         inside, where = _look_up(halves, packed)
         group_pairs.append((where + parts, inside))
         inside, where = _look_up(keys, packed[owner] * m + value)
-        cell_pairs.append((where + len(weight), inside))
-        weight += [len(asked[int(key)]) / len(workload) for key in keys]
-        answers += [float(workload.answers[asked[int(key)][0]]) for key in keys]
-        part += (half_of_key + parts).tolist()
-        selected += [float(workload.selected[asked[int(key)][0]]) for key in keys]
+        cell_pairs.append((where + len(used), inside))
+        weight.append(times / len(workload))
+        part.append(half_of_key + parts)
+        shown.append(rows[begin])
         used += [attributes] * keys.size
         parts += halves.size
+    example = np.concatenate(shown)
     questions = Questions(
-        np.array(weight), np.array(part), parts, np.array(answers), np.array(selected), tuple(used)
+        np.concatenate(weight),
+        np.concatenate(part),
+        parts,
+        workload.answers[example].astype(np.float64),
+        workload.selected[example].astype(np.float64),
+        tuple(used),
     )
     return questions, group_pairs, cell_pairs
 
@@ -239,30 +330,13 @@ def _look_up(keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     return inside, place[inside]
 
 
-def _coded(cube: Cube, workload: Workload) -> list[tuple[tuple[int, ...], int]]:
-    """Every query as its attributes and one number for its values."""
-    schema = cube.schema
-    names = {column.name: i for i, column in enumerate(schema.public)}
-    used = {name for query in workload.queries for name in query}
-    known = [
-        _positions(values.to_pylist()) if column.name in used else {}
-        for column, values in zip(schema.public, cube.values, strict=True)
-    ]
-    domain = _positions(list(schema.domain))
-    result = []
-    for query in workload.queries:
-        attributes = tuple(sorted(names[name] for name in query if name in names))
-        key = 0
-        for i in attributes:
-            code = known[i][_plain(query[schema.public[i].name])]
-            key = key * len(cube.values[i]) + code
-        value = domain[_plain(query[schema.sensitive.name])]
-        result.append((attributes, key * schema.domain_size + value))
-    return result
-
-
-def _positions(values: list[Value]) -> dict[object, int]:
-    return {_plain(value): i for i, value in enumerate(values)}
+def _codes(workload: Workload, name: str, values: list[Value]) -> Ints:
+    """The place of the value that each query asks of a column, -1 where it asks none."""
+    asked = [(i, query[name]) for i, query in enumerate(workload.queries) if name in query]
+    known = {_plain(value): i for i, value in enumerate(values)} if asked else {}
+    codes = np.full(len(workload), -1, dtype=np.int64)
+    codes[[i for i, _ in asked]] = [known[_plain(value)] for _, value in asked]
+    return codes
 
 
 def _plain(value: Value) -> object:

@@ -91,7 +91,7 @@ def test_a_data_frame_takes_no_settings_of_a_session(
 def test_a_running_session_keeps_its_settings(
     spark: Any, file: Path, setting: dict[str, Any], untouched: None
 ) -> None:
-    with pytest.raises(rp.ReconprivError, match="running already"):
+    with pytest.raises(rp.ReconprivError, match="already running"):
         rp.read(file, sensitive="s", engine="spark", **setting)
 
 
@@ -261,7 +261,7 @@ def test_anything_but_a_select_that_works_is_refused(
         ("-", None, "cannot read standard input"),
         ("nowhere.parquet", None, "no such file"),
         ("nowhere.csv", None, "no such file"),
-        ("t.jsonl", b'{"s": 1}\n', "left to DuckDB"),
+        ("t.jsonl", b'{"s": 1}\n', "read by DuckDB"),
         ("t.parquet", b"PAR1 secret PAR1", "truncated or is not a Parquet"),
         ("t.csv", b"", "empty"),
         ("t.csv", b"a,s\n", "empty"),

@@ -123,7 +123,7 @@ def test_the_choice_reads_naturally_before_and_after(desk: Desk, tmp_path: Path)
     assert "second sample" in after["another"][1]
     assert "second sample" in after["own"][1]
     notice = str(key_notice(known, fresh=True))
-    assert "until it ends" in notice
+    assert "until it closes" in notice
     assert known.key.secret.hex() not in notice + repr(known) + repr(desk.keys)
 
 

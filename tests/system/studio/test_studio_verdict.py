@@ -79,7 +79,7 @@ def test_the_colours_agree_with_the_sentence(
     html = str(verdict_card(report, policy, found))
     used = {tone for tone in TONES.values() if f'class="figure {tone}"' in html}
     assert used == {TONES[kind]}
-    before = html[html.index("the raw table, only perturbed") : html.index("what the release")]
+    before = html[html.index("the raw table, if only perturbed") : html.index("what the release")]
     assert f"<dd>{found.violating_groups:,}</dd>" in before
     assert not any(tone in before for tone in TONES.values())
 

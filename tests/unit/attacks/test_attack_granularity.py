@@ -13,7 +13,7 @@ from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, 
 from reconpriv.attacks.lattice import Knowledge, infer, lattice_fit
 from reconpriv.attacks.target import Target, dense
 from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import round_up_to_octave
+from reconpriv.core.sample_sizes import round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.research.data import census_population
 from reconpriv.schema import Column, Kind, Schema
@@ -178,7 +178,7 @@ def test_a_group_that_is_not_sampled_is_taken_for_one(census_tables):
 
 
 def test_an_exact_bound_has_no_sizes_to_invert():
-    with pytest.raises(rp.ReconprivError, match="no function of"):
+    with pytest.raises(rp.ReconprivError, match="not a function of"):
         Knowledge.of(Policy(0.5, 0.5, 0.1, bound="exact", sample_size="paper"), 5)
 
 

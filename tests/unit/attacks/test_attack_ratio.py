@@ -40,7 +40,7 @@ def test_the_attack_succeeds_in_large_groups_and_fails_in_the_smallest(target):
     assert result.control.high < 0.3
     assert result.success.low > result.baseline.high
     assert abs(result.figures["z of simulation against closed form"]) < 5
-    told = result.figures["groups told (both tails under δ)"]
+    told = result.figures["groups exposed (both tails under δ)"]
     assert 0 < told < result.figures["groups violated as the paper says (a tail under δ)"]
 
 

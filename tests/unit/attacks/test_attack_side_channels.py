@@ -123,3 +123,11 @@ def test_missing_values_survive_the_shuffle(tmp_path):
         result = attack_side_channels(opened, Policy(0.5, 0.5, 0.3))
     assert result.success is not None
     assert result.success.successes == 0, result.table
+
+
+def test_the_side_channel_attack_reads_cells(adult, tmp_path):
+    adult.publish(Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test(), file_format="cells")
+    found = scan_release(tmp_path / "r")
+    assert found.success.successes == 0
+    assert found.control is not None
+    assert found.control.successes > 0

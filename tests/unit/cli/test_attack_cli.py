@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.attacks import ATTACKS, ON_RELEASE, Effort, attack, attack_release
+from reconpriv.attacks import ATTACKS, Effort, attack, attack_release
+from reconpriv.attacks.run import on_releases
 from reconpriv.policy import Policy
 
 
@@ -44,11 +45,11 @@ def test_every_attack_runs_on_a_table(cli, file, name):
 def test_text_has_the_verdict_first_and_says_what_is_internal(cli, file):
     done = cli("attack", "micro", file, "-s", "Education")
     assert done.code == 0
-    assert done.out.startswith("Perturbation alone tells f")
+    assert done.out.startswith("With perturbation alone, f is")
     assert "internal: not for release" in done.out
 
 
-@pytest.mark.parametrize("name", ON_RELEASE)
+@pytest.mark.parametrize("name", on_releases())
 @pytest.mark.parametrize("size", ["paper", "octave"])
 def test_a_release_can_be_attacked_without_its_table(cli, releases, name, size):
     done = cli("attack", name, releases[size], "--json")
@@ -114,3 +115,19 @@ def test_help_has_an_example(cli):
     done = cli("attack", "--help")
     assert done.code == 0
     assert "reconpriv attack granularity" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["micro", "-s", "s"], "already"),
+        (["micro", "-p", "0.4"], "already"),
+        (["micro", "--releases", "3"], "--releases goes with"),
+    ],
+)
+def test_an_attack_refuses_options_that_it_has_no_use_for(cli, tiny, tmp_path, arguments, words):
+    with rp.read(tiny, sensitive="s") as opened:
+        opened.publish(Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
+    name, *rest = arguments
+    done = cli("attack", name, tmp_path / "r", *rest)
+    assert done.code == 2 and words in done.err

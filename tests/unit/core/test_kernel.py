@@ -11,9 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import reconpriv as rp
 from reconpriv.core import kernel, randomness
 from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import Kernel, round_up_to_octave, sample_limits
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
@@ -22,6 +23,7 @@ from reconpriv.core.randomness import (
     perturb_words,
     unit_interval,
 )
+from reconpriv.core.sample_sizes import round_up_to_octave, sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, Schema
 
@@ -449,3 +451,47 @@ def test_perturbing_leaves_its_input_alone():
     own = np.array([1, 1, 1])
     perturb_words(np.array([2**64 - 1] * 3, dtype=np.uint64), own, retention=0.5, domain_size=4)
     assert own.tolist() == [1, 1, 1]
+
+
+def test_a_smaller_sample_consists_of_trials_of_a_larger_one_up_to_rounding(adult):
+    """The same key with a stricter ε: at most one trial a value is not in the larger sample."""
+    drawn = []
+    for epsilon in (0.5, 0.7):
+        made = Kernel(adult.schema, Policy(0.5, epsilon, 0.3), Key.test())
+        drawn.append(np.concatenate([sampled(batch, made) for batch in adult.groups()]))
+    assert (drawn[1] - drawn[0]).max() <= 1
+    assert drawn[1].sum() < drawn[0].sum()
+
+
+def sampled(batch, made):
+    words, schema = made.randomness(), made.schema
+    limits = sample_limits(batch, made.policy, schema.domain_size)
+    ids = np.zeros(batch.groups, np.uint64)
+    for column, encoded in zip(schema.public, batch.public, strict=True):
+        ids += words.hash_values(column, encoded.values.to_pylist())[encoded.codes]
+    sensitive = words.hash_sensitive(schema.sensitive, schema.domain)
+    cells = ids[batch.group_of_cell] + sensitive[batch.value]
+    return kernel._sample(batch, batch.sizes > limits, limits, made.policy, words, cells, ids)
+
+
+def test_plain_perturbation_does_not_depend_on_epsilon_and_delta(tiny):
+    found = []
+    with rp.read(tiny, sensitive="s") as opened:
+        for epsilon, delta in ((0.1, 0.14), (0.9, 0.46)):
+            policy = Policy(0.5, epsilon, delta, sample_size="none")
+            made = Kernel(opened.schema, policy, Key.test())
+            pieces = [piece for batch in opened.groups() for piece in made(batch)]
+            found.append([piece.count.tolist() for piece in pieces])
+    assert found[0] == found[1]
+
+
+def test_exact_with_paper_draws_exactly_its_size():
+    table = pa.table({"g": ["a"] * 100, "sick": ["x0"] * 80 + ["x1"] * 20})
+    policy = Policy(0.5, 0.5, 0.1, bound="exact", sample_size="paper")
+    domain = [f"x{i}" for i in range(14)]
+    drawn = set()
+    with rp.read(table, sensitive="sick", domain=domain) as opened:
+        for number in range(30):
+            made = Kernel(opened.schema, policy, key(number))
+            drawn |= {int(p.trials[0]) for batch in opened.groups() for p in made(batch)}
+    assert drawn == {9}

@@ -7,12 +7,15 @@ import pickle
 import traceback
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import reconpriv as rp
 from reconpriv.core import randomness
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
@@ -22,7 +25,7 @@ from reconpriv.core.randomness import (
     unit_interval,
 )
 from reconpriv.errors import KeyFileError
-from reconpriv.schema import Column, Kind
+from reconpriv.schema import Column, Kind, Schema
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)
 
@@ -354,9 +357,69 @@ def test_a_key_file_of_the_wrong_length_is_refused(digits, word, tmp_path):
 def test_a_missing_key_file_is_refused_with_a_hint(tmp_path):
     with pytest.raises(KeyFileError, match="no key file") as caught:
         as_key(tmp_path / "gone.key")
-    assert "keygen" in caught.value.hint
+    assert "Key.generate()" in caught.value.hint
 
 
 def test_a_folder_is_not_a_key_file(tmp_path):
     with pytest.raises(KeyFileError, match="not a regular file"):
         Key.from_file(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["0123456789abcdef" * 4, "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo="])
+def test_a_key_given_for_a_file_is_not_echoed(text):
+    with pytest.raises(KeyFileError) as caught:
+        rp.Key.from_file(text)
+    assert text not in str(caught.value)
+    assert "not as its text" in str(caught.value)
+
+
+KEY = rp.Key(hashlib.blake2b(b"binding", digest_size=32).digest())
+
+
+SICK = Column("sick", Kind.STRING)
+
+
+DOMAIN = tuple(f"x{i}" for i in range(10))
+
+
+def words_under(retention=0.5, sensitive=SICK, domain=DOMAIN, **policy):
+    kernel = Kernel(Schema((), sensitive, domain), rp.Policy(retention, 0.5, 0.3, **policy), KEY)
+    return kernel.randomness().words(np.zeros(4, np.uint64), np.arange(4, dtype=np.uint64)).tolist()
+
+
+def test_another_p_domain_or_column_has_other_words():
+    assert words_under() == words_under()
+    assert words_under() != words_under(retention=0.3)
+    assert words_under() != words_under(domain=DOMAIN[:-1])
+    assert words_under() != words_under(sensitive=Column("job", Kind.STRING))
+
+
+@pytest.mark.parametrize("change", [{"sample_size": "public"}, {"bound": "hoeffding"}])
+def test_another_sample_size_or_bound_has_the_same_words(change):
+    assert words_under() == words_under(**change)
+
+
+def one_by_one(retention, records=4_000):
+    """One record a group: the published value of each, in order."""
+    values = [DOMAIN[i % 10] for i in range(records)]
+    table = pa.table({"who": list(range(records)), "sick": values})
+    with rp.read(table, sensitive="sick") as opened:
+        kernel = Kernel(opened.schema, rp.Policy(retention, 0.5, 0.3, sample_size="none"), KEY)
+        found = [piece.value for batch in opened.groups() for piece in kernel(batch)]
+    return np.concatenate(found), np.array([i % 10 for i in range(records)])
+
+
+def test_two_retentions_with_one_key_do_not_give_values_away():
+    """Were the words shared, a pair that differs would hold the truth for certain in places."""
+    first, truth = one_by_one(0.5)
+    second, _ = one_by_one(0.3)
+    for a in range(10):
+        for b in range(10):
+            pair = (first == a) & (second == b)
+            if a != b and pair.sum() >= 20:
+                share = max((truth[pair] == a).mean(), (truth[pair] == b).mean())
+                assert share < 0.95
+    # Independent: both keep the truth as often as r1 r2 says.
+    both = ((first == truth) & (second == truth)).mean()
+    expected = (0.5 + 0.05) * (0.3 + 0.07)
+    assert abs(both - expected) < 5 * np.sqrt(expected * (1 - expected) / truth.size)

@@ -184,3 +184,16 @@ def test_made_up_text():
     assert "Equation 1" not in without
     assert {"Equation 2", "Equation 3", "Lemma 1", "Algorithm 1"} <= set(without)
     assert "Theorem 1" not in without  # it has a row; that its names are wrong is found above
+
+
+def test_the_readme_compares_with_the_alternatives_as_measured() -> None:
+    root = ROOT
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    section = readme.split("## A fair word on alternatives")[1].split("\n## ")[0]
+    results = (root / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| sex, region.*?\| ([\d,]+) \| ([\d.]+) \| ([\d,]+) \|", results)
+    assert [groups for groups, _, _ in rows] == ["20", "1,400"]
+    for groups, noisy, released in rows:
+        assert f"{groups} groups" in section and released in section
+        assert f"{float(noisy):.1f} per count" in section
+    assert readme.index("## A fair word") < readme.index("## More")

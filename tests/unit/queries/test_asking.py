@@ -2,6 +2,8 @@
 
 import datetime as dt
 import decimal
+import json
+import math
 
 import duckdb
 import numpy as np
@@ -646,3 +648,21 @@ def test_no_interval_is_negative_a_point_or_beyond_the_records(tmp_path):
         assert all(0 <= a.low < a.high <= a.records for a in answers)
         if estimator == "constrained":
             assert all(a.low <= a.count <= a.high for a in answers)
+
+
+def test_a_single_group_is_not_called_uninformative_where_nothing_was_sampled(tiny, tmp_path):
+    with rp.read(tiny, sensitive="s") as opened:
+        release = opened.publish(
+            rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "r", key=rp.Key.generate()
+        )
+    remarks = release.count(g="a", s="x").remarks
+    assert remarks == ("rests on a single micro group",)
+
+
+def test_a_confidence_next_to_one_gives_finite_json(cli, tiny, policy, tmp_path):
+    with rp.read(tiny, sensitive="s") as opened:
+        opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
+    done = cli("query", tmp_path / "r", "SELECT count(*) FROM release WHERE s = 'x'",
+               "--confidence", "0.9999999999999999", "--json")  # fmt: skip
+    assert done.code == 0
+    assert math.isfinite(json.loads(done.out)["low"])

@@ -336,3 +336,22 @@ def test_simultaneous_is_refused_for_a_single_count(cli):
     outcome = cli("query", path, query, "--simultaneous")
     assert outcome.code == 2 and "this is a single count" in outcome.err
     assert cli("query", path, query).code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--batch", "q.csv", "--simultaneous"],
+        ["SELECT count(*) FROM release", "--overwrite"],
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(cli, tmp_path, arguments):
+    done = cli("query", tmp_path, *arguments)
+    assert done.code == 2 and "goes with" in done.err
+
+
+def test_one_query_is_no_batch(tiny, policy, tmp_path):
+    with rp.read(tiny, sensitive="s") as opened:
+        release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
+    with pytest.raises(InputError, match="list"):
+        release.count_many("SELECT count(*) FROM release")

@@ -301,3 +301,8 @@ def test_the_error_grows_from_none_over_paper_and_octave_to_public(census_tables
     print(sensitive, {size: round(float(error), 4) for size, error in errors.items()})
     assert errors["none"] < errors["paper"] < errors["octave"] < errors["public"]
     assert errors["paper"] < 1.6 * errors["none"]
+
+
+def test_a_selectivity_that_nothing_reaches_is_refused_at_once(tiny):
+    with rp.read(tiny, sensitive="s") as opened, pytest.raises(InputError, match="No query"):
+        opened.workload(queries=10, min_selectivity=0.9)

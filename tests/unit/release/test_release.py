@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import socket
@@ -660,3 +661,33 @@ def test_progress_is_reported(small: pa.Table, policy: rp.Policy, key: rp.Key,
                       progress=lambda stage, done: seen.append((stage, done)))  # fmt: skip
     assert seen[-1] == ("publishing", pytest.approx(1.0))
     assert all(0 <= done <= 1 for _, done in seen)
+
+
+@pytest.mark.parametrize("sample_size", ["octave", "public", "paper", "none"])
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+def test_what_is_not_a_number_is_missing_and_the_release_opens(sample_size, file_format, tmp_path):
+    raw = pa.table({"a": [math.nan, 2.0, None, -0.0, 0.0] * 40, "s": ["x", "y"] * 100})
+    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+    with rp.read(raw, sensitive="s") as opened:
+        assert sum(batch.groups for batch in opened.groups()) == 3
+        opened.publish(policy, tmp_path / "r", key=rp.Key.generate(), file_format=file_format)
+    release = rp.open(tmp_path / "r")
+    if sample_size != "paper":
+        assert release.count(a=None).count == 80
+        assert release.count("a = 0").count == 80
+
+
+def test_a_waived_promise_is_said_in_manifest_info_and_warnings(tiny, tmp_path):
+    policy = rp.Policy(0.9, 0.9, 0.9, unattainable="one-trial")
+    with rp.read(tiny, sensitive="s") as opened:
+        release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
+    assert release.manifest["reconpriv"]["unattainable"] == "one-trial"
+    assert any("nothing is promised" in note for note in release.warnings)
+
+
+@pytest.mark.parametrize(("sample_size", "words"), [("paper", "leaks"), ("none", "only perturbs")])
+def test_a_weak_sample_size_is_warned_of(tiny, sample_size, words, tmp_path):
+    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+    with rp.read(tiny, sensitive="s") as opened:
+        release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
+    assert any(words in note for note in release.warnings)

@@ -655,3 +655,21 @@ def test_single_precision_numbers_come_with_a_word_on_what_they_count_as(tmp_pat
         assert len(opened.warnings) == 1
         # The reason for the note: the 0.7 of the table is not the one of the condition.
         assert opened.count("x = 0.7") == 0 and opened.count("x > 0.69 AND x < 0.71") == 10
+
+
+def test_one_column_may_be_given_as_text(tiny):
+    with rp.read(tiny, sensitive="s", public="g") as opened:
+        assert [column.name for column in opened.schema.public] == ["g"]
+    with rp.read(tiny, sensitive="s", drop="g") as opened:
+        assert opened.schema.public == ()
+
+
+def test_a_list_of_paths_is_one_table(tmp_path: Path) -> None:
+    whole = pa.table({"g": ["a", "b", "a"], "s": ["x", "y", "y"]})
+    for i in range(3):
+        pq.write_table(whole.slice(i, 1), tmp_path / f"{i}.parquet")
+    with rp.read([tmp_path / f"{i}.parquet" for i in range(3)], sensitive="s") as table:
+        assert table.schema.records == 3
+    (tmp_path / "x.csv").write_text("g,s\na,x\n")
+    with pytest.raises(rp.ReconprivError, match="different kinds"):
+        rp.read([tmp_path / "0.parquet", tmp_path / "x.csv"], sensitive="s")

@@ -136,3 +136,9 @@ def test_beliefs_out_of_order_are_refused(pair):
 def test_a_prior_out_of_range_is_refused(rho1):
     with pytest.raises(PolicyError, match="prior"):
         posterior_limit(0.5, 10, rho1)
+
+
+@pytest.mark.parametrize(("rho1", "rho2"), [(1e-320, 0.999999999999), (1e-30, 0.9)])
+def test_beliefs_too_far_apart_are_named(rho1, rho2):
+    with pytest.raises(PolicyError, match="ρ1"):
+        retention_for_privacy(rho1, rho2, 5)

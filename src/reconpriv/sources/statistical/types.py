@@ -132,7 +132,7 @@ class Settling:
         if not ((moments >= _FIRST) & (moments < _LAST)).all():
             raise InputError(
                 f"Column {self.name!r} holds dates outside the years 1 to 9999.",
-                hint="Leave it out, or mend it where the file was made.",
+                hint="Leave it out, or correct it where the file was made.",
             )
 
     def settle(self, values: pa.Array) -> pa.Array:

@@ -202,3 +202,19 @@ def test_a_wrong_experiment_or_file_is_one_sentence(cli, tmp_path, arguments):
     done = cli("experiment", *arguments, "--out", tmp_path / "out")
     assert done.code == 2
     assert done.err.startswith("error: ") and done.err.count("\n") == 1
+
+
+def test_a_failed_study_leaves_no_folder(cli, tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("Age,Gender,Education,Marital,Race,Workclass,Occupation\n1,M,1,1,1,1,1\n" * 1)
+    done = cli("experiment", "all", "--data", bad, "--out", tmp_path / "out")
+    assert done.code == 2 and not (tmp_path / "out").exists()
+
+
+def test_a_study_does_not_replace_what_it_did_not_make(cli, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "letter.txt").write_text("mine")
+    for extra in ([], ["--overwrite"]):
+        done = cli("experiment", "distribution", "--out", tmp_path / "out", *extra)
+        assert done.code == 2
+    assert (tmp_path / "out" / "letter.txt").read_text() == "mine"

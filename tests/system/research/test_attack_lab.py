@@ -26,7 +26,7 @@ DOCS = ROOT / "docs"
 SHOWN = {
     "micro": ["table", "sample size", "under ε", "exact tails", "with copies", "z", "error 50%",
               "guess right", "all groups", "persons"],
-    "ratio": ["f", "smallest |g|·f violated", "smallest |g|·f told"],
+    "ratio": ["f", "smallest |g|·f violated", "smallest |g|·f exposed"],
     "granularity": ["table", "sample size", "records from", "groups", "median error", "MLE's",
                     "gain", "gain low", "gain high", "|g1| exact"],
     "granularity-copies": ["table", "copies from", "copies to", "groups", "|g1| exact",

@@ -1,0 +1,169 @@
+"""A full disk, a file that cannot grow, a pipe that nobody reads: one sentence, nothing left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from refusals import check_sentence
+
+LIMITED = """
+import resource, runpy, signal, sys
+limit = int(sys.argv.pop(1))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+sys.dont_write_bytecode = True
+runpy.run_module("reconpriv", run_name="__main__")
+"""
+
+
+def run_limited(limit: int, *args: object, scratch: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", LIMITED, str(limit), *map(str, args)],
+        capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+
+
+CENSUS = ("example:census_workers",)
+
+
+CENSUS_ROLES = ("-s", "Education", "--public", "Age,Gender,Race,Workclass")
+
+
+@pytest.mark.parametrize(("limit", "file_format"), [(100, "parquet"), (20_000, "parquet"),
+                                                    (200_000, "csv")])  # fmt: skip
+def test_a_file_that_cannot_grow_leaves_nothing(
+    limit: int, file_format: str, tmp_path: Path, scratch: Path
+) -> None:
+    done = run_limited(
+        limit, "publish", *CENSUS, tmp_path / "out", *CENSUS_ROLES, "--test-key",
+        "--format", file_format, scratch=scratch,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    check_sentence(done.stderr)
+    assert "File too large" in done.stderr
+    assert list(tmp_path.rglob("*")) == [scratch]
+
+
+def test_a_groups_file_that_cannot_grow_leaves_nothing(tmp_path: Path, scratch: Path) -> None:
+    (tmp_path / "desk").mkdir()
+    done = run_limited(
+        5_000, "audit", *CENSUS, *CENSUS_ROLES, "--groups", tmp_path / "desk" / "g.parquet",
+        "--no-columns", scratch=scratch,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    check_sentence(done.stderr)
+    assert list((tmp_path / "desk").iterdir()) == []
+
+
+def test_a_key_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, scratch: Path) -> None:
+    """Half a key would block the name and look like a key."""
+    done = run_limited(10, "keygen", tmp_path / "key", scratch=scratch)
+    assert done.returncode == 2, done.stderr
+    check_sentence(done.stderr)
+    assert not (tmp_path / "key").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 64 KB, where we may mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)],
+        capture_output=True, check=False,
+    ) if os.geteuid() == 0 else None  # fmt: skip
+    if mounted is None or mounted.returncode:
+        pytest.skip("mounting a small disk needs more rights")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+def test_a_full_disk_leaves_nothing(
+    small_disk: Path, process: Callable, scratch: Path, file_format: str
+) -> None:
+    outcome = process(
+        "publish", *CENSUS, small_disk / "out", *CENSUS_ROLES, "--public",
+        "Age,Gender,Race,Workclass,Marital", "--test-key", "--format", file_format,
+    )  # fmt: skip
+    assert outcome.code == 2, outcome.err
+    check_sentence(outcome.err.splitlines(keepends=True)[-1])
+    assert "No space left" in outcome.err
+    assert list(small_disk.iterdir()) == []
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_full_disk_keeps_the_old_release(
+    small_disk: Path,
+    process: Callable,
+    cli: Callable,
+    files_of: Callable,
+    small: pa.Table,
+    tmp_path: Path,
+) -> None:
+    pq.write_table(small, tmp_path / "good.parquet")
+    good = tmp_path / "good.parquet"
+    done = cli("publish", good, small_disk / "out", "-s", "Education", "--test-key")
+    assert done.code == 0, done.err
+    before = files_of(small_disk)
+    outcome = process(
+        "publish", *CENSUS, small_disk / "out", *CENSUS_ROLES, "--test-key", "--format", "csv",
+        "--overwrite",
+    )  # fmt: skip
+    assert outcome.code == 2, outcome.err
+    assert files_of(small_disk) == before
+
+
+def test_a_full_disk_for_standard_input(small_disk: Path, process: Callable) -> None:
+    rows = b"a,s\n" + b"1,x\n2,y\n" * 20_000
+    outcome = process("audit", "-", "-s", "s", stdin=rows, env={"TMPDIR": str(small_disk)})
+    assert outcome.code == 2, outcome.err
+    check_sentence(outcome.err)
+    assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("audit", "example:adult", "-s", "sex", "--public", "race"),
+        ("audit", "example:adult", "-s", "sex", "--public", "race", "--json"),
+        ("retention", "--rho1", "0.1", "--rho2", "0.5", "-m", "10"),
+        ("publish", "--help"),
+    ],
+)
+def test_a_broken_pipe_is_no_scandal(args: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "reconpriv", *args],
+            stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert done.stderr == ""
+    assert done.returncode not in (0, 70)
+
+
+def test_standard_output_that_is_full(process: Callable) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "reconpriv", "retention", "--rho1=0.1", "--rho2=0.5", "-m=10"],
+            stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode not in (0, 70)
+    assert "Traceback" not in done.stderr
+    assert "unexpected happened" not in done.stderr

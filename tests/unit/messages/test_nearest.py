@@ -1,0 +1,36 @@
+"""The name that a slip of the finger meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconpriv.errors import InputError
+from reconpriv.messages.nearest import nearest_name
+from reconpriv.schema import Column, Kind, require_columns
+
+NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week")
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("agee", "age"), ("aeg", "age"), ("SEX", "sex"), ("set", "sex"), ("incom", "income"),
+        ("eduction", "education"), ("hours_per_week", "hours-per-week"),
+        ("country", "native_country"),
+    ],
+)  # fmt: skip
+def test_a_slip_finds_the_name_that_was_meant(asked: str, near: str) -> None:
+    assert nearest_name(asked, NAMES) == near
+
+
+@pytest.mark.parametrize("asked", ["zzz", "name", "code", "id", "weight", "a", "zip", ""])
+def test_another_name_is_not_taken_for_a_slip(asked: str) -> None:
+    assert nearest_name(asked, NAMES) is None
+
+
+def test_a_far_away_column_of_a_table_is_answered_with_the_list() -> None:
+    columns = [Column(name, Kind.STRING) for name in NAMES]
+    with pytest.raises(InputError, match="It has: age, sex"):
+        require_columns(columns, ["name"], "public")
+    with pytest.raises(InputError, match="Did you mean 'education'"):
+        require_columns(columns, ["educatoin"], "public")
