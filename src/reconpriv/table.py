@@ -35,6 +35,7 @@ from reconpriv.engines.base import (
     Written,
     no_progress,
 )
+from reconpriv.engines.choice import open_engine
 from reconpriv.errors import (
     OutputError,
     PolicyError,
@@ -280,6 +281,12 @@ class Table:
         # With p = 1 every trial keeps its value, so an estimate is the count itself.
         design = Design(1.0, self.schema.domain_size, "none")
         return Answerer(collect(self.groups(), self.schema), design)
+
+    def with_records(self, records: pa.Table) -> Table:
+        """The same schema and labels over other records, whose values are recoded already."""
+        other = Table(open_engine(records), self.schema, drop_missing=False)
+        other.labels = self.labels
+        return other
 
     def interrupt(self) -> None:
         """Stop what another thread does with this table; there it ends as a KeyboardInterrupt."""

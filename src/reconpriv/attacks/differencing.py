@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.micro import KNEW
 from reconpriv.attacks.result import AttackResult, Row
@@ -13,10 +12,8 @@ from reconpriv.attacks.statistics import rate, relative_error
 from reconpriv.attacks.target import Target, count_of, dense, largest_values
 from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.reconstruction import global_estimate, reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Estimates that agree on paper differ by rounding: a difference of counts over a small group.
 ROUNDING = 1e-9

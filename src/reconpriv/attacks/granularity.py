@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.lattice import Inference, Knowledge, infer
 from reconpriv.attacks.result import AttackResult, Row
@@ -28,10 +27,8 @@ from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed
 from reconpriv.policy import Policy
 from reconpriv.schema import json_value
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # A frequency told to within a tenth counts as told.
 TOLERANCE = 0.1
@@ -51,7 +48,7 @@ class Attempt:
     inferred_trials: Ints
     frequency: Floats
     mle: Floats
-    located: NDArray[np.bool_]
+    located: Flags
 
     @property
     def error(self) -> Floats:
@@ -64,11 +61,11 @@ class Attempt:
         return relative_error(self.mle, self.truth)
 
     @property
-    def exact(self) -> NDArray[np.bool_]:
+    def exact(self) -> Flags:
         """Where |g1| was recovered to the record."""
         return np.asarray(self.inferred_trials == self.trials)
 
-    def where(self, rows: NDArray[np.bool_]) -> Attempt:
+    def where(self, rows: Flags) -> Attempt:
         """Some of the groups."""
         return Attempt(*(getattr(self, name)[rows] for name in Attempt.__dataclass_fields__))
 

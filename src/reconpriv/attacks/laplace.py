@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats
 
 
 def require_opendp() -> Any:

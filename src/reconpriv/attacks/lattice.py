@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Candidates for f, evenly spaced in its logarithm between 1/m and 1.
 _GRID = 800
@@ -60,7 +57,7 @@ class Knowledge:
         p, m = self.policy.retention, self.domain_size
         return observed_mean(self.frequency, 1.0, retention=p, domain_size=m)
 
-    def consistent(self, records: int, trials: int) -> NDArray[np.bool_]:
+    def consistent(self, records: int, trials: int) -> Flags:
         """Which candidates f give a group of so many records just these trials."""
         allowed = np.asarray(np.minimum(self.size, records) == trials)
         return allowed if allowed.any() else np.ones_like(allowed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
@@ -14,13 +13,11 @@ from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import json_value
+from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Products that are whole on paper must count as whole here.
 _WHOLE = 1e-9
@@ -172,7 +169,7 @@ def _trial_counts(n: int, quota: float, retention: float, domain_size: int) -> F
     return result
 
 
-def guesses(target: Target, published: Cube) -> tuple[NDArray[np.bool_], float]:
+def guesses(target: Target, published: Cube) -> tuple[Flags, float]:
     """Where the largest estimate is the most frequent value; how many persons have their guess."""
     guess = largest_values(published)
     held = count_of(target.raw, guess)

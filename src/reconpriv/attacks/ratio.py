@@ -7,16 +7,13 @@ closed forms are in theory/ratio.py; the noise here is that of OpenDP's own mech
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.laplace import noisy_answers
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
 from reconpriv.attacks.target import Target, largest_values
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 KNEW = "every public value of a person, and the noisy answers to two counts, each λ-private"
 _FREQUENCIES = (0.1, 0.25, 0.5, 0.75, 1.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
@@ -20,11 +19,9 @@ from reconpriv.attacks.target import Target, attack_key, count_of, largest_value
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.errors import PolicyError
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.perturbation import keep_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _RESAMPLES = 200
 _KEYS = 32

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +28,12 @@ from reconpriv.engines.base import Layout, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_release_files
 from reconpriv.policy import Policy
-from reconpriv.reading import read
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube, load_records, load_rows
-from reconpriv.table import Table
 from reconpriv.writing.marker import MANIFEST
+
+if TYPE_CHECKING:
+    from reconpriv.table import Table
 
 KNEW = "the files of the release, byte by byte"
 
@@ -54,15 +56,7 @@ def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
         public = [column.name for column in table.schema.public]
         table.publish(policy, folder, key=attack_key(0), keep_identifier=public)
         channels = [*release_channels(folder)]
-        with read(
-            shuffled_records(target),
-            sensitive=table.schema.sensitive.name,
-            public=public,
-            domain=table.schema.domain,
-            missing="value" if None in table.schema.domain else "refuse",
-        ) as shuffled:
-            # The records come recoded; what that means is not in them.
-            shuffled.schema, shuffled.labels = table.schema, table.labels
+        with table.with_records(shuffled_records(target)) as shuffled:
             shuffled.publish(policy, again, key=attack_key(0), keep_identifier=public)
         differ = [f.name for f in sorted(folder.iterdir()) if not _same(f, again / f.name)]
         detail = f"differs: {', '.join(differ)}" if differ else "same bytes from shuffled records"

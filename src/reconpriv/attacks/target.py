@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
@@ -19,12 +18,10 @@ from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.plan import publish_cube
 from reconpriv.schema import Schema, json_value
+from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def attack_key(number: int, purpose: str = "publication") -> Key:

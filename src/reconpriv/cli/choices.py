@@ -96,10 +96,13 @@ def registered(kind: str) -> Callable[[str], list[str]]:
 
 
 def fill_in(parameters: Iterable[Any]) -> None:
-    """Put the names into the help of options and arguments, and into their placeholders."""
+    """Put the names into the help of options and arguments, and into their placeholders.
+
+    The text with its places is kept, since something may be registered later.
+    """
     for one in parameters:
         for part in ("help", "metavar"):
-            text = getattr(one, part, None)
+            text = one.__dict__.setdefault(f"{part}_with_places", getattr(one, part, None))
             if text and "{" in text:
                 setattr(one, part, _PLACE.sub(_listed, text))
 

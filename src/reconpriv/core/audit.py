@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
@@ -19,11 +18,9 @@ from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _SMALL_GROUP = 256
 K = 5
@@ -200,7 +197,7 @@ class AuditReport(Readable):
         }
 
 
-def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, NDArray[np.bool_]]:
+def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Flags]:
     """s_g of every group and whether it is private: |g| <= s_g (Theorems 4 and 5)."""
     limits = private_sizes(batch, policy, domain_size)
     return limits, batch.sizes <= limits
@@ -415,7 +412,7 @@ def _verdict(
     batch: CellBatch,
     group: int,
     limits: Floats,
-    private: NDArray[np.bool_],
+    private: Flags,
     schema: Schema,
     policy: Policy,
 ) -> GroupVerdict:

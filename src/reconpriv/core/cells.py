@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
 from reconpriv.schema import Schema, Value
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch, Encoded, unify
 from reconpriv.schema import Schema
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.design import uneven_copies
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

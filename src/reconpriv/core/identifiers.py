@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from reconpriv.core.column_risk import ColumnRisk, identifier_remedies, identifiers_named
-from reconpriv.engines.base import Engine
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.schema import Column, Schema, looks_like_identifier
+
+if TYPE_CHECKING:
+    from reconpriv.engines.base import Engine
 
 
 def columns_to_keep(names: Iterable[str], schema: Schema) -> frozenset[str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch, Encoded, python_values
 from reconpriv.core.randomness import (
@@ -25,10 +24,7 @@ from reconpriv.core.randomness import (
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 # Work at a time: trials held for scaling, and entries of the groups x domain count matrix.
 _TRIALS_AT_ONCE = 1 << 21

@@ -23,9 +23,9 @@ from reconpriv.errors import KeyFileError
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.remedies import make_key
 from reconpriv.schema import Column, Kind, Value, value_text
+from reconpriv.theory.arrays import Floats, Ints
 
 Words = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 KEY_BYTES = 32
 CHUNK = 1 << 16  # trials encrypted at a time: their 1 MB stays in a core's cache
@@ -205,14 +205,12 @@ class Randomness:
             yield cell, self.words(ids[cell], index.astype(np.uint64))
 
 
-def unit_interval(words: Words) -> NDArray[np.float64]:
+def unit_interval(words: Words) -> Floats:
     """Words as numbers in [0, 1), from their top 53 bits."""
     return np.asarray((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
-def perturb_words(
-    words: Words, own: Ints, *, retention: float, domain_size: int
-) -> NDArray[np.int64]:
+def perturb_words(words: Words, own: Ints, *, retention: float, domain_size: int) -> Ints:
     """Eq. 1 with one word a trial: u < p keeps, else (u-p)/(1-p)·m indexes the sorted domain."""
     u = unit_interval(words)
     result = own.astype(np.int64, copy=True)

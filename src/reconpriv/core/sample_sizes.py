@@ -13,17 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.registry import Registry
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.privacy import largest_private_size, private_group_sizes
 
 if TYPE_CHECKING:
     from reconpriv.core.cells import CellBatch
     from reconpriv.policy import Policy
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

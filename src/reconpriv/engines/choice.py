@@ -82,7 +82,9 @@ def kind_of_engine(
     return chosen
 
 
-def open_engine(source: Any, name: str | None, *, master: str | None, **settings: Any) -> Engine:
+def open_engine(
+    source: Any, name: str | None = None, *, master: str | None = None, **settings: Any
+) -> Engine:
     """Open a source with the engine that :func:`kind_of_engine` says."""
     own = {"master": master}
     kind = kind_of_engine(source, name, own)

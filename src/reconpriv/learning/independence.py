@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cube, Sums
 from reconpriv.errors import InputError
@@ -18,14 +17,13 @@ from reconpriv.queries.estimate import approximate
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.independence import PublishedRows, corrected, pearson, rounding_variance
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Covariances are held for all rows at once: rows x values x values.
 _MOST_ENTRIES = 1 << 26

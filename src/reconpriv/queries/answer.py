@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
 from reconpriv.engines.local import Evaluator
@@ -32,10 +31,7 @@ from reconpriv.queries.sql import (
 from reconpriv.queries.text_codes import matching_code
 from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
 _NUMBERS = (int, float, Decimal)

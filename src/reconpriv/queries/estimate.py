@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
 from reconpriv.registry import Registry
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import (
@@ -21,8 +21,6 @@ from reconpriv.theory.reconstruction import (
     reconstruct_count,
     set_count_variance,
 )
-
-Floats = NDArray[np.float64]
 
 # How a count over public attributes was made that takes a bin whole where the question cuts it.
 WHOLE_BINS = "whole bins"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cells, Cube, collect
@@ -19,12 +18,10 @@ from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import ReleaseError
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.privacy import largest_private_size
 from reconpriv.theory.reconstruction import reconstruct_frequency
-
-Floats = NDArray[np.float64]
-
 
 # What a group and a cell take while they are loaded, as measured.
 _BYTES_PER_GROUP = 300

@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cube, sum_selections
 from reconpriv.queries import estimate as est
 from reconpriv.queries.estimate import Design
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.design import MEAN_ABSOLUTE
 from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
-
-Floats = NDArray[np.float64]
 
 # Tables larger than this are not tried: (combinations of public values) x (sensitive values).
 _CELLS = 200_000

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch, python_values
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _POINTS = 1_500
 
@@ -50,7 +48,7 @@ class GroupTally:
         self._schema, self._policy = schema, policy
         self._shapes: dict[tuple[int, float], int] = {}
         self._endless = 0
-        self._shares: list[dict[Value, NDArray[np.int64]]] = [{} for _ in schema.public]
+        self._shares: list[dict[Value, Ints]] = [{} for _ in schema.public]
         self._classes = np.zeros((64, 2), dtype=np.int64)
         self._sampled_groups = self._sampled_records = self._trials = 0
 
@@ -61,7 +59,7 @@ class GroupTally:
         self._add_shares(batch, private)
         self._add_trials(batch, sample_limits(batch, self._policy, self._schema.domain_size))
 
-    def _add_shapes(self, sizes: NDArray[np.int64], limits: Floats) -> None:
+    def _add_shapes(self, sizes: Ints, limits: Floats) -> None:
         drawn = np.isfinite(limits) & (limits > 0)
         self._endless += int((~drawn).sum())
         pairs, counts = np.unique(
@@ -71,7 +69,7 @@ class GroupTally:
             key = (int(size), limit)
             self._shapes[key] = self._shapes.get(key, 0) + count
 
-    def _add_shares(self, batch: CellBatch, private: NDArray[np.bool_]) -> None:
+    def _add_shares(self, batch: CellBatch, private: Flags) -> None:
         sizes = batch.sizes
         weights = (np.ones_like(sizes), sizes, ~private, np.where(private, 0, sizes))
         columns = zip(self._schema.public, batch.public, self._shares, strict=True)
@@ -119,7 +117,7 @@ class GroupTally:
         )
 
 
-def _largest(found: dict[Value, NDArray[np.int64]], how_many: int) -> tuple[Share, ...]:
+def _largest(found: dict[Value, Ints], how_many: int) -> tuple[Share, ...]:
     """The values with the most records in violating groups."""
     order = sorted(found.items(), key=lambda item: (-item[1][3], -item[1][1], str(item[0])))
     return tuple(Share(value, *(int(n) for n in row)) for value, row in order[:how_many])

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.granularity import Attempt
 from reconpriv.attacks.result import Row
@@ -16,9 +15,8 @@ from reconpriv.policy import Policy
 from reconpriv.show import charts, palette
 from reconpriv.show.charts import Key
 from reconpriv.show.palette import Look
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.ratio import ratio_tails
-
-Floats = NDArray[np.float64]
 
 _MODES = ("none", "paper", "octave", "public")
 _BASES = {"EDU": palette.FIRST, "OCC": palette.SECOND}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
@@ -17,8 +16,6 @@ from reconpriv.queries.workload import Workload, make_workload, mean_relative_er
 from reconpriv.research.data import BASES, Population, study_key
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import METHODS, SWEEPS, Effort, Setting, sweep
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

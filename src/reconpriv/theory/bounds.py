@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.registry import Registry
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-
-Floats = NDArray[np.float64]
 
 
 class Tails(NamedTuple):

@@ -15,12 +15,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # E|X| of a normal X is this times its standard deviation.
 MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)

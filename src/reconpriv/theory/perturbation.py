@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.errors import PolicyError
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats
 
 # The belief before, where no other is asked about; the paper's example in section 6.2.
 PRIOR = 0.1

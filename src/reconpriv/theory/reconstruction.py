@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
-
-Floats = NDArray[np.float64]
 
 
 def observed_mean(

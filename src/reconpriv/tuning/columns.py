@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.column_risk import Figures, WithoutColumn
@@ -15,11 +14,10 @@ from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
+from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
 from reconpriv.tuning.spread import Coded, Questions
 from reconpriv.tuning.tuner import Tuner
-
-Floats = NDArray[np.float64]
 
 # As many as tune asks, so that both show the same error.
 QUERIES = 5_000
@@ -101,7 +99,7 @@ def _workload(cube: Cube, queries: int) -> Workload | None:
         return None
 
 
-def _chosen(workload: Workload, kept: NDArray[np.bool_]) -> Workload | None:
+def _chosen(workload: Workload, kept: Flags) -> Workload | None:
     """Some of the queries; None where there are none."""
     if not kept.any():
         return None

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.sample_sizes import private_size
 from reconpriv.policy import Policy
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Audits kept: sample sizes share them, and a slider comes back.
 _KEPT = 4096

@@ -19,10 +19,8 @@ from reconpriv.core.sample_sizes import SampleSize, round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Sums kept: an entry has three numbers a query, some 30 KB for the standard workload.
 _KEPT = 4096

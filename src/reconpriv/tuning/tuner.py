@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
@@ -15,13 +14,12 @@ from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ class Tuner:
         return int(self._sizes.sum())
 
     @cached_property
-    def _sizes(self) -> NDArray[np.int64]:
+    def _sizes(self) -> Ints:
         return self.batch.sizes
 
     def _plan(self, policy: Policy) -> _Plan:

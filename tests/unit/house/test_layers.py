@@ -211,11 +211,11 @@ def test_secrets_are_made_and_used_in_one_file() -> None:
 
 def test_the_studio_calls_the_public_api_and_holds_no_formula() -> None:
     """Beside the public names it may use errors, commands, what a sweep or an audit returns, the
-    words that all reports share, and the registries of what can be chosen.
+    words and colours that all reports share, and the registries of what can be chosen.
     """
     allowed = ("reconpriv", "core.column_risk", "core.single_records", "errors", "messages",
                "studio", "tuning", "core.sample_sizes", "theory.bounds", "queries.estimate",
-               "sources.formats")  # fmt: skip
+               "sources.formats", "show.palette")  # fmt: skip
     for one in all_imports():
         if within(one.importer, "studio"):
             assert library(one) not in ("numpy", "scipy")

@@ -127,7 +127,7 @@ def test_an_input_format(cli, tmp_path):
         assert ".toy" in page and "Excel or Toy" in page
         with pytest.raises(InputError, match=r"Known: .*Toy \(\.toy\)"):
             rp.describe(__file__)
-        with pytest.raises(InputError, match=r"\.toy files are left to DuckDB"):
+        with pytest.raises(InputError, match=r"\.toy files are read by DuckDB"):
             check_path("ten.toy")
         assert "| Toy | `.toy` | no |" in registry_tables.table("formats")
 

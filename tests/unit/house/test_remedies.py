@@ -32,7 +32,7 @@ from reconpriv.studio.words import page_words
 
 ROOT = Path(rp.__file__).parent
 POLICY = rp.Policy(0.5, 0.5, 0.3)
-OPTION = re.compile(r"(?<![\w-])--[a-z]")
+OPTION = re.compile(r"(?<![\w{-])--[a-z]")
 ARGUMENT = re.compile(r"`|\w+=(True|False|\"|\[|\{)")
 # These hold commands to paste, or the option of another program.
 COMMANDS = {"messages/commands.py", "studio/plan.py", "doctor.py"}

@@ -21,13 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import reconpriv
 from reconpriv.engines.base import memory_bytes
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
 from reconpriv.messages.remedies import Control, Remedy
 
-_PACKAGE = Path(reconpriv.__file__).parent
+_PACKAGE = Path(__file__).parents[2]
 _shipped: weakref.WeakSet[Any] = weakref.WeakSet()
 
 CHECK_MASTER = Remedy("check {}", Control.MASTER)

@@ -13,11 +13,9 @@ from enum import Enum
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats
 
 _DAY = 86_400_000_000  # in microseconds
 _SECOND = 1_000_000
