@@ -35,6 +35,7 @@ from reconpriv.reports.page import (
 from reconpriv.schema import Schema
 from reconpriv.show.charts import browser_scripts
 from reconpriv.show.markup import Html, tag
+from reconpriv.show.palette import EXPOSED
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
 from reconpriv.tuning.report import Setting
@@ -263,7 +264,7 @@ def _attributes(found: Findings) -> Section:
 
 
 def _bar(name: str, share: float, groups: int) -> Html:
-    filled = tag("i", style=f"width:{100 * share:.1f}%")
+    filled = tag("i", style=f"width:{100 * share:.1f}%;background:{EXPOSED.colour}")
     return tag(
         "div",
         tag("span", name),

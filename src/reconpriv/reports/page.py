@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from reconpriv.messages import numbers
-from reconpriv.show import charts, markup, palette
+from reconpriv.show import charts, markup
 from reconpriv.show.markup import Html, tag, words
 
 Cell = str | int | float | None
@@ -61,7 +61,7 @@ def page(title: str, lead: Html, sections: Sequence[Section], *, internal: bool)
         tag("script", Html(script_safe(data)), id="charts", type="application/json"),
         tag("script", Html(charts.browser_scripts())),
         tag("script", Html(_asset("page.js"))),
-        style=palette.css() + _asset("style.css") + (top if internal else ""),
+        style=_asset("style.css") + (top if internal else ""),
         meta=[
             tag("meta", http_equiv="Content-Security-Policy", content=_SECURITY),
             tag("meta", name="robots", content="noindex"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from reconpriv.attacks.granularity import Attempt
 from reconpriv.attacks.result import Row
-from reconpriv.messages.numbers import PERCENT, TICK
+from reconpriv.messages.numbers import TICK
 from reconpriv.policy import Policy
 from reconpriv.show import charts, palette
 from reconpriv.show.charts import Key
@@ -45,7 +45,7 @@ def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
         xOffset=alt.XOffset("series:N", scale=alt.Scale(paddingInner=0.15)),
         color=charts.colour(_BASES),
     )
-    title = alt.Y("q10:Q", title="relative error of the largest f", axis=_percent())
+    title = alt.Y("q10:Q", title="relative error of the largest f", axis=charts.percent_axis())
     errors = alt.layer(
         base.mark_rule(strokeWidth=1.5).encode(y=title, y2="q90:Q"),
         base.mark_bar(width=11).encode(y="q25:Q", y2="q75:Q"),
@@ -55,8 +55,8 @@ def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
         charts.level(epsilon, "ε"),
     )
     share = alt.Scale(domain=[0, 1])
-    under = alt.Y("under:Q", title="violating groups with error under ε", axis=_percent(),
-                  scale=share)  # fmt: skip
+    under = alt.Y("under:Q", title="violating groups with error under ε", scale=share,
+                  axis=charts.percent_axis())  # fmt: skip
     rates = alt.layer(
         base.mark_bar(opacity=0.4).encode(y=under),
         base.mark_tick(thickness=2, width=26, opacity=1).encode(
@@ -71,10 +71,6 @@ def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
         charts.panel(rates, 280, 240, "measured over 20 keys"),
     ]
     charts.save(charts.figure(panels, entries=entries), path)
-
-
-def _percent(**more: Any) -> Any:
-    return charts.altair().Axis(format=PERCENT, **{"tickCount": 5, **more})
 
 
 def draw_ratio(policy: Policy, path: Path) -> None:
@@ -100,7 +96,7 @@ def draw_ratio(policy: Policy, path: Path) -> None:
         x = alt.X("x:Q", title="records that hold the value, |g|·f", scale=_log(0.3, 300),
                   axis=alt.Axis(values=[1, 10, 100], format=TICK))  # fmt: skip
         y = alt.Y("y:Q", title="exact tail of the noisy ratio" if f == 0.25 else None,
-                  axis=_percent(), scale=alt.Scale(domain=[0, 0.7]))  # fmt: skip
+                  axis=charts.percent_axis(), scale=alt.Scale(domain=[0, 0.7]))  # fmt: skip
         drawn = charts.lines(values, looks, x, y, marks=False)
         level = charts.level(policy.delta, "δ")
         panels.append(charts.panel(alt.layer(level, drawn), 290, 220, f"f = {f}"))
@@ -161,7 +157,7 @@ def draw_repeat(rows: Sequence[Row], path: Path) -> None:
     errors = [row["y"] for row in (*values, *expected)]
     y = alt.Y("y:Q", title="root mean square relative error of f",
               scale=_log(min(errors) * 0.9, max(errors) * 1.1),
-              axis=_percent(values=[0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5]))  # fmt: skip
+              axis=charts.percent_axis(values=[0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5]))  # fmt: skip
     falling = alt.Chart(charts.rows(expected)).mark_line(color=palette.GREY, strokeWidth=1)
     drawn = alt.layer(falling.encode(x=x, y=y, detail="base:N"), charts.lines(values, looks, x, y))
     entries = [Key(name, look) for name, look in looks.items()]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from reconpriv.messages.numbers import PERCENT, TICK
+from reconpriv.messages.numbers import TICK
 from reconpriv.research.data import BASES
 from reconpriv.research.results import Result, Row
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS
@@ -58,15 +57,11 @@ def _distribution(result: Result, label: str) -> dict[str, Spec]:
         ticks = alt.Axis(values=list(range(1, len(found) + 1, 5)), labelAngle=0)
         x = alt.X("rank:O", title="sensitive value, most frequent first", axis=ticks)
         top = math.ceil(10 * values[0]["share"]) / 10
-        y = alt.Y("share:Q", title="share of records", axis=_percent(),
+        y = alt.Y("share:Q", title="share of records", axis=charts.percent_axis(),
                   scale=alt.Scale(domain=[0, top]))  # fmt: skip
         panels.append(charts.panel(bars.encode(x=x, y=y), _WIDTH, _HEIGHT, title))
     title = "Figure 1: distribution of the sensitive attribute"
     return {"figure-1-distribution": charts.figure(panels, title, note=label)}
-
-
-def _percent(**more: Any) -> Any:
-    return charts.altair().Axis(format=PERCENT, **{"tickCount": 5, **more})
 
 
 def _violations(result: Result, label: str) -> dict[str, Spec]:
@@ -131,7 +126,7 @@ def _sweep(
     span = alt.Scale(domain=[ticks[0] - margin, ticks[-1] + margin], nice=False, zero=False)
     x = alt.X("x:Q", title=_AXES[parameter], axis=shown, scale=span)
     first = parameter in list(SWEEPS)[::2]
-    y = alt.Y("y:Q", title=y_title if first else None, axis=_percent(labels=first),
+    y = alt.Y("y:Q", title=y_title if first else None, axis=charts.percent_axis(labels=first),
               scale=alt.Scale(domain=[0, top], nice=True))  # fmt: skip
     default = alt.Chart(charts.rows([{"x": getattr(DEFAULT, parameter)}])).mark_rule(
         color=palette.REFERENCE.colour, strokeDash=list(palette.REFERENCE.dash), strokeWidth=1.5
@@ -161,8 +156,8 @@ def _dp_tables(result: Result, label: str) -> dict[str, Spec]:
     ]
     values += [{"x": r["exact"], "y": r["simulated"], "series": simulated} for r in result.rows]
     top = max(max(row["x"], row["y"]) for row in values)
-    x = alt.X("x:Q", title="exact probability of a tail", axis=_percent())
-    y = alt.Y("y:Q", title="share of draws in the tail", axis=_percent())
+    x = alt.X("x:Q", title="exact probability of a tail", axis=charts.percent_axis())
+    y = alt.Y("y:Q", title="share of draws in the tail", axis=charts.percent_axis())
     equal = alt.Chart(charts.rows([{"x": 0, "y": 0}, {"x": top, "y": top}])).mark_line(
         color=palette.GREY, strokeWidth=1
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
-from reconpriv.messages.numbers import TICK
+from reconpriv.messages.numbers import PERCENT, TICK
 from reconpriv.show import palette
 from reconpriv.show.palette import Look
 
@@ -89,6 +89,11 @@ def config(ink: str) -> Spec:
 def rows(values: Iterable[Row]) -> Any:
     """Rows as the data of a chart."""
     return altair().Data(values=list(values))
+
+
+def percent_axis(**more: Any) -> Any:
+    """An axis of shares."""
+    return altair().Axis(format=PERCENT, **{"tickCount": 5, **more})
 
 
 def log_axis(low: float, high: float) -> Any:
@@ -180,7 +185,6 @@ def key(entries: Sequence[Key], width: int) -> Spec:
     parts = [
         of("line").mark_rule(strokeWidth=1.8).encode(x=place("x"), x2="end:Q", strokeDash=dash,
                                                      color=colour(looks)),
-        of("bar").mark_rect(height=11, width=14).encode(x=place("mid"), color=colour(looks)),
         points(of("mark").encode(x=place("mid")), looks),
         of("").mark_text(align="left", baseline="middle").encode(x=place("text"), text="words:N"),
     ]  # fmt: skip

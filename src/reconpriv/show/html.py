@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table as RichTable
 
-from reconpriv.messages.numbers import label
+from reconpriv.messages.numbers import label, percent
 from reconpriv.show import markup, palette
 from reconpriv.show.audit import audit_figures, columns_table, sizes, worst_groups
-from reconpriv.show.markup import Html, join, lines, tag
+from reconpriv.show.markup import Html, join, lines, tag, words
 from reconpriv.show.text import attack_tables, estimate_cells, release_figures, remarks
 from reconpriv.show.words import release_words
 
@@ -34,11 +34,9 @@ def audit_html(report: AuditReport) -> str:
     most = max([1, *(row[3] for row in report.size_distribution)])
     return _box(
         _headline(report.sentences[0], _TONES[report.standing]),
-        [tag("p", sentence) for sentence in report.sentences[1:]],
-        _share_bar(share, palette.VERMILION, f"{share:.0%} of the records are in groups that are"
-                   " not private"),
-        _share_bar(alone, palette.ORANGE, f"{alone:.0%} of the records are unique on the public"
-                   " columns"),
+        [tag("p", words(sentence)) for sentence in report.sentences[1:]],
+        _share_bar(share, palette.VERMILION, "are in groups that are not private"),
+        _share_bar(alone, palette.ORANGE, "are unique on the public columns"),
         html_table(audit_figures(report)),
         html_table(sizes(report), [_bar(row[3] / most) for row in report.size_distribution]),
         [html_table(columns_table(report)), tag("p", report.columns_sentence)]
@@ -50,14 +48,15 @@ def audit_html(report: AuditReport) -> str:
 
 def release_html(release: Release) -> str:
     """What was published and how to read it."""
-    words = [
-        (tag("dt", tag("b", name)), tag("dd", text)) for name, text in release_words(release.info())
+    explained = [
+        (tag("dt", tag("b", name)), tag("dd", words(text)))
+        for name, text in release_words(release.info())
     ]
     return _box(
         _headline(f"Release {release.place}"),
         html_table(release_figures(release)),
         [tag("p", note) for note in release.warnings],
-        _closed("How to read it", tag("dl", words)),
+        _closed("How to read it", tag("dl", explained)),
     )
 
 
@@ -156,7 +155,7 @@ def _closed(title: str, inner: Html) -> Html:
 
 
 def _headline(text: str, colour: str = "inherit") -> Html:
-    return tag("p", text, style=f"font-weight:600;color:{colour}")
+    return tag("p", words(text), style=f"font-weight:600;color:{colour}")
 
 
 def _notes(estimates: list[Estimate]) -> list[Html]:
@@ -165,10 +164,10 @@ def _notes(estimates: list[Estimate]) -> list[Html]:
     return [tag("div", tag("small", line)) for line in found]
 
 
-def _svg(words: str, *inner: Html) -> Html:
+def _svg(said: str, *inner: Html) -> Html:
     return tag(
-        "svg", tag("title", words), *inner, width=_WIDTH, height=_HEIGHT,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=words,
+        "svg", tag("title", said), *inner, width=_WIDTH, height=_HEIGHT,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=said,
         style="vertical-align:middle",
     )  # fmt: skip
 
@@ -182,9 +181,10 @@ def _bar(share: float) -> Html:
     return _svg(f"{share:.0%} of the longest", _rect(share, palette.INK, 0.55))
 
 
-def _share_bar(share: float, colour: str, words: str) -> Html:
-    picture = _svg(words, _rect(1, palette.INK, 0.15), _rect(share, colour, 1))
-    return tag("div", picture, " ", tag("small", words))
+def _share_bar(share: float, colour: str, are: str) -> Html:
+    said = f"{percent(share)} of the records {are}"
+    picture = _svg(said, _rect(1, palette.INK, 0.15), _rect(share, colour, 1))
+    return tag("div", picture, " ", tag("small", said))
 
 
 def _whisker(low: float, value: float, high: float, top: float, colour: str = palette.BLUE) -> Html:

@@ -39,8 +39,3 @@ REFERENCE = Look(GREY, "circle", (3, 3))
 
 # What every picture of that kind means by it, in reports and in the studio.
 SAFE, EXPOSED, BOUND = FIRST, SECOND, Look(PURPLE, "circle")
-
-
-def css() -> str:
-    """The colours as variables of a style sheet."""
-    return f":root{{--exposed:{EXPOSED.colour}}}"

@@ -19,7 +19,7 @@ Shown = Callable[[float], str]
 
 Dot = tuple[str, int, float]
 """The colour of a dot, its width and its opacity."""
-_SETTING: Dot = (palette.GREY, 5, 0.6)
+_SETTING: Dot = (palette.GREY, 5, 0.8)
 _EFFICIENT: Dot = (palette.BLUE, 7, 1.0)
 
 WIDTH, HEIGHT = 640, 320
