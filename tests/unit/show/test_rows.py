@@ -55,7 +55,7 @@ def attacked(request: pytest.FixtureRequest) -> list[Any]:
     roles: dict[str, Any] = {"adult": ADULT, "census_workers": CENSUS}[request.param]
     policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
     with rp.read(f"example:{request.param}", **roles) as table:
-        return [attack(name, table, policy, Effort(releases=4)) for name in ATTACKS]
+        return [attack(name, table, policy, Effort(releases=4, draws=100)) for name in ATTACKS]
 
 
 @pytest.mark.parametrize("width", [80, 60])
