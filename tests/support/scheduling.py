@@ -12,19 +12,30 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Slowest first; what comes later in the list than a pattern that fits does not count.
+# Of what fits several patterns the first counts. Slowest first, but the two groups of Spark apart:
+# together they would wait for each other's Java on two cores.
 GROUPS = {
     "*/test_spark_[cp]*.py": "processes of Spark",  # cluster, connect, process
-    "*/test_spark_*.py": "a session of Spark",
     "*/studio/*.py": "a browser",
     "*/test_site.py": "a browser",
     "*/test_study.py": "a run of the study",
+    "*/test_coverage_tables.py": "tables of coverage",
+    "*/test_spark_*.py": "a session of Spark",
+    "*/test_examples.py": "examples",
+    "*/test_coverage_of_intervals.py": "coverage of intervals",
+    "*/test_reports.py": "reports",
+    "*/test_notebooks.py": "notebooks",
+    "*/test_packaging.py": "packaging",
+    "*/test_interrupted.py": "processes that are stopped",
+    "*/test_failing_output.py": "processes that cannot write",
+    "*/test_databases_postgresql.py": "a server of PostgreSQL",
+    "*/test_release.py": "a release",
     "*/test_asking.py": "queries",
     "*/test_bad_input.py": "bad input",
     "*/test_tune.py": "a tuner",
-    "*/test_databases_postgresql.py": "a server of PostgreSQL",
+    "*/test_learning_*.py": "learning",
+    "*/test_audit_*.py": "audits",
     "*/test_inputs.py": "inputs",
-    "*/test_interrupted.py": "processes that are stopped",
 }
 
 

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.engines.base import Layout
+from stopping import wait_for
 
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 SMALL_BATCH = 50  # rows in an Arrow batch, so that groups are split over several
@@ -200,10 +200,11 @@ def write(table: pa.Table, file: Path) -> Path:
 
 
 def ship_these_tasks() -> None:
-    """Send the classes below to the workers by value: they cannot import this file."""
+    """Send the classes below to the workers by value: they cannot import these files."""
     from pyspark import cloudpickle
 
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    for module in (__name__, wait_for.__module__):
+        cloudpickle.register_pickle_by_value(sys.modules[module])
 
 
 def name_of(task: Any) -> str:
@@ -302,8 +303,10 @@ class SeededByPartition:
         yield from replace(self.kernel, key=rp.Key(secret))(batch)
 
 
-def wait_for(ready: Any, seconds: float, what: str) -> None:
-    limit = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < limit, f"waited {seconds} s for {what}"
-        time.sleep(0.05)
+def wait_until_idle(spark: Any) -> None:
+    """Until no task of the session runs: also one that was given up takes a while to end."""
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    wait_for(
+        lambda: sum(one.numRunningTasks() for one in tracker.getExecutorInfos()) == 0,
+        60, "all tasks to end",
+    )  # fmt: skip

@@ -110,18 +110,28 @@ def test_a_workload_is_the_same(spark: Any, tmp_path: Path, small: pa.Table) -> 
     assert list(made[0].answers) == list(made[1].answers)
 
 
-def test_progress_is_told_while_spark_works(spark: Any, policy: rp.Policy) -> None:
+def test_progress_is_told_while_spark_works(spark: Any, policy: rp.Policy, tmp_path: Path) -> None:
+    """The tasks go on only once something was told."""
     told: list[tuple[str, float]] = []
+    heard = tmp_path / "heard"
     slow = spark.range(0, 60, 1, 4).selectExpr("id % 3 AS a", "IF(id % 5 = 0, 'x', 'y') AS s")
 
     def waiting(batches: Any) -> Any:
+        import os
         import time
 
         for batch in batches:
-            time.sleep(1)
+            limit = time.monotonic() + 60
+            while not os.path.exists(path) and time.monotonic() < limit:
+                time.sleep(0.05)
             yield batch
 
+    def progress(stage: str, done: float) -> None:
+        told.append((stage, done))
+        heard.touch()
+
+    path = str(heard)
     with rp.read(slow.mapInArrow(waiting, slow.schema), sensitive="s") as table:
-        table.audit(policy, progress=lambda stage, done: told.append((stage, done)))
+        table.audit(policy, progress=progress, columns=False)
     assert {stage for stage, _ in told} == {"counting"}
     assert all(0 <= done <= 1 for _, done in told)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from spark_fixtures import (
     published_by_both,
     ship_these_tasks,
     wait_for,
+    wait_until_idle,
     write,
 )
 
@@ -105,7 +105,7 @@ def test_a_task_that_always_fails_leaves_nothing_and_quotes_nothing(
     assert caught.value.__cause__ is None and "\n" not in str(caught.value)
     assert "forced" not in str(caught.value) and str(tmp_path) not in str(caught.value)
     (folder / "go").touch()
-    time.sleep(3)
+    wait_until_idle(spark)
     assert list(desk.iterdir()) == []
     assert spark.range(3).count() == 3
 
@@ -133,7 +133,7 @@ def test_an_interrupted_publication_leaves_nothing_and_the_session_goes_on(
         signal.signal(signal.SIGINT, before)
         watcher.join()
     (folder / "go").touch()
-    time.sleep(3)
+    wait_until_idle(spark)
     # A task that is ended on a busy machine takes its time; it must not leave anything for good.
     wait_for(lambda: list(desk.iterdir()) == [], 60, "nothing to be left")
     assert spark.range(3).count() == 3

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -202,7 +201,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(
     large = tmp_path / "large.parquet"
     duckdb.sql(
         "SELECT (i * 7919 % 97)::INT a, (hash(i) % 50)::INT b, (hash(i + 1) % 400)::INT c,"
-        " chr(65 + (hash(i + 3) % 10)::INT) s FROM range(300_000) r(i)"
+        " chr(65 + (hash(i + 3) % 10)::INT) s FROM range(600_000) r(i)"
     ).write_parquet(str(large))
     running = subprocess.Popen(
         [RECONPRIV, "publish", large, "out", "-s", "s", "--test-key", "--master", "local[2]"],
@@ -212,11 +211,11 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(
 
     def at_work() -> bool:
         assert running.poll() is None, "it ended before it could be interrupted"
-        return any(desk.rglob("published/_temporary"))
+        # Each task that has begun to write has a folder; the first ones are far from their end.
+        return any(desk.rglob("published/_temporary/*/_temporary/attempt_*"))
 
     try:
         wait_for(at_work, 120, "it to write")
-        time.sleep(0.5)  # tasks have begun, most have not written yet
         children = descendants(running.pid)
         assert any("java" in os.readlink(f"/proc/{pid}/exe") for pid in children)
         running.send_signal(signal.SIGINT)

@@ -255,7 +255,7 @@ def test_exit_codes_reach_the_shell(process: Callable, small: pa.Table, tmp_path
     pq.write_table(small, tmp_path / "some.parquet")
     pq.write_table(small.slice(0, 20), tmp_path / "few.parquet")
     codes = [
-        process("audit", tmp_path / name, "-s", sensitive).code
+        process("audit", tmp_path / name, "-s", sensitive, "--no-columns").code
         for name, sensitive in [
             ("few.parquet", "Education"), ("some.parquet", "Education"), ("some.parquet", "x"),
         ]

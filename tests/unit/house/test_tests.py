@@ -58,6 +58,12 @@ def test_a_unit_starts_no_jvm_browser_or_server(file):
     assert started_by(file.read_text(encoding="utf-8")) == set()
 
 
+def test_every_file_that_is_scheduled_first_is_there():
+    groups = pytest.importorskip("scheduling").GROUPS
+    missing = [one for one in groups if not any(file.match(one) for file in FILES)]
+    assert groups and missing == []
+
+
 def test_what_is_started_would_be_found():
     assert started_by("def test_x(spark, tmp_path): ...") == {"spark"}
     assert started_by("from postgres_server import running_server") == {"postgres_server"}

@@ -629,9 +629,12 @@ def test_a_public_count_equals_the_raw_tables_for_1000_random_predicates(
 ):
     texts, counts = predicates
     assert len(set(counts)) > 500
+    # All of them once; the other sizes differ in what is sampled, not in how a condition is read.
+    asked = slice(None) if sample_size == "octave" else slice(None, None, 5)
     release = rp.open(census_release("Education", sample_size).path)
-    got = release.count_many([f"SELECT count(*) FROM release WHERE {text}" for text in texts])
-    assert [estimate.count for estimate in got] == counts
+    queries = [f"SELECT count(*) FROM release WHERE {text}" for text in texts[asked]]
+    got = release.count_many(queries)
+    assert [estimate.count for estimate in got] == counts[asked]
     assert all(estimate.exact for estimate in got)
 
 

@@ -6,6 +6,7 @@ import itertools
 import operator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -39,7 +40,8 @@ REAL = [
 NEAR = [Decimal(n) / 2 for n in range(-30, 150)]
 
 
-def numbers_of(recoding: Recoding, position: int) -> list[Fraction]:
+@cache
+def numbers_of(recoding: Recoding, position: int) -> tuple[Fraction, ...]:
     """Many numbers of a bin: all whole ones, or those a quarter apart and at its border."""
     low, high = recoding.interval(position)
     top = Fraction(high) if high is not None else Fraction(low) + 200
@@ -49,13 +51,13 @@ def numbers_of(recoding: Recoding, position: int) -> list[Fraction]:
         found.append(found[-1] + step)
     if not recoding.whole:
         found.append(top - Fraction(1, 10**9))
-    return found
+    return tuple(found)
 
 
 def brute(recoding: Recoding, test, also: Decimal | None = None) -> Covered:
     labels, cut = [], []
     for i, label in enumerate(recoding.labels):
-        numbers = numbers_of(recoding, i)
+        numbers = list(numbers_of(recoding, i))
         low, high = recoding.interval(i)
         inside = also is not None and low <= also and (high is None or also < high)
         if inside and not recoding.whole:

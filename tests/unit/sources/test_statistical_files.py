@@ -68,22 +68,6 @@ def test_every_format_gives_the_same_release_byte_for_byte(
     assert b"categories" in (found / "datapackage.json").read_bytes()
 
 
-def test_the_census_gives_the_same_release_from_every_program(
-    census: pa.Table,
-    tmp_path: Path,
-    key: rp.Key,
-    policy: rp.Policy,
-    files_of: Callable[[Path], dict[str, bytes]],
-) -> None:
-    """The seven attributes of the paper, of every fifth person."""
-    rows = census.take(pa.array(range(0, census.num_rows, 5)))
-    expected = files_of(published(rows, tmp_path / "arrow", key, policy))
-    for ending in (".sav", ".dta", ".xpt"):
-        path = write(pl.DataFrame(rows), tmp_path / f"census{ending}")
-        found = published(path, tmp_path / ending[1:], key, policy)
-        assert files_of(found) == expected, ending
-
-
 def test_another_value_gives_another_release(
     census_files: dict[str, Path],
     tmp_path: Path,
