@@ -19,18 +19,7 @@ from reconpriv.attacks.repeat import (
     with_one_more,
 )
 from reconpriv.attacks.statistics import correlation
-from reconpriv.attacks.target import Target, attack_key, count_of, largest_values
-from reconpriv.policy import Policy
-
-
-@pytest.fixture(scope="module")
-def target(census_tables) -> Target:
-    return Target.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
-
-
-@pytest.fixture(scope="module")
-def exposed(target) -> Target:
-    return target.only(target.violating())
+from reconpriv.attacks.target import attack_key, count_of, largest_values
 
 
 @pytest.fixture(scope="module")
