@@ -139,45 +139,54 @@ def compare(train: pa.Table, test: pa.Table, keys: int) -> Iterator[dict[str, An
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """How far each way to learn falls behind raw records: a line a task and retention."""
-    from reconpriv.research.figures import require_matplotlib
+    """How far each way to learn falls behind raw records: a line for each task and retention."""
+    from reconpriv.show import charts, palette
 
-    pyplot = require_matplotlib()
-    lines = [(s, t, p) for p in RETENTIONS for s, t in TASKS][::-1]
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 5), sharey=True)
-    looks = {"corrected": ("#1f6f8b", "o"), "naive": ("#c8553d", "X")}
+    alt = charts.altair("experiments")
+    looks = {"corrected": palette.FIRST, "naive": palette.SECOND}
     raw = {(r["sensitive"], r["target"]): r for r in rows if r["training"] == "raw"}
-    panels = (
+    lines = [_line(*task, retention) for retention in RETENTIONS for task in TASKS]
+    panels = []
+    for field, unit, title in (
         ("accuracy", 100.0, "accuracy against raw, percentage points"),
         ("log_loss", 1.0, "log-loss against raw, nats (more is worse)"),
-    )
-    for axis, (field, unit, title) in zip(axes, panels, strict=True):
-        axis.axvline(0.0, color="black", linewidth=1)
+    ):
+        values = []
         for r in rows:
-            if r["training"] not in looks:
-                continue
-            task = (r["sensitive"], r["target"])
-            colour, mark = looks[r["training"]]
-            y = lines.index((*task, float(r["retention"])))
-            y -= 0.22 * (DESIGNS.index(r["design"]) - 1)
-            x = unit * (float(r[field]) - float(raw[task][field]))
-            error = unit * float(r[f"{field}_sd"])
-            axis.errorbar(x, y, xerr=error, fmt=mark, color=colour, markersize=5, linewidth=1)
-        axis.set_title(title, fontsize=10)
-    names = [
-        f"{t}, itself sensitive, p = {p}" if s == t else f"{t} from {s} and others, p = {p}"
-        for s, t, p in lines
-    ]
-    axes[0].set_yticks(range(len(names)), names)
-    for name, (colour, mark) in looks.items():
-        axes[0].plot([], [], mark, color=colour, label=name)
-    figure.legend(loc="lower right", ncols=2, frameon=False)
-    figure.text(
-        0.01, 0.02, "in each line, from above: none, octave, public; bars: standard deviation over"
-        " keys", fontsize=8,
-    )  # fmt: skip
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
-    figure.savefig(path, dpi=110)
+            if r["training"] in looks:
+                task = (r["sensitive"], r["target"])
+                x = unit * (float(r[field]) - float(raw[task][field]))
+                sd = unit * float(r[f"{field}_sd"])
+                values.append({"line": _line(*task, float(r["retention"])), "design": r["design"],
+                               "series": r["training"], "x": x, "low": x - sd,
+                               "high": x + sd})  # fmt: skip
+        first = field == "accuracy"
+        base = alt.Chart(charts.rows(values)).encode(
+            y=alt.Y("line:N", title=None, sort=lines, scale=alt.Scale(paddingInner=0.25),
+                    axis=alt.Axis(labelLimit=320, labels=first, grid=True, ticks=False)),
+            yOffset=alt.YOffset("design:N", sort=list(DESIGNS)),
+        )  # fmt: skip
+        zero = alt.Chart(charts.rows([{"x": 0}])).mark_rule(color=palette.BLACK)
+        bars = base.mark_rule(strokeWidth=1.5).encode(
+            x=alt.X("low:Q", title=title, axis=alt.Axis(tickCount=6)), x2="high:Q",
+            color=charts.colour(looks),
+        )  # fmt: skip
+        drawn = alt.layer(zero.encode(x="x:Q"), bars, charts.points(base.encode(x="x:Q"), looks))
+        panels.append(charts.panel(drawn, 240, 34 * len(lines)))
+    figure = charts.figure(
+        panels,
+        "Naive Bayes learned from a release, beside raw records",
+        note="in each line, from above: none, octave, public; bars: standard deviation over keys",
+        entries=[charts.Key(name, look, "mark") for name, look in looks.items()],
+        width=480,
+    )
+    charts.save(figure, path)
+
+
+def _line(sensitive: str, target: str, retention: float) -> str:
+    if sensitive == target:
+        return f"{target}, itself sensitive, p = {retention}"
+    return f"{target} from {sensitive} and others, p = {retention}"
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import typer.main
 
 from reconpriv.cli.app import app
+from reconpriv.cli.choices import fill_in
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Commands
@@ -26,6 +27,8 @@ def reference() -> str:
     """The whole page."""
     root = typer.main.get_command(app)
     commands: dict[str, Any] = root.commands  # type: ignore[attr-defined]
+    for command in commands.values():
+        fill_in(command.params)
     listed = [
         f"| [`{name}`](#reconpriv-{name}) | {_first(command.help)} |"
         for name, command in commands.items()

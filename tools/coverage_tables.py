@@ -77,7 +77,7 @@ def measure(name: str, size: str, p: float) -> list[Row]:
     """The coverage of one design: cases and hits by question, true count and group size."""
     keys = KEYS[name]
     with open_table(name) as table:
-        batches = list(table.groups())
+        batches = list(table.batches())
         raw = collect(batches, table.schema)
     m = table.schema.domain_size
     tally = Tally(0.001 * int(raw.records.sum()))
@@ -191,9 +191,10 @@ def page(rows: list[Row]) -> str:
         _COMMON_WORDS,
         *_by_retention([row for row in single if row[4] == COMMON]),
         "\n## All cells of a table together (`simultaneous`)\n",
-        "How often every interval of a table holds at once:\n",
+               "This is how often all intervals of a table hold at once:\n",
         *_by_retention([row for row in rows if row[3] == TOGETHER]),
-        "\nWhy they hold: [intervals rest on the published design](decisions/0011-intervals.md).",
+        "\nFor the reasons, see [intervals rest on the published design]"
+        "(decisions/0011-intervals.md).",
     ]  # fmt: skip
     return "\n".join(parts) + "\n"
 
@@ -201,13 +202,13 @@ def page(rows: list[Row]) -> str:
 _INTRODUCTION = """\
 # How often the intervals hold
 
-A 95 % interval should hold the true count at least 95 % of the time, whatever the count and
-however few records it is about. This page measures that. `python tools/coverage_tables.py` makes
-it, and a test makes part of it again.
+A 95 % interval should contain the true count at least 95 % of the time, whatever the count and
+however few records it is about. This page measures how often it does. It is
+written by `python tools/coverage_tables.py`, and a test checks part of it again.
 
 Three tables are published with p = 0.2, 0.5 and 0.8: the census workers with Occupation or with
 Education sensitive (four keys each), and a table of 120 groups of 210 records (forty keys). Every
-sensitive value, and a random set of values, is asked for in every full combination of public values
+sensitive value, and a random set of values, is counted in every full combination of public values
 and in tables of one, two and three public columns: {intervals:,} intervals. Answers from one
 release share its noise, so a share over four releases may be off by a point or two.
 
@@ -215,14 +216,15 @@ release share its noise, so a share over four releases may be off by a point or 
 count {count}, {group} records asked about; {cases:,} intervals. Classes with fewer than {enough}
 intervals are left out of that comparison; all are in [coverage.csv](coverage.csv).
 
-Small counts are covered more often than 95 %: a group of one record has only two possible counts,
-and an interval that holds the true one 95 % of the time must often hold both."""
+Small counts are covered more often than 95 % of the time: a group of one record has only two
+possible counts, and an interval that contains the true one 95 % of the time must often contain
+both."""
 
 
 _COMMON_WORDS = """\
-Here an interval should not be wider than it has to be, either. In the table of equal groups single
-groups are that common. A sampled one rests on a few trials, so its counts move in steps of several
-records, and no interval covers such a count just 95 % of the time.
+Here an interval should not be wider than necessary, either. In the table of equal groups, a single
+group is that large. If it is sampled, it rests on a few trials, so its counts move in steps of
+several records, and no interval covers such a count exactly 95 % of the time.
 """
 
 

@@ -86,7 +86,7 @@ def _machine() -> Iterator[Check]:
     free = shutil.disk_usage(tempfile.gettempdir()).free
     yield Check(
         "machine", "scratch disk", free > 1 << 30, f"{free / 1e9:,.0f} GB free",
-        "where counting goes when memory is short", "free some, or point TMPDIR elsewhere",
+        "where counting spills to when memory runs short", "free some, or point TMPDIR elsewhere",
     )  # fmt: skip
 
 
@@ -156,5 +156,5 @@ def _data() -> Iterator[Check]:
         except (OSError, ReconprivError):
             size = "missing"
         ok = size != "missing"
-        add = "" if ok else "install reconpriv again: the installation is not whole"
+        add = "" if ok else "install reconpriv again: the installation is incomplete"
         yield Check("data", f"example:{name}", ok, size, "bundled table", add)

@@ -9,17 +9,23 @@ import sys
 import warnings
 
 from reconpriv.messages.redaction import without_logins
+from reconpriv.messages.remedies import Advice, Remedy, Words, worded
 
 
 class ReconprivError(Exception):
     """Base of every error that reconpriv raises on purpose."""
 
-    def __init__(self, what: str, *, hint: str = "") -> None:
+    def __init__(self, what: str, *, hint: str | Remedy = "") -> None:
         """Join the sentence and its hint; both are kept apart for programs."""
         # Whatever was given in the wrong place, no message repeats a login.
         self.what = without_logins(what)
-        self.hint = without_logins(hint)
+        self.advice = Advice(hint)
+        self.hint = without_logins(self.advice)
         super().__init__(f"{self.what} {self.hint}".strip())
+
+    def worded(self, words: Words) -> str:
+        """The whole message as a surface says it; ``str`` is for Python."""
+        return without_logins(f"{self.what} {worded(self.advice, words)}").strip()
 
 
 class InputError(ReconprivError, ValueError):

@@ -15,7 +15,8 @@ from reconpriv.core.audit import AuditReport, K
 from reconpriv.errors import InputError, OutputError, warn_caller
 from reconpriv.policy import Policy
 from reconpriv.reading import read
-from reconpriv.release.manifest import read_manifest
+from reconpriv.release.folder import ReleaseFolder
+from reconpriv.release.load import load_records
 from reconpriv.release.release import Release
 from reconpriv.schema import Schema, Value
 from reconpriv.sources.frame_types import (
@@ -87,7 +88,7 @@ def publish(
         with read(source, sensitive=sensitive, **roles) as table:
             return _publish(table, policy, out, key, file_format, overwrite, keep_identifier)
     if out is not None and is_uri(out):
-        raise OutputError("The release of a frame goes into a folder of this machine.")
+        raise OutputError("The release of a frame goes into a folder on this machine.")
     made: list[Any] = []
     notes: list[str] = []
     with (
@@ -99,8 +100,7 @@ def publish(
 
         def convert(finished: Path) -> None:
             """The frame is made before the folder is there, so both are or neither is."""
-            records = Release(finished, read_manifest(finished).manifest).to_arrow()
-            made.append(give_back(source, records, schema))
+            made.append(give_back(source, load_records(ReleaseFolder.open(finished)), schema))
             notes.extend(unused_categories(made[0], table.schema))
 
         folder = Path(scratch) / "release" if out is None else out

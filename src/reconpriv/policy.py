@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
 
+from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
+from reconpriv.messages.phrases import listed
 from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, resolve_bound
 from reconpriv.theory.perturbation import check_retention
 from reconpriv.theory.privacy import check_delta
 
-SAMPLE_SIZES = ("paper", "octave", "public", "none")
 UNATTAINABLE = ("refuse", "one-trial")
+
+__all__ = ["SAMPLE_SIZES", "UNATTAINABLE", "Parameters", "Policy"]
+
+
+class Parameters(TypedDict):
+    """What the formulas of the theory take."""
+
+    retention: float
+    domain_size: int
+    epsilon: float
+    delta: float
+    bound: Bound
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,6 +34,7 @@ class Policy:
     ``sample_size`` says how the number of trials in a large group may depend on its largest
     frequency f: ``paper`` (Algorithm 1, which leaks f), ``octave`` (f rounded up to a power of
     1/2), ``public`` (not at all) or ``none`` (no sampling: plain uniform perturbation).
+    ``sampling`` is the same as an object.
     ``unattainable`` says what happens to a group in which not even one trial is private.
     """
 
@@ -36,7 +50,7 @@ class Policy:
         for name in ("retention", "epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise PolicyError(f"The {name} of a policy is a number; got {value!r}.")
+                raise PolicyError(f"The {name} of a policy must be a number; got {value!r}.")
         check_retention(self.retention)
         check_delta(self.delta)
         if not self.epsilon > 0:
@@ -45,24 +59,56 @@ class Policy:
                 hint="ε = 0.5 is the paper's default; larger is stricter.",
             )
         object.__setattr__(self, "bound", resolve_bound(self.bound))
-        _check_choice("sample size", self.sample_size, SAMPLE_SIZES)
-        _check_choice("treatment of unattainable groups", self.unattainable, UNATTAINABLE)
+        SAMPLE_SIZES.find(self.sample_size)
+        if self.unattainable not in UNATTAINABLE:
+            raise PolicyError(
+                f"There is no treatment of unattainable groups called {self.unattainable!r}.",
+                hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
+            )
 
     @property
     def tail_bound(self) -> Bound:
         """The bound as an object, whatever it was given as."""
         return resolve_bound(self.bound)
 
+    @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
+
+    def parameters(self, domain_size: int) -> Parameters:
+        """The policy as the formulas of the theory take it."""
+        return {
+            "retention": self.retention,
+            "domain_size": domain_size,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "bound": self.tail_bound,
+        }
+
     def check_sampling(self) -> None:
         """Refuse a sample size rounded in f with a bound whose worst f is not known."""
-        bound = self.tail_bound
-        if self.sample_size in ("octave", "public") and not bound.worst_at_largest_frequency:
-            raise PolicyError(
-                f"Sample size {self.sample_size!r} rounds the largest frequency up, which is safe"
-                f" only for a bound whose size falls as the frequency grows; {bound.name!r} is not"
-                " known to be one.",
-                hint="Choose sample size 'paper' or 'none', or another bound such as 'chernoff'.",
-            )
+        if self.can_sample:
+            return
+        others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.rounds_up]
+        raise PolicyError(
+            f"Sample size {self.sample_size!r} rounds the largest frequency up, which is safe"
+            " only for a bound whose size falls as the frequency grows;"
+            f" {self.tail_bound.name!r} is not known to be one.",
+            hint=f"Choose sample size {listed(others, 'or')}, or another bound such as 'chernoff'.",
+        )
+
+    def publishable(self) -> Policy:
+        """The policy itself, or that of Algorithm 1 where the bound allows no rounding in f.
+
+        An audit may use any bound; this is what a publication with it would be.
+        """
+        return self if self.can_sample else replace(self, sample_size=PAPER.name)
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether bound and sample size go together."""
+        return not self.sampling.rounds_up or self.tail_bound.worst_at_largest_frequency
 
     def __repr__(self) -> str:
         """The policy as one would write it; a bound by its name, a user's function by its own."""
@@ -83,10 +129,3 @@ class Policy:
             "sample_size": self.sample_size,
             "unattainable": self.unattainable,
         }
-
-
-def _check_choice(what: str, got: str, choices: tuple[str, ...]) -> None:
-    if got not in choices:
-        raise PolicyError(
-            f"There is no {what} called {got!r}.", hint=f"Choose one of: {', '.join(choices)}."
-        )

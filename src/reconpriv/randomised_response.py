@@ -16,6 +16,7 @@ from reconpriv.core.randomness import Key, Randomness, as_key, perturb_words, pe
 from reconpriv.errors import InputError
 from reconpriv.schema import Column, Kind, Value, parse_value, settle_domain
 from reconpriv.sources.frame_types import with_categories
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.perturbation import check_domain_size, check_retention
 from reconpriv.theory.reconstruction import count_variance, reconstruct_frequency
 
@@ -35,8 +36,8 @@ class Frequencies:
     """
 
     values: tuple[Value, ...]
-    frequencies: NDArray[np.float64]
-    standard_errors: NDArray[np.float64]
+    frequencies: Floats
+    standard_errors: Floats
     records: int
 
     def as_dict(self) -> dict[Value, float]:
@@ -142,7 +143,7 @@ def _encode(array: pa.Array, column: Column, domain: Sequence[Value]) -> Codes:
     return np.asarray(lookup[indices] if lookup.size else indices, dtype=np.int64)
 
 
-def _count(codes: Codes, domain_size: int) -> NDArray[np.int64]:
+def _count(codes: Codes, domain_size: int) -> Ints:
     """How often each code occurs; in chunks, because numpy counts 64-bit copies."""
     counts = np.zeros(domain_size, dtype=np.int64)
     for first in range(0, codes.size, _CHUNK):

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.engines.base import Engine
+from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, quantile_notes, recode
 from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
     Schema,
@@ -21,11 +23,10 @@ from reconpriv.schema import (
     read_domain,
     settle_domain,
 )
-from reconpriv.sources.databases.url import is_database
+from reconpriv.sources.formats import format_of
 from reconpriv.table import Table
 
 MISSING = ("refuse", "drop", "value")
-ENGINES = ("duckdb", "spark")
 LABELS = ("describe", "apply")
 
 
@@ -78,7 +79,7 @@ def read(
             hint=f"Choose one of: {', '.join(LABELS)}.",
         )
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
-    opened = _open_engine(source, engine, master=master, **settings)
+    opened = open_engine(source, engine, master=master, **settings)
     try:
         declared = Declared.of(bin or {}, group or {})
         schema = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
@@ -93,9 +94,8 @@ def read(
 
 
 def _is_spreadsheet(source: Any) -> bool:
-    from reconpriv.sources.excel import EXCEL  # noqa: PLC0415 - no engine until used
-
-    return isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in EXCEL
+    found = format_of(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
+    return found is not None and found.has_sheets
 
 
 def _empty_columns(engine: Engine, schema: Schema) -> tuple[str, ...]:
@@ -118,37 +118,6 @@ def _single_precision(engine: Engine, schema: Schema) -> tuple[str, ...]:
     )
 
 
-def _open_engine(source: Any, engine: str | None, *, master: str | None, **settings: Any) -> Engine:
-    """The engine asked for; a Spark data frame is Spark's, anything else DuckDB's."""
-    frame = type(source).__module__.startswith("pyspark.sql.")
-    chosen = engine or ("spark" if frame or master is not None else "duckdb")
-    if chosen not in ENGINES:
-        raise InputError(
-            f"There is no engine {chosen!r}.", hint=f"Choose one of: {', '.join(ENGINES)}."
-        )
-    if chosen == "spark":
-        if settings.pop("table") is not None or is_database(source):
-            raise InputError(
-                "A table of a database is read by DuckDB.", hint="Leave --engine spark out."
-            )
-        if settings.pop("labels") == "apply":
-            raise InputError(
-                "Files with value labels are read by DuckDB.", hint="Leave --engine spark out."
-            )
-        from reconpriv.engines.spark.engine import SparkEngine  # noqa: PLC0415 - no engine until used
-
-        return SparkEngine(source, master=master, **settings)
-    if frame:
-        raise InputError(
-            "A Spark data frame is counted by Spark.", hint="Leave engine out, or collect it first."
-        )
-    if master is not None:
-        raise InputError("A master goes with the Spark engine.", hint="Add --engine spark.")
-    from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
-
-    return DuckDBEngine(source, **settings)
-
-
 def _settle_schema(
     engine: Engine,
     sensitive: str,
@@ -159,7 +128,7 @@ def _settle_schema(
     recoded: Declared,
 ) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
-    engine.keep([kept.name for kept in (*publics, column)])
+    engine.expect_columns([kept.name for kept in (*publics, column)])
     # What has now been fetched may say more of a column's kind than its declaration did.
     publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
     present = column if missing == "drop" else None
@@ -172,7 +141,7 @@ def _settle_schema(
     if own is not None and domain is not None:
         raise InputError(
             f"The bins or groups of {sensitive!r} are its domain already.",
-            hint="Leave --domain out.",
+            hint=Remedy("leave {} out", Control.DOMAIN),
         )
     declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
     # A column with more values than this is refused, so no more of them are fetched.
@@ -184,8 +153,10 @@ def _settle_schema(
     if absent and missing == "refuse":
         raise InputError(
             f"The sensitive column {sensitive!r} is missing in some records.",
-            hint="Leave those records out with --missing drop, or make missing a value of the"
-            " domain with --missing value.",
+            hint=either(
+                Remedy("leave those records out", Control.MISSING, "drop"),
+                Remedy("make missing a value of the domain", Control.MISSING, "value"),
+            ),
         )
     if missing == "drop":
         occurring.pop(None, None)

@@ -12,7 +12,6 @@ import decimal
 import itertools
 import os
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -47,7 +46,7 @@ class Recoding:
     labels: tuple[str, ...]
     borders: tuple[Decimal, ...] = ()
     whole: bool = False
-    groups: tuple[tuple[str, ...], ...] = ()
+    members: tuple[tuple[str, ...], ...] = ()
     rest: str | None = None
 
     @property
@@ -65,7 +64,7 @@ class Recoding:
         shown: dict[str, Any] = {"declared": self.declared, "labels": list(self.labels)}
         if self.numeric:
             return shown | {"borders": list(map(_json_number, self.borders)), "whole": self.whole}
-        shown["groups"] = [list(values) for values in self.groups]
+        shown["groups"] = [list(values) for values in self.members]
         return shown | ({"rest": self.rest} if self.rest is not None else {})
 
 
@@ -324,7 +323,7 @@ def grouped(column: str, groups: Groups) -> Recoding:
     for value, group in groups.group_of.items():
         members[group].append(value)
     values = tuple(tuple(members[label]) for label in groups.labels)
-    return Recoding(column, "groups", groups.labels, groups=values, rest=groups.rest)
+    return Recoding(column, "groups", groups.labels, members=values, rest=groups.rest)
 
 
 def read_recoding(column: str, said: Mapping[str, Any]) -> Recoding:
@@ -339,7 +338,7 @@ def read_recoding(column: str, said: Mapping[str, Any]) -> Recoding:
             raise ValueError
         if rest is not None and rest not in labels:
             raise ValueError
-        return Recoding(column, declared, labels, groups=groups, rest=rest)
+        return Recoding(column, declared, labels, members=groups, rest=rest)
     numbers = [None if isinstance(one, str) else as_number(one) for one in said["borders"]]
     borders = tuple(number for number in numbers if number is not None)
     whole = said["whole"]
@@ -358,13 +357,6 @@ def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError
     return tuple(values)
-
-
-def bin_option(column: str, bins: str) -> str:
-    """The option that bins a column, as a shell takes it; the name is quoted where it must be."""
-    bare = column == column.strip() and not set(column) & {"=", '"'}
-    name = column if bare else '"' + column.replace('"', '""') + '"'
-    return f"--bin {shlex.quote(f'{name}={bins}')}"
 
 
 def plain(number: Decimal) -> str:

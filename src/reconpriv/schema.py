@@ -15,7 +15,8 @@ from typing import Any
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.nearest import nearest_name
 from reconpriv.messages.redaction import shown_path
-from reconpriv.recoding import Recoding, bin_option
+from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
+from reconpriv.recoding import Recoding
 
 Value = Any
 
@@ -50,11 +51,15 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnLabels:
-    """What a statistical file says about a column: what it is, and what its values stand for."""
+    """What a statistical file says about a column: what it is, and what its values stand for.
+
+    A manifest also lists the ``others``, values that occur and have no label.
+    """
 
     title: str = ""
     values: tuple[tuple[Value, str], ...] = ()
     description: str = ""
+    others: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ def choose_columns(
         if sensitive in public:
             raise InputError(
                 f"The sensitive column {sensitive!r} is also listed as public.",
-                hint="A column is either; take it out of the public ones.",
+                hint="A column is one or the other; take it out of the public ones.",
             )
         both = [name for name in public if name in drop]
         if both:
@@ -161,9 +166,9 @@ def choose_columns(
         if column.kind is Kind.OTHER:
             raise InputError(
                 f"Column {column.name!r} holds values of a type that cannot be published.",
-                hint="Turn it into text with --sql."
+                hint=AS_TEXT
                 if column == chosen
-                else f"Leave it out (--drop {column.name}) or turn it into text with --sql.",
+                else either(Remedy("leave it out", Control.DROP, (column.name,)), AS_TEXT),
             )
     return tuple(kept), chosen
 
@@ -185,7 +190,9 @@ def settle_domain(
             raise InputError(
                 f"Column {sensitive.name!r} holds values outside the declared domain, for example"
                 f" {_shown(strangers[0])}.",
-                hint="Add them to the domain, or leave those records out with --sql.",
+                hint=either(
+                    "add them to the domain", Remedy("leave those records out", Control.SQL)
+                ),
             )
     else:
         domain = sort_domain(occurring)
@@ -193,8 +200,11 @@ def settle_domain(
             raise InputError(
                 f"The sensitive column {sensitive.name!r} has more than"
                 f" {MAX_UNDECLARED_DOMAIN:,} distinct values; that is too many to randomise over.",
-                hint="Bin it (--bin) or group its values (--group), or declare the domain if it"
-                " really is that large.",
+                hint=either(
+                    Remedy("bin it", Control.BIN),
+                    Remedy("group its values", Control.GROUP),
+                    Remedy("declare the domain ({}) if it really is that large", Control.DOMAIN),
+                ),
             )
     check_domain(sensitive, domain)
     return domain
@@ -204,9 +214,11 @@ def check_domain(sensitive: Column, domain: Sequence[Value]) -> None:
     """Refuse a domain in which nothing can be hidden."""
     if len(domain) < 2:
         raise InputError(
-            f"The sensitive column {sensitive.name!r} has a domain of one value; nothing can be"
-            " hidden among one.",
-            hint="Declare the full domain (--domain FILE) if the table shows only part of it.",
+            f"The sensitive column {sensitive.name!r} has a domain of one value, so nothing can"
+            " be hidden.",
+            hint=Remedy(
+                "declare the full domain ({}) if the table shows only part of it", Control.DOMAIN
+            ),
         )
 
 
@@ -217,11 +229,10 @@ def _is_64_bit(number: int) -> bool:
 def check_sensitive_kind(sensitive: Column) -> None:
     """Refuse a sensitive column of floating-point numbers or times of day."""
     if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
-        hint = "Bin it on the way in with --sql."
+        hint = Remedy("bin it on the way in", Control.SQL)
         if sensitive.kind in (Kind.NUMBER, Kind.DECIMAL):
-            hint = (
-                f"Bin it: {bin_option(sensitive.name, '0,1000,2000')} (with borders of your own)."
-            )
+            bins = (sensitive.name, "0", "1000", "2000")
+            hint = Remedy("bin it at borders of your choice", Control.BIN, bins)
         raise InputError(
             f"The sensitive column {sensitive.name!r} holds {sensitive.kind.value} values, which"
             " have no natural finite domain.",

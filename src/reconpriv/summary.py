@@ -43,9 +43,9 @@ class TableSummary:
 
 def describe(source: Any, *, sql: str | None = None, table: str | None = None) -> TableSummary:
     """Look at a table, given as for :func:`reconpriv.read`, in one pass over it."""
-    from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
+    from reconpriv.engines.local import LocalEngine  # noqa: PLC0415 - no engine until used
 
-    engine = DuckDBEngine(source, sql=sql, table=table)
+    engine = LocalEngine(source, sql=sql, table=table)
     try:
         records, found = engine.summaries()
     finally:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 
-from reconpriv.core.audit import AuditReport, K, audit_part, group_table, join_parts
+from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, column_risks
-from reconpriv.core.cube import collect
+from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
     columns_to_keep,
     distinct_values,
@@ -23,41 +23,30 @@ from reconpriv.core.identifiers import (
     identifier_note,
     refuse_identifiers,
 )
-from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.single_records import check_k
-from reconpriv.engines.base import (
-    FORMATS,
-    Engine,
-    Layout,
-    Progress,
-    PublishFunction,
-    Written,
-    no_progress,
-)
-from reconpriv.engines.writer import cell_count_name, count_names
-from reconpriv.errors import (
-    OutputError,
-    PolicyError,
-    UnattainableError,
-    warn_caller,
-)
+from reconpriv.engines.base import Engine, Progress, no_progress
+from reconpriv.engines.choice import open_engine
+from reconpriv.errors import warn_caller
+from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
-from reconpriv.release.labels import Watched, labels_of
-from reconpriv.release.manifest import MANIFEST, build_manifest, manifest_text, write_manifest
-from reconpriv.release.release import TEST_KEY_NOTE, Release
+from reconpriv.release.labels import labels_of
+from reconpriv.release.publication import check_format, publication_notes, write_release
+from reconpriv.release.release import Release
 from reconpriv.schema import Schema, Value, looks_like_identifier
-from reconpriv.sources.databases.url import is_database_url
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
 from reconpriv.tuning.report import Target, TuneReport
 from reconpriv.tuning.sweep import check_target as check_tune_target
 from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
-from reconpriv.writing.folder import is_uri, new_folder
+from reconpriv.writing.folder import is_uri
+
+Watcher = Callable[[CellBatch], None]
+"""Called with every batch of whole groups as it passes."""
 
 
 class Table:
@@ -84,31 +73,46 @@ class Table:
         columns: bool | None = None,
         keep_identifier: Iterable[str] = (),
         progress: Progress = no_progress,
+        watch: Sequence[Watcher] = (),
     ) -> AuditReport:
         """Test every micro group against the policy (Corollary 2), single records and columns.
 
         ``k``: records in groups with fewer than so many are counted. ``columns`` says whether to
         compute what the audit would be without each public column; None does so where the cells fit
         into memory. ``keep_identifier`` names nearly unique columns that are kept on purpose.
+        ``watch`` is what else wants to see the groups, which are passed over once.
         """
         kept = columns_to_keep(keep_identifier, self.schema)
-        parts = self.engine.map_groups(
-            self.schema,
-            partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k)),
-            drop_missing=self._drop_missing,
-            progress=progress,
-        )
+        work = partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k))
+        cells = CellKeeper(self.schema.records if columns else CELLS_IN_MEMORY)
+        few = columns is None and self.schema.records <= CELLS_IN_MEMORY
+        here = bool(watch or columns or few)
+        if here:
+            parts = [work(self._seen_by([*watch, cells.add], progress))]
+        else:
+            # An engine of several machines audits where the groups are.
+            parts = self.engine.map_groups(
+                self.schema, work, drop_missing=self._drop_missing, progress=progress
+            )
         report = join_parts(parts, self.schema, policy, worst=worst, k=k)
-        report = self._with_columns(report, columns, kept)
+        cube = None
+        if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
+            cube = cells.cube(self.schema) if here else collect(self.batches(), self.schema)
+        report = self._with_columns(report, columns, kept, cube)
         self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
         return replace(report, warnings=self.warnings)
 
+    def _seen_by(self, watch: Sequence[Watcher], progress: Progress) -> Iterator[CellBatch]:
+        for batch in self.batches(progress=progress):
+            for see in watch:
+                see(batch)
+            yield batch
+
     def _with_columns(
-        self, report: AuditReport, wanted: bool | None, kept: frozenset[str]
+        self, report: AuditReport, wanted: bool | None, kept: frozenset[str], cube: Cube | None
     ) -> AuditReport:
-        if wanted or (wanted is None and report.cells <= CELLS_IN_MEMORY):
-            cube = collect(self.groups(), self.schema)
+        if cube is not None:
             effects = column_effects(cube, report.policy, k=report.single_records.k)
             columns = column_risks(
                 distinct_in(cube), report.records, kept=kept, without=effects.without
@@ -116,11 +120,11 @@ class Table:
             return replace(report, columns=columns, error=effects.error)
         distinct = distinct_values(self.engine, self.schema, drop_missing=self._drop_missing)
         note = "What the audit would be without each column was not computed"
-        note += (
-            f" for a table of {report.cells:,} cells; ask for it with --columns (columns=True)."
-            if wanted is None
-            else "."
-        )
+        if wanted is None:
+            ask = Remedy("ask for it", Control.COLUMNS, True)
+            note = Advice(f"{note} for a table of {report.cells:,} cells.", ask)
+        else:
+            note += "."
         columns = column_risks(distinct, report.records, kept=kept)
         return replace(report, columns=columns, columns_note=note)
 
@@ -142,11 +146,12 @@ class Table:
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
-        return group_table(self.groups(), self.schema, policy, exact=exact)
+        for batch in self.batches():
+            yield verdict_table(batch, self.schema, policy, exact=exact)
 
-    def groups(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
+    def batches(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
         """The micro groups, whole, in canonical order."""
-        return self.engine.groups(self.schema, drop_missing=self._drop_missing, progress=progress)
+        return self.engine.batches(self.schema, drop_missing=self._drop_missing, progress=progress)
 
     def publish(
         self,
@@ -173,73 +178,26 @@ class Table:
         policy.check_sampling()
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
-        layout = Layout.of(file_format, with_trials=policy.sample_size in ("octave", "public"))
-        kernel: PublishFunction = Kernel(self.schema, policy, secret)
-        if self.labels:
-            kernel = Watched(kernel, self.schema, self.labels)
-        describe = partial(
-            self._manifest, policy=policy, layout=layout, test_key=secret.is_test, kernel=kernel
+        manifest, written = write_release(
+            self.engine,
+            self.schema,
+            policy,
+            secret,
+            out,
+            labels=self.labels,
+            file_format=file_format,
+            drop_missing=self._drop_missing,
+            overwrite=overwrite,
+            progress=progress,
+            also=also,
         )
-        if is_uri(out):
-            if is_database_url(out) or also is not None:
-                raise OutputError(
-                    "A release goes into a folder of this machine before it goes elsewhere.",
-                    hint="To load it into a database, use --to-table or release.to_table().",
-                )
-            written = self.engine.write_to_uri(
-                self.schema,
-                kernel,
-                str(out),
-                layout=layout,
-                drop_missing=self._drop_missing,
-                overwrite=overwrite,
-                manifest=lambda written: manifest_text(describe(written)),
-                progress=progress,
-            )
-        else:
-            with new_folder(Path(out), overwrite=overwrite) as folder:
-                written = self.engine.write(
-                    self.schema,
-                    kernel,
-                    folder,
-                    layout=layout,
-                    drop_missing=self._drop_missing,
-                    progress=progress,
-                )
-                write_manifest(folder, describe(written))
-                _check_folder(folder, written)
-                if also is not None:
-                    also(folder)
         self._warn_of(
             ColumnRisk(name, values, identifier=True, kept=True)
             for name, values in self._find_identifiers().items()
         )
-        notes = self.warnings + _key_notes(secret) + _policy_notes(policy, written)
+        notes = self.warnings + publication_notes(policy, secret, written)
         uri = str(out) if is_uri(out) else None
-        return Release(Path(out), describe(written), written, notes, uri=uri)
-
-    def _manifest(
-        self,
-        written: Written,
-        *,
-        policy: Policy,
-        layout: Layout,
-        test_key: bool,
-        kernel: PublishFunction,
-    ) -> dict[str, Any]:
-        if written.unattainable_groups and policy.unattainable == "refuse":
-            raise _unattainable(written.unattainable_groups, written.unattainable_records)
-        return build_manifest(
-            self.schema,
-            policy,
-            written,
-            layout=layout,
-            count_names=count_names(self.schema),
-            cell_count_name=cell_count_name(self.schema),
-            test_key=test_key,
-            labels=kernel.labels if isinstance(kernel, Watched) else {},
-            published=kernel.published if isinstance(kernel, Watched) else {},
-        )
+        return Release(Path(out), manifest, written, notes, uri=uri)
 
     def workload(
         self,
@@ -251,7 +209,7 @@ class Table:
     ) -> Workload:
         """The paper's pool of random count queries on this table, with their true answers."""
         return make_workload(
-            collect(self.groups(), self.schema),
+            collect(self.batches(), self.schema),
             queries=queries,
             min_selectivity=min_selectivity,
             max_attributes=max_attributes,
@@ -270,7 +228,13 @@ class Table:
     def _truth(self) -> Answerer:
         # With p = 1 every trial keeps its value, so an estimate is the count itself.
         design = Design(1.0, self.schema.domain_size, "none")
-        return Answerer(collect(self.groups(), self.schema), design)
+        return Answerer(collect(self.batches(), self.schema), design)
+
+    def with_records(self, records: pa.Table) -> Table:
+        """The same schema and labels over other records, whose values are recoded already."""
+        other = Table(open_engine(records), self.schema, drop_missing=False)
+        other.labels = self.labels
+        return other
 
     def interrupt(self) -> None:
         """Stop what another thread does with this table; there it ends as a KeyboardInterrupt."""
@@ -280,7 +244,7 @@ class Table:
         self, *, queries: int = 5_000, seed: int = 0, progress: Progress = no_progress
     ) -> Tuner:
         """One pass over the cells; then ``tuner.setting(policy)`` takes about a millisecond."""
-        batches = self.groups(progress=progress)
+        batches = self.batches(progress=progress)
         found = Tuner.of(batches, self.schema, queries=queries, seed=seed)
         if looks_like_identifier(found.batch.groups, self.schema.records):
             self._warn_of(
@@ -345,18 +309,14 @@ class Table:
 
         ``release`` is what was published with this policy, ``source`` a name to show for the table.
         """
-        from reconpriv.reports.internal import write_internal  # noqa: PLC0415 - needs an extra
+        from reconpriv.reports import internal  # noqa: PLC0415 - needs an extra
 
-        write_internal(
-            self,
-            policy,
-            Path(path),
-            release=release,
-            source=source,
-            overwrite=overwrite,
-            k=k,
-            keep_identifier=keep_identifier,
+        out = None if release is None else release.path
+        internal.check_internal(Path(path), overwrite=overwrite, out=out)
+        found = internal.find(
+            self, policy, release=release, source=source, k=k, keep_identifier=keep_identifier
         )
+        internal.write_findings(found, Path(path), overwrite=overwrite)
 
     def close(self) -> None:
         """Give back the engine's connection and temporary files."""
@@ -382,60 +342,3 @@ class Table:
             f"<reconpriv table: sensitive {self.schema.sensitive.name}"
             f" ({self.schema.domain_size} values), public {public or 'none'}>"
         )
-
-
-def check_format(file_format: str) -> None:
-    """Refuse a format that a release cannot have."""
-    if file_format not in FORMATS:
-        raise PolicyError(
-            f"There is no release format {file_format!r}.",
-            hint=f"Choose one of: {', '.join(FORMATS)}.",
-        )
-
-
-def _check_folder(folder: Path, written: Written) -> None:
-    """A release holds its files and nothing else."""
-    expected = {file.name for file in (*written.data, *written.groups_files)} | {MANIFEST}
-    found = {file.name for file in folder.iterdir()}
-    if found != expected:
-        raise OutputError(
-            "Something else was written into the folder of the release meanwhile.",
-            hint="Publish it again.",
-        )
-
-
-def _unattainable(groups: int, records: int) -> UnattainableError:
-    return UnattainableError(
-        f"In {groups:,} group(s) with {records:,} record(s) not even one trial is private"
-        " (s_g < 1).",
-        hint="Lower p, ε or δ; or accept one trial in each of them with --unattainable one-trial.",
-    )
-
-
-def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:
-    """What the chosen policy gives up."""
-    notes = []
-    if policy.sample_size == "paper":
-        notes.append(
-            "Sample size 'paper' reproduces Algorithm 1, which leaks: the trials of a large group,"
-            " and so its largest frequency, can be read off. Use 'octave' or 'public' for release."
-        )
-    if policy.sample_size == "none":
-        notes.append("Sample size 'none' only perturbs: it promises nothing about groups.")
-    if written.unattainable_groups:
-        notes.append(
-            f"{written.unattainable_groups:,} groups in which not even one trial is private keep"
-            " one; nothing is promised for them."
-        )
-    return tuple(notes)
-
-
-def _key_notes(key: Key) -> tuple[str, ...]:
-    if key.is_test:
-        return (TEST_KEY_NOTE,)
-    if key.ephemeral:
-        return (
-            "No key was given: a second publication would be an independent sample that can be"
-            " averaged with this one. Keep a key (reconpriv keygen) if you will publish again.",
-        )
-    return ()

@@ -299,9 +299,9 @@ def event_log(folder: Path) -> list[dict[str, Any]]:
 
 def publish_twice_on_a_cluster(master: str, file: str, out: str, key: str) -> None:
     """Once with stragglers that are run a second time, once with a worker that is lost."""
-    import reconpriv.table
     from reconpriv.engines.base import Layout
     from reconpriv.engines.spark import output as spark_output
+    from reconpriv.release import publication
     from spark_fixtures import Gate, Straggler
 
     ship_these_tasks()
@@ -309,7 +309,7 @@ def publish_twice_on_a_cluster(master: str, file: str, out: str, key: str) -> No
     spark = cluster_session(master, str(folder / "events"))
     spark.sparkContext.setLogLevel("OFF")
     frame = spark.read.parquet(file)
-    plain_layout, kernel, plain = Layout.of, reconpriv.table.Kernel, spark_output.map_in_arrow
+    plain_layout, kernel, plain = Layout.of, publication.Kernel, spark_output.map_in_arrow
 
     def in_small_files(release_format: str, *, with_trials: bool) -> Layout:
         return replace(plain_layout(release_format, with_trials=with_trials), rows_per_file=700)
@@ -321,7 +321,7 @@ def publish_twice_on_a_cluster(master: str, file: str, out: str, key: str) -> No
     )
     publish(frame, folder / "speculative", choice, sensitive="Education")
     spark_output.map_in_arrow = plain
-    reconpriv.table.Kernel = lambda *parts: Gate(kernel(*parts), str(folder / "gate"))
+    publication.Kernel = lambda *parts: Gate(kernel(*parts), str(folder / "gate"))
     publish(frame, folder / "interrupted", choice, sensitive="Education")
     spark.stop()
 
@@ -339,7 +339,7 @@ def publish_over_connect(url: str, file: str, out: str, key: str) -> None:
             engine="spark")  # fmt: skip
     with rp.read(frame, sensitive="Education") as table:
         report = table.audit(rp.Policy(0.5, 0.5, 0.3)).as_dict()
-        groups = sum(batch.groups for batch in table.groups())
+        groups = sum(batch.groups for batch in table.batches())
         same = table.engine.session.spark is spark
     try:
         with rp.read(frame, sensitive="Education") as table:

@@ -7,6 +7,6 @@ Each attack is a file and gives an :class:`~reconpriv.attacks.result.AttackResul
 from __future__ import annotations
 
 from reconpriv.attacks.result import AttackResult
-from reconpriv.attacks.run import ATTACKS, ON_RELEASE, Effort, attack, attack_release
+from reconpriv.attacks.run import ATTACKS, Attack, Effort, attack, attack_release
 
-__all__ = ["ATTACKS", "ON_RELEASE", "AttackResult", "Effort", "attack", "attack_release"]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "Effort", "attack", "attack_release"]

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.attacks.attacked_table import AttackedTable, count_of, dense, largest_values
 from reconpriv.attacks.micro import KNEW
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error
-from reconpriv.attacks.target import Target, count_of, dense, largest_values
 from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.reconstruction import global_estimate, reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Estimates that agree on paper differ by rounding: a difference of counts over a small group.
 ROUNDING = 1e-9
 
 
-def attack_differencing(target: Target, *, worst: int = 5) -> AttackResult:
+def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResult:
     """X: the groups that agree but for one public attribute. Y: X without the group itself."""
     table: list[Row] = []
     pieces = list(_pieces(target))
@@ -43,14 +40,14 @@ def attack_differencing(target: Target, *, worst: int = 5) -> AttackResult:
     return _result(target, tuple(table), [piece[1:] for piece in pieces], worst)
 
 
-def pairs_of_estimates(target: Target) -> tuple[Floats, Floats, Floats]:
+def pairs_of_estimates(target: AttackedTable) -> tuple[Floats, Floats, Floats]:
     """Local, global and mixed estimates of every pair that leaves one attribute out."""
     kept = [piece[2:] for piece in _pieces(target) if piece[0] >= 0]
     local, global_, mixed = (np.concatenate(column) for column in zip(*kept, strict=True))
     return local, global_, mixed
 
 
-def _pieces(target: Target) -> Iterator[tuple[int, Ints, Floats, Floats, Floats]]:
+def _pieces(target: AttackedTable) -> Iterator[tuple[int, Ints, Floats, Floats, Floats]]:
     """For each attribute that X ignores (-1: all): the groups, and their three estimates."""
     published, stranger = target.publish(0), target.publish(1)
     violating = target.violating()
@@ -62,7 +59,7 @@ def _pieces(target: Target) -> Iterator[tuple[int, Ints, Floats, Floats, Floats]
             yield attribute, groups, *_estimates(target, published, stranger, keys, groups)
 
 
-def families(target: Target, attribute: int) -> Ints:
+def families(target: AttackedTable, attribute: int) -> Ints:
     """A number for each group: equal for groups that agree on all public attributes but one."""
     if attribute < 0:
         return np.zeros(target.batch.groups, dtype=np.int64)
@@ -76,7 +73,7 @@ def families(target: Target, attribute: int) -> Ints:
 
 
 def _estimates(
-    target: Target, published: Cube, stranger: Cube, keys: Ints, groups: Ints
+    target: AttackedTable, published: Cube, stranger: Cube, keys: Ints, groups: Ints
 ) -> tuple[Floats, Floats, Floats]:
     """Local and global F' of each group's most frequent value; last with Y of another release."""
     top = largest_values(target.raw)[groups]
@@ -113,7 +110,7 @@ def _family_sums(cube: Cube, keys: Ints, groups: Ints, top: Ints) -> tuple[Float
     return of_value, sizes.astype(np.float64)[keys[groups]]
 
 
-def _reconstruct(target: Target, count: Floats | Ints, size: Floats | Ints) -> Floats:
+def _reconstruct(target: AttackedTable, count: Floats | Ints, size: Floats | Ints) -> Floats:
     return reconstruct_frequency(
         count,
         size,
@@ -123,7 +120,7 @@ def _reconstruct(target: Target, count: Floats | Ints, size: Floats | Ints) -> F
 
 
 def _result(
-    target: Target,
+    target: AttackedTable,
     table: tuple[Row, ...],
     pieces: list[tuple[Ints, Floats, Floats, Floats]],
     worst: int,
@@ -148,7 +145,7 @@ def _result(
         success=rate(gained, "estimates as X - Y that are nearer to f than the local one"),
         baseline=rate(
             relative_error(target.overall[top], truth) <= epsilon,
-            "groups whose f the whole table tells within ε",
+            "groups whose f the whole table predicts within ε",
         ),
         control=rate(
             relative_error(mixed, truth) <= relative_error(local, truth),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.attacks.attacked_table import AttackedTable, dense, uniforms
 from reconpriv.attacks.lattice import Inference, Knowledge, infer
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
@@ -21,17 +21,15 @@ from reconpriv.attacks.statistics import (
     rate,
     relative_error,
 )
-from reconpriv.attacks.target import Target, dense, uniforms
 from reconpriv.core.cube import Cube
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import InputError
+from reconpriv.messages.phrases import listed
 from reconpriv.policy import Policy
 from reconpriv.schema import json_value
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-SIZES = ("paper", "octave", "public")
 # A frequency told to within a tenth counts as told.
 TOLERANCE = 0.1
 _RESAMPLES = 400
@@ -50,7 +48,7 @@ class Attempt:
     inferred_trials: Ints
     frequency: Floats
     mle: Floats
-    located: NDArray[np.bool_]
+    located: Flags
 
     @property
     def error(self) -> Floats:
@@ -63,17 +61,17 @@ class Attempt:
         return relative_error(self.mle, self.truth)
 
     @property
-    def exact(self) -> NDArray[np.bool_]:
+    def exact(self) -> Flags:
         """Where |g1| was recovered to the record."""
         return np.asarray(self.inferred_trials == self.trials)
 
-    def where(self, rows: NDArray[np.bool_]) -> Attempt:
+    def where(self, rows: Flags) -> Attempt:
         """Some of the groups."""
         return Attempt(*(getattr(self, name)[rows] for name in Attempt.__dataclass_fields__))
 
 
 def attempt(
-    target: Target, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
+    target: AttackedTable, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
 ) -> Attempt:
     """Publish with one key and attack every group of the target.
 
@@ -85,7 +83,7 @@ def attempt(
     known = Knowledge.of(policy, target.schema.domain_size)
     counts = dense(published)
     # Algorithm 1 does not tell |g1|; the hardened forms publish it, so it needs no guessing.
-    told = None if sample_size == "paper" else published.trials.astype(np.int64)
+    told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
     shares = _true_shares(target) if knowing_the_rest else None
     found = [
         infer(
@@ -109,7 +107,7 @@ def attempt(
     )
 
 
-def _true_shares(target: Target) -> Floats:
+def _true_shares(target: AttackedTable) -> Floats:
     """Pf + t of every value of every group."""
     counts = dense(target.raw)
     return observed_mean(
@@ -153,17 +151,18 @@ def gain(found: Attempt, statistic: str = "median") -> Interval:
 
 
 def attack_granularity(
-    target: Target, *, keys: int = 1, least: int = 1, worst: int = 5
+    target: AttackedTable, *, keys: int = 1, least: int = 1, worst: int = 5
 ) -> AttackResult:
     """Attack every violating group of at least so many records, on each scaled sample size."""
     own = target.policy.sample_size
-    if own not in SIZES:
+    scaled = [one.name for one in SAMPLE_SIZES.values() if one.samples]
+    if own not in scaled:
         raise InputError(
             "Without sampling nothing is scaled, so there is no granularity to read.",
-            hint="Choose --sample-size paper, octave or public.",
+            hint=f"Choose sample size {listed(scaled, 'or')}.",
         )
     exposed = target.only(target.violating(least))
-    attempts = {size: _several(exposed, size, keys) for size in SIZES}
+    attempts = {size: _several(exposed, size, keys) for size in scaled}
     table = tuple(
         summary(found.where(found.records >= floor), size, floor)
         for size, found in attempts.items()
@@ -188,11 +187,11 @@ def attack_granularity(
         },
         table=table,
         worst=_worst(exposed, found, worst),
-        verdict=_verdict(own, found),
+        verdict=_verdict(target.policy.sampling, found),
     )
 
 
-def _several(exposed: Target, sample_size: str, keys: int) -> Attempt:
+def _several(exposed: AttackedTable, sample_size: str, keys: int) -> Attempt:
     parts = [attempt(exposed, sample_size, number) for number in range(keys)]
     columns = ([getattr(part, name) for part in parts] for name in Attempt.__dataclass_fields__)
     return Attempt(*(np.concatenate(column) for column in columns))
@@ -218,7 +217,7 @@ def summary(found: Attempt, sample_size: str, least: int) -> Row:
     }
 
 
-def _worst(exposed: Target, found: Attempt, how_many: int) -> tuple[Row, ...]:
+def _worst(exposed: AttackedTable, found: Attempt, how_many: int) -> tuple[Row, ...]:
     first = slice(0, exposed.batch.groups)
     order = np.argsort(found.error[first], kind="stable")[:how_many]
     return tuple(
@@ -234,29 +233,29 @@ def _worst(exposed: Target, found: Attempt, how_many: int) -> tuple[Row, ...]:
     )
 
 
-def _verdict(own: str, found: Attempt) -> str:
+def _verdict(own: SampleSize, found: Attempt) -> str:
     error, plain = float(np.median(found.error)), float(np.median(found.mle_error))
-    if own == "paper":
+    if own.leaks:
         return (
-            f"The number of trials shows: f is told with a median error of {error:.1%}, where the"
-            f" MLE is off by {plain:.1%}; do not release with sample size 'paper'."
+            f"The number of trials leaks: f is estimated with a median error of {error:.1%}, where"
+            f" the MLE is off by {plain:.1%}; do not release with sample size {own.name!r}."
         )
-    beyond = "its octave and the MLE in it" if own == "octave" else "the MLE"
+    beyond = f"its {own.class_name} and the MLE in it" if own.class_name else "the MLE"
     return (
-        f"The number of trials is public and tells nothing beyond {beyond}: median error"
+        f"The number of trials is public and reveals nothing beyond {beyond}: median error"
         f" {error:.1%} against {plain:.1%}."
     )
 
 
 def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackResult:
     """The adversary's inferences from a release alone, for its largest groups first."""
-    if policy.sample_size not in SIZES:
+    if not policy.sampling.samples:
         raise InputError("This release was not sampled: there is no granularity to read.")
     known = Knowledge.of(policy, cube.schema.domain_size)
     suspects = np.flatnonzero(cube.records > known.size.min())
     suspects = suspects[np.argsort(-cube.records[suspects], kind="stable")]
     counts = dense(cube, suspects)
-    told = None if policy.sample_size == "paper" else cube.trials.astype(np.int64)[suspects]
+    told = cube.trials.astype(np.int64)[suspects] if policy.sampling.trials_known else None
     found = [
         infer(row, known, None if told is None else int(told[i])) for i, row in enumerate(counts)
     ]
@@ -267,8 +266,8 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
         knew=KNEW,
         table=tuple(_guesses(cube, suspects[:show], found, plain)),
         figures={"groups that may be sampled": suspects.size, "inferred to be": sampled},
-        verdict="Inferences only, for the largest groups: without the table nobody can say how"
-        " good they are; `reconpriv attack granularity TABLE` can.",
+        verdict="Inferences only, for the largest groups: without the table, nobody can say how"
+        " good they are. Run the same attack on the table to find out.",
     )
 
 

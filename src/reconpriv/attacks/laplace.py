@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats
 
 
 def require_opendp() -> Any:
@@ -19,7 +17,7 @@ def require_opendp() -> Any:
         import opendp.prelude as dp  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError(
-            "Noisy answers are drawn with the package opendp.",
+            "Noisy answers need the package opendp.",
             hint=install_hint("attacks"),
         ) from None
     return dp

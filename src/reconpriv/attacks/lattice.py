@@ -10,16 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reconpriv.core.kernel import round_up_to_octave
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
-from reconpriv.theory.privacy import largest_private_size
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Candidates for f, evenly spaced in its logarithm between 1/m and 1.
 _GRID = 800
@@ -47,24 +42,13 @@ class Knowledge:
         """Tabulate the number of trials that the sample size allows for each candidate f."""
         if policy.tail_bound.lattice:
             raise PolicyError(
-                f"With the bound {policy.tail_bound.name!r} the number of trials is no function of"
-                " the largest frequency alone, so there is none to invert.",
+                f"With the bound {policy.tail_bound.name!r} the number of trials is not a function"
+                " of the largest frequency alone, so it cannot be inverted.",
                 hint="Choose another bound, such as chernoff.",
             )
         frequency = np.geomspace(1.0 / domain_size, 1.0, _GRID)
-        rounded = {"octave": round_up_to_octave(frequency), "public": np.ones(_GRID)}
-        size = largest_private_size(
-            rounded.get(policy.sample_size, frequency),
-            retention=policy.retention,
-            domain_size=domain_size,
-            epsilon=policy.epsilon,
-            delta=policy.delta,
-            bound=policy.tail_bound,
-        )
-        if policy.sample_size in rounded:
-            size = np.floor(size)
-        if policy.sample_size == "none":
-            size = np.full(_GRID, np.inf)
+        endless = np.full(_GRID, np.iinfo(np.int64).max)
+        size = policy.sampling.limits_at(endless, frequency, policy, domain_size)
         return cls(policy, domain_size, frequency, np.maximum(size, 1.0))
 
     @property
@@ -73,7 +57,7 @@ class Knowledge:
         p, m = self.policy.retention, self.domain_size
         return observed_mean(self.frequency, 1.0, retention=p, domain_size=m)
 
-    def consistent(self, records: int, trials: int) -> NDArray[np.bool_]:
+    def consistent(self, records: int, trials: int) -> Flags:
         """Which candidates f give a group of so many records just these trials."""
         allowed = np.asarray(np.minimum(self.size, records) == trials)
         return allowed if allowed.any() else np.ones_like(allowed)

@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.attacks.attacked_table import AttackedTable, count_of, largest_values
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
-from reconpriv.attacks.target import Target, count_of, largest_values
 from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import sample_limits
-from reconpriv.policy import SAMPLE_SIZES, Policy
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, sample_limits
+from reconpriv.policy import Policy
 from reconpriv.schema import json_value
+from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Products that are whole on paper must count as whole here.
 _WHOLE = 1e-9
@@ -28,7 +25,7 @@ _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 KNEW = "every public value of a person, the release, its policy; not the key"
 
 
-def attack_micro(target: Target, *, keys: int = 5, worst: int = 5) -> AttackResult:
+def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
     """Reconstruct every group by Lemma 1, on each sample size, with so many keys."""
     exposed = target.only(target.violating())
     sizes = [size for size in reversed(SAMPLE_SIZES) if _possible(target.policy, size)]
@@ -61,15 +58,16 @@ def attack_micro(target: Target, *, keys: int = 5, worst: int = 5) -> AttackResu
 
 def _possible(policy: Policy, sample_size: str) -> bool:
     """Sample sizes rounded in f do not go with every bound."""
-    known = policy.tail_bound.worst_at_largest_frequency
-    return sample_size in ("none", "paper", policy.sample_size) or known
+    return replace(policy, sample_size=sample_size).can_sample
 
 
-def _measure(target: Target, exposed: Target, size: str, keys: int) -> tuple[Row, Floats]:
+def _measure(
+    target: AttackedTable, exposed: AttackedTable, size: str, keys: int
+) -> tuple[Row, Floats]:
     """One sample size: errors over keys, the exact prediction, and the best guesses."""
     errors = np.concatenate([top_errors(exposed, exposed.publish(i, size)) for i in range(keys)])
     by_trials = predicted_share(exposed, size)
-    predicted = by_trials if size == "none" else share_with_copies(exposed, size)
+    predicted = share_with_copies(exposed, size) if SAMPLE_SIZES[size].samples else by_trials
     epsilon = target.policy.epsilon
     under = errors <= epsilon
     published = target.publish(0, size)
@@ -91,7 +89,7 @@ def _measure(target: Target, exposed: Target, size: str, keys: int) -> tuple[Row
     return row, errors
 
 
-def top_errors(target: Target, published: Cube) -> Floats:
+def top_errors(target: AttackedTable, published: Cube) -> Floats:
     """|F' - f|/f of each group's truly most frequent value."""
     top = largest_values(target.raw)
     estimate = reconstruct_frequency(
@@ -103,7 +101,7 @@ def top_errors(target: Target, published: Cube) -> Floats:
     return relative_error(estimate, target.frequency)
 
 
-def predicted_share(target: Target, sample_size: str) -> Floats:
+def predicted_share(target: AttackedTable, sample_size: str) -> Floats:
     """1 - Pr[error above ε] - Pr[below -ε] by the exact tails at each group's trials.
 
     Trials in `paper` vary by coin flips around s(f); the prediction is at their mean.
@@ -119,19 +117,19 @@ def predicted_share(target: Target, sample_size: str) -> Floats:
     return np.asarray(1.0 - upper - lower)
 
 
-def _trials(target: Target, sample_size: str) -> Floats:
+def _trials(target: AttackedTable, sample_size: str) -> Floats:
     policy = replace(target.policy, sample_size=sample_size)
     limits = np.maximum(sample_limits(target.batch, policy, target.schema.domain_size), 1.0)
     return np.round(np.minimum(limits, target.batch.sizes)).astype(np.float64)
 
 
-def share_with_copies(target: Target, sample_size: str) -> Floats | None:
+def share_with_copies(target: AttackedTable, sample_size: str) -> Floats | None:
     """The same for the counts as they are published: copies of trials are not quite even.
 
     A value with k of the n trials is published k⌊|g|/n⌋ + H times, H hypergeometric: its share
-    of the |g| mod n trials that got one copy more. In `paper` coins also move n: no answer.
+    of the |g| mod n trials that got one copy more. Where coins also move n: no answer.
     """
-    if sample_size == "paper":
+    if SAMPLE_SIZES[sample_size].coins:
         return None
     shares = [
         _one_share(int(n), int(size), float(f), target.policy, target.schema.domain_size)
@@ -173,36 +171,36 @@ def _trial_counts(n: int, quota: float, retention: float, domain_size: int) -> F
     return result
 
 
-def guesses(target: Target, published: Cube) -> tuple[NDArray[np.bool_], float]:
+def guesses(target: AttackedTable, published: Cube) -> tuple[Flags, float]:
     """Where the largest estimate is the most frequent value; how many persons have their guess."""
     guess = largest_values(published)
     held = count_of(target.raw, guess)
-    most = np.maximum.reduceat(target.batch.count, target.batch.starts)
+    most = target.batch.largest_counts
     return held == most, float(held.sum() / target.batch.sizes.sum())
 
 
-def _baseline(exposed: Target, overall: Floats) -> Rate:
+def _baseline(exposed: AttackedTable, overall: Floats) -> Rate:
     """Without the group: the share that its most frequent value has in the whole table."""
     error = relative_error(overall[largest_values(exposed.raw)], exposed.frequency)
-    what = "violating groups whose f the whole table tells within ε"
+    what = "violating groups whose f the whole table predicts within ε"
     return rate(error <= exposed.policy.epsilon, what)
 
 
-def _whole_table_guess(exposed: Target, overall: Floats) -> Rate:
+def _whole_table_guess(exposed: AttackedTable, overall: Floats) -> Rate:
     """How often the most frequent value of the whole table is that of the group."""
     guess = np.full(exposed.batch.groups, int(np.argmax(overall)))
-    most = np.maximum.reduceat(exposed.batch.count, exposed.batch.starts)
+    most = exposed.batch.largest_counts
     return rate(count_of(exposed.raw, guess) == most, "violating groups")
 
 
-def _control(target: Target, sample_size: str) -> Rate:
+def _control(target: AttackedTable, sample_size: str) -> Rate:
     """A shuffled sensitive column: its release must not tell the true groups."""
     published = target.shuffled().publish(0, sample_size)
     error = top_errors(target, published)[target.violating()]
     return rate(error <= target.policy.epsilon, "the same with the sensitive column shuffled")
 
 
-def _worst(exposed: Target, errors: Floats, how_many: int) -> tuple[Row, ...]:
+def _worst(exposed: AttackedTable, errors: Floats, how_many: int) -> tuple[Row, ...]:
     """The groups told best on average over the keys."""
     mean = errors.reshape(-1, exposed.batch.groups).mean(axis=0)
     return tuple(
@@ -219,8 +217,8 @@ def _worst(exposed: Target, errors: Floats, how_many: int) -> tuple[Row, ...]:
 def _verdict(table: tuple[Row, ...], own: str, epsilon: float) -> str:
     share = {row["sample size"]: row["under ε"] for row in table}
     return (
-        f"Perturbation alone tells f within ±{epsilon:.0%} in {share['none']:.1%} of the violating"
-        f" groups; with sample size {own!r} it is {share[own]:.1%}."
+        f"With perturbation alone, f is estimated within ±{epsilon:.0%} in {share['none']:.1%}"
+        f" of the violating groups; with sample size {own!r}, in {share[own]:.1%}."
     )
 
 
@@ -248,6 +246,6 @@ def guess_from_release(cube: Cube, retention: float, *, show: int = 20) -> Attac
         knew=KNEW,
         table=table,
         figures={"groups": cube.groups},
-        verdict="Guesses only, for the groups with the most trials: without the table nobody can"
-        " say which of them are right.",
+        verdict="Guesses only, for the groups with the most trials: without the table, nobody"
+        " can say which of them are right.",
     )

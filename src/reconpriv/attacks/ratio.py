@@ -7,23 +7,20 @@ closed forms are in theory/ratio.py; the noise here is that of OpenDP's own mech
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.attacks.attacked_table import AttackedTable, largest_values
 from reconpriv.attacks.laplace import noisy_answers
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
-from reconpriv.attacks.target import Target, largest_values
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 KNEW = "every public value of a person, and the noisy answers to two counts, each λ-private"
 _FREQUENCIES = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 def attack_ratio(
-    target: Target, *, privacy: float = 0.1, draws: int = 1_000, worst: int = 5
+    target: AttackedTable, *, privacy: float = 0.1, draws: int = 1_000, worst: int = 5
 ) -> AttackResult:
     """Ask for each group's size and for the count of its most frequent value."""
     epsilon, delta = target.policy.epsilon, target.policy.delta
@@ -35,7 +32,7 @@ def attack_ratio(
         "λ": privacy,
         "groups": target.batch.groups,
         "groups violated as the paper says (a tail under δ)": violated.size,
-        "groups told (both tails under δ)": exposed.size,
+        "groups exposed (both tails under δ)": exposed.size,
         "records in the latter": int(target.batch.sizes[exposed].sum()),
         "draws for each shown group": draws,
     }
@@ -49,7 +46,7 @@ def attack_ratio(
             "smallest |g|·f violated": _or_none_at_all(
                 smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)
             ),
-            "smallest |g|·f told": smallest_told_count(f, privacy, epsilon, delta),
+            "smallest |g|·f exposed": smallest_told_count(f, privacy, epsilon, delta),
         }
         for f in _FREQUENCIES
     )  # fmt: skip
@@ -90,9 +87,9 @@ def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) 
     return float(sizes[first] * f) if first < sizes.size else float("inf")
 
 
-def group_tails(target: Target, privacy: float) -> tuple[Floats, Floats]:
+def group_tails(target: AttackedTable, privacy: float) -> tuple[Floats, Floats]:
     """Pr[(F'-f)/f > ε] and < -ε of each group's most frequent value; each pair computed once."""
-    most = np.maximum.reduceat(target.batch.count, target.batch.starts)
+    most = target.batch.largest_counts
     pairs, where = np.unique(np.stack([target.batch.sizes, most]), axis=1, return_inverse=True)
     size, count = pairs.astype(np.float64)
     tails = ratio_tails(size, count / size, privacy=privacy, epsilon=target.policy.epsilon)
@@ -100,14 +97,14 @@ def group_tails(target: Target, privacy: float) -> tuple[Floats, Floats]:
     return tails.above[where], tails.below[where]
 
 
-def _simulated(target: Target, group: int, privacy: float, draws: int) -> Floats:
+def _simulated(target: AttackedTable, group: int, privacy: float, draws: int) -> Floats:
     """|F' - f|/f over so many pairs of noisy answers."""
     size, f = int(target.batch.sizes[group]), float(target.frequency[group])
     ratios = noisy_answers(size * f, privacy, draws) / noisy_answers(size, privacy, draws)
     return relative_error(ratios, np.full(draws, f))
 
 
-def _rates(target: Target, errors: Floats, privacy: float, draws: int) -> tuple[Rate, Rate]:
+def _rates(target: AttackedTable, errors: Floats, privacy: float, draws: int) -> tuple[Rate, Rate]:
     """Draws within ε in the groups shown; and the control, a group of one record."""
     epsilon = target.policy.epsilon
     success = rate(errors.ravel() <= epsilon, "noisy ratios within ε, most exposed groups")
@@ -117,15 +114,15 @@ def _rates(target: Target, errors: Floats, privacy: float, draws: int) -> tuple[
     return success, rate(elsewhere <= epsilon, what)
 
 
-def _baseline(target: Target, exposed: Ints) -> Rate:
+def _baseline(target: AttackedTable, exposed: Ints) -> Rate:
     """What the whole table tells about the same value."""
     top = largest_values(target.raw)[exposed]
     error = relative_error(target.overall[top], target.frequency[exposed])
-    return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table tells")
+    return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table predicts")
 
 
 def _worst(
-    target: Target, shown: Ints, tails: tuple[Floats, Floats], errors: Floats
+    target: AttackedTable, shown: Ints, tails: tuple[Floats, Floats], errors: Floats
 ) -> tuple[Row, ...]:
     return tuple(
         {

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.attacks.attacked_table import (
+    AttackedTable,
+    attack_key,
+    count_of,
+    largest_values,
+    uniforms,
+)
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
     Interval,
@@ -16,22 +22,19 @@ from reconpriv.attacks.statistics import (
     rate,
     relative_error,
 )
-from reconpriv.attacks.target import Target, attack_key, count_of, largest_values, uniforms
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.errors import PolicyError
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.perturbation import keep_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _RESAMPLES = 200
 _KEYS = 32
 KNEW = "every release of the table, their policy; not the keys"
 
 
-def attack_repeat(target: Target, *, releases: int = 16, worst: int = 5) -> AttackResult:
+def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) -> AttackResult:
     """Publish so many times with fresh keys, and as often with one; insert a record between."""
     if releases < 4:
         raise PolicyError(f"Averaging needs at least 4 releases; got {releases}.")
@@ -70,13 +73,13 @@ def attack_repeat(target: Target, *, releases: int = 16, worst: int = 5) -> Atta
         },
         table=table,
         worst=_worst(exposed, averaged, worst),
-        verdict=f"{releases} releases with fresh keys tell f within ±{near:.0%} in"
-        f" {np.mean(averaged <= near):.1%} of the violating groups, one in"
-        f" {np.mean(one <= near):.1%}; with one key the releases are the same.",
+        verdict=f"From {releases} releases with fresh keys, f is estimated within ±{near:.0%} in"
+        f" {np.mean(averaged <= near):.1%} of the violating groups, from one release in"
+        f" {np.mean(one <= near):.1%}; with one key, all releases are the same.",
     )
 
 
-def estimates(target: Target, published: Cube) -> Floats:
+def estimates(target: AttackedTable, published: Cube) -> Floats:
     """F' of each group's truly most frequent value."""
     return reconstruct_frequency(
         count_of(published, largest_values(target.raw)),
@@ -109,7 +112,7 @@ def error_slope(fresh: Floats, truth: Floats) -> Interval:
     return bootstrap(rows, slope, draws)
 
 
-def independence(target: Target) -> Interval:
+def independence(target: AttackedTable) -> Interval:
     """Errors of two releases with one key and two retentions: independent, so uncorrelated.
 
     Words are bound to p, the sensitive column and the domain; shared words would disclose.
@@ -126,7 +129,7 @@ def independence(target: Target) -> Interval:
     return correlation(np.concatenate(errors[0]), np.concatenate(errors[1]))
 
 
-def inserted_records(target: Target, *, tries: int = 200) -> tuple[Interval, float]:
+def inserted_records(target: AttackedTable, *, tries: int = 200) -> tuple[Interval, float]:
     """Insert a record into groups that are not sampled; the difference is one randomised value.
 
     Returns how often it shows the true value, with an interval, and r of Eq. 1.
@@ -167,7 +170,7 @@ def published_difference(before: Cube, after: Cube) -> tuple[Ints, Ints]:
     return np.abs(by_group).sum(axis=1), by_group.argmax(axis=1)
 
 
-def _worst(exposed: Target, averaged: Floats, how_many: int) -> tuple[Row, ...]:
+def _worst(exposed: AttackedTable, averaged: Floats, how_many: int) -> tuple[Row, ...]:
     return tuple(
         {
             "group": exposed.describe(int(g)),

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconpriv.attacks.statistics import Interval, Rate
+from reconpriv.messages.readable import Readable
 
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class AttackResult:
+@dataclass(frozen=True, repr=False)
+class AttackResult(Readable):
     """What an attack showed. For the publisher: ``worst`` names groups with their true figures.
 
     ``success`` is the attack's rate, ``baseline`` that of a guess from the whole table, and
@@ -41,19 +42,6 @@ class AttackResult:
             "table": _plain(list(self.table)),
             "worst_groups_internal": _plain(list(self.worst)),
         }
-
-    def __str__(self) -> str:
-        """The result as text."""
-        from reconpriv.show.text import as_text, attack_view  # noqa: PLC0415 - rich only where shown
-
-        return as_text(attack_view(self))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import attack_html  # noqa: PLC0415
-
-        return attack_html(self)
 
 
 def _plain(value: Any) -> Any:

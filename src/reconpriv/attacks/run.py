@@ -1,36 +1,36 @@
-"""The attacks by name, on a table or on a release."""
+"""The attacks by name, on a table or on a release.
+
+Each is imported when it is run, so that help and completion, which list them, are quick.
+"""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from reconpriv.attacks.differencing import attack_differencing
-from reconpriv.attacks.granularity import attack_granularity, infer_from_release
-from reconpriv.attacks.micro import attack_micro, guess_from_release
-from reconpriv.attacks.ratio import attack_ratio
-from reconpriv.attacks.repeat import attack_repeat
-from reconpriv.attacks.result import AttackResult
-from reconpriv.attacks.side_channels import attack_side_channels, scan_release
-from reconpriv.attacks.target import Target
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.policy import Policy
-from reconpriv.release.load import load_cube
-from reconpriv.release.manifest import Description, check_files, read_manifest
-from reconpriv.table import Table
-from reconpriv.theory.bounds import BOUNDS
+from reconpriv.registry import Registry
+
+if TYPE_CHECKING:
+    from reconpriv.attacks.result import AttackResult
+    from reconpriv.policy import Policy
+    from reconpriv.release.folder import ReleaseFolder
+    from reconpriv.release.manifest import Manifest
+    from reconpriv.table import Table
 
 
 @dataclass(frozen=True)
 class Effort:
     """How much of an attack is run; each attack takes what it needs.
 
-    :param keys: how many publications, each with its own key (micro, granularity).
-    :param releases: how many releases of the same table (repeat).
-    :param privacy: the ε of differentially private answers (ratio).
-    :param draws: how often those answers are drawn (ratio).
-    :param least: the fewest records of a group that is looked at (granularity).
+    :param keys: how many publications, each with its own key.
+    :param releases: how many releases of the same table.
+    :param privacy: the ε of differentially private answers.
+    :param draws: how often those answers are drawn.
+    :param least: the fewest records of a group that is looked at.
     :param worst: how many of the groups told best are shown.
     """
 
@@ -48,81 +48,182 @@ class Effort:
                 raise PolicyError(f"The number of {name} must be at least {least}.")
 
 
-OnTable = Callable[[Table, Policy, Effort], AttackResult]
-
-ATTACKS: dict[str, OnTable] = {
-    "micro": lambda table, policy, how: attack_micro(
-        Target.of(table, policy), keys=how.keys, worst=how.worst
-    ),
-    "ratio": lambda table, policy, how: attack_ratio(
-        Target.of(table, policy), privacy=how.privacy, draws=how.draws, worst=how.worst
-    ),
-    "granularity": lambda table, policy, how: attack_granularity(
-        Target.of(table, policy), keys=how.keys, least=how.least, worst=how.worst
-    ),
-    "repeat": lambda table, policy, how: attack_repeat(
-        Target.of(table, policy), releases=how.releases, worst=how.worst
-    ),
-    "differencing": lambda table, policy, how: attack_differencing(
-        Target.of(table, policy), worst=how.worst
-    ),
-    "side-channels": lambda table, policy, _: attack_side_channels(table, policy),
-}
-ON_RELEASE = ("micro", "granularity", "side-channels")
+OnTable = Callable[["Table", "Policy", Effort], "AttackResult"]
+OnRelease = Callable[["ReleaseFolder", int], "AttackResult"]
 
 
-def check_name(name: str) -> None:
-    """Refuse an attack that is not there."""
-    if name not in ATTACKS:
-        raise InputError(
-            f"There is no attack called {name!r}.", hint=f"Choose one of: {', '.join(ATTACKS)}."
-        )
+@dataclass(frozen=True)
+class Attack:
+    """An attack by name, with the question that it answers.
+
+    ``on_release`` is None where it needs the table itself. ``uses`` are the fields of
+    :class:`Effort` that it takes beside ``worst``.
+    """
+
+    name: str
+    question: str
+    on_table: OnTable
+    on_release: OnRelease | None = None
+    uses: tuple[str, ...] = ()
+
+
+def _micro(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.micro import attack_micro
+
+    return attack_micro(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
+
+
+def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
+    from reconpriv.attacks.micro import guess_from_release
+    from reconpriv.release.load import load_cube
+
+    return guess_from_release(load_cube(release), release.manifest.retention, show=show)
+
+
+def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.ratio import attack_ratio
+
+    return attack_ratio(
+        AttackedTable.of(table, policy), privacy=how.privacy, draws=how.draws, worst=how.worst
+    )
+
+
+def _granularity(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.granularity import attack_granularity
+
+    return attack_granularity(
+        AttackedTable.of(table, policy), keys=how.keys, least=how.least, worst=how.worst
+    )
+
+
+def _granularity_on_release(release: ReleaseFolder, show: int) -> AttackResult:
+    from reconpriv.attacks.granularity import infer_from_release
+    from reconpriv.release.load import load_cube
+
+    return infer_from_release(load_cube(release), _policy(release.manifest), show=show)
+
+
+def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.repeat import attack_repeat
+
+    return attack_repeat(AttackedTable.of(table, policy), releases=how.releases, worst=how.worst)
+
+
+def _differencing(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.differencing import attack_differencing
+
+    return attack_differencing(AttackedTable.of(table, policy), worst=how.worst)
+
+
+def _side_channels(table: Table, policy: Policy, _: Effort) -> AttackResult:
+    from reconpriv.attacks.side_channels import attack_side_channels
+
+    return attack_side_channels(table, policy)
+
+
+def _side_channels_on_release(release: ReleaseFolder, _: int) -> AttackResult:
+    from reconpriv.attacks.side_channels import scan_release
+
+    return scan_release(release.path)
+
+
+ATTACKS = Registry(
+    "attack",
+    (
+        Attack(
+            "micro",
+            "Can a group be reconstructed from its own records?",
+            _micro,
+            _micro_on_release,
+            uses=("keys",),
+        ),
+        Attack(
+            "ratio",
+            "How well does the paper's attack on noisy counts do? For comparison.",
+            _ratio,
+            uses=("privacy", "draws"),
+        ),
+        Attack(
+            "granularity",
+            "Do the copies of a trial give away the number of trials, and with it f?",
+            _granularity,
+            _granularity_on_release,
+            uses=("keys", "least"),
+        ),
+        Attack(
+            "repeat",
+            "What do many releases with fresh keys reveal together?",
+            _repeat,
+            uses=("releases",),
+        ),
+        Attack(
+            "differencing",
+            "Does the difference between two larger sets give a better estimate of a group?",
+            _differencing,
+        ),
+        Attack(
+            "side-channels",
+            "Do the files reveal more than the rows?",
+            _side_channels,
+            _side_channels_on_release,
+        ),
+    ),
+    InputError,
+)
+
+
+def on_releases() -> list[str]:
+    """The attacks that need no more than a release."""
+    return [one.name for one in ATTACKS.values() if one.on_release is not None]
 
 
 def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None) -> AttackResult:
     """Run an attack against a publisher's own table, whose truth measures it.
 
-    :param name: ``micro``, ``ratio``, ``granularity``, ``repeat``, ``differencing`` or
-        ``side-channels``.
+    :param name: the name of one of :data:`ATTACKS`, such as ``micro``.
     """
-    check_name(name)
+    chosen = ATTACKS.find(name)
     policy.check_sampling()
-    return ATTACKS[name](table, policy, effort or Effort())
+    return chosen.on_table(table, policy, effort or Effort())
 
 
 def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
     """Run an attack on a release as its adversary would: without the table, so without truth.
 
-    :param name: ``micro``, ``granularity`` or ``side-channels``.
+    :param name: the name of one of :data:`ATTACKS` that needs no table, such as ``micro``.
     :param show: how many groups are shown.
     """
-    check_name(name)
-    if name not in ON_RELEASE:
+    chosen = ATTACKS.find(name)
+    if chosen.on_release is None:
         raise InputError(
             f"The attack {name!r} needs the table itself.",
-            hint=f"On a release there are: {', '.join(ON_RELEASE)}.",
+            hint=f"On a release there are: {', '.join(on_releases())}.",
         )
-    description = read_manifest(folder)
-    check_files(description)
-    if name == "side-channels":
-        return scan_release(folder)
-    cube = load_cube(description)
-    if name == "micro":
-        return guess_from_release(cube, description.retention, show=show)
-    return infer_from_release(cube, _policy(description), show=show)
+    from reconpriv.release.folder import ReleaseFolder
+
+    stored = ReleaseFolder.open(folder)
+    stored.check_files()
+    return chosen.on_release(stored, show)
 
 
-def _policy(description: Description) -> Policy:
-    block = description.manifest["reconpriv"]
-    if block["bound"] not in BOUNDS:
+def _policy(manifest: Manifest) -> Policy:
+    from reconpriv.policy import Policy
+    from reconpriv.theory.bounds import BOUNDS
+
+    if manifest.bound not in BOUNDS:
         raise InputError(
-            f"The release was made with a bound of its own, {block['bound']!r}, which is not known"
+            f"The release was made with a bound of its own, {manifest.bound!r}, which is not known"
             " here: its sizes cannot be inverted."
         )
     return Policy(
-        description.retention,
-        float(block["epsilon"]),
-        float(block["delta"]),
-        bound=block["bound"],
-        sample_size=description.sample_size,
+        manifest.retention,
+        manifest.epsilon,
+        manifest.delta,
+        bound=manifest.bound,
+        sample_size=manifest.sample_size,
     )

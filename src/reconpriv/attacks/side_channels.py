@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from reconpriv.attacks.attacked_table import AttackedTable, attack_key, uniform_words
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate
-from reconpriv.attacks.target import Target, attack_key, join, uniform_words
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import PublishedBatch
@@ -28,18 +28,14 @@ from reconpriv.engines.base import Layout, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_release_files
 from reconpriv.policy import Policy
-from reconpriv.reading import read
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube, load_records, load_rows
-from reconpriv.release.manifest import MANIFEST, Description, read_manifest
-from reconpriv.table import Table
+from reconpriv.writing.marker import MANIFEST
+
+if TYPE_CHECKING:
+    from reconpriv.table import Table
 
 KNEW = "the files of the release, byte by byte"
-
-_BLOCK = {
-    "format_version", "created_by", "method", "sample_size", "retention", "epsilon", "delta",
-    "bound", "unattainable", "sensitive", "domain", "public", "records", "test_key",
-    "group_counts", "cell_count", "recoded",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,22 +49,14 @@ class Channel:
 
 def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
     """Publish the table, look at every channel, and publish it again from shuffled records."""
-    target = Target.of(table, policy)
+    target = AttackedTable.of(table, policy)
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         folder, again = Path(work, "release"), Path(work, "again")
         # Nothing of this leaves the lab, so that nearly unique columns need no permission.
         public = [column.name for column in table.schema.public]
         table.publish(policy, folder, key=attack_key(0), keep_identifier=public)
         channels = [*release_channels(folder)]
-        with read(
-            shuffled_records(target),
-            sensitive=table.schema.sensitive.name,
-            public=public,
-            domain=table.schema.domain,
-            missing="value" if None in table.schema.domain else "refuse",
-        ) as shuffled:
-            # The records come recoded; what that means is not in them.
-            shuffled.schema, shuffled.labels = table.schema, table.labels
+        with table.with_records(shuffled_records(target)) as shuffled:
             shuffled.publish(policy, again, key=attack_key(0), keep_identifier=public)
         differ = [f.name for f in sorted(folder.iterdir()) if not _same(f, again / f.name)]
         detail = f"differs: {', '.join(differ)}" if differ else "same bytes from shuffled records"
@@ -95,31 +83,31 @@ def _result(channels: list[Channel], control: list[Channel]) -> AttackResult:
     return AttackResult(
         name="side-channels",
         knew=KNEW,
-        success=rate(np.array([c.leaks for c in channels]), "channels that tell more"),
+        success=rate(np.array([c.leaks for c in channels]), "channels that reveal more"),
         control=rate(
             np.array([c.leaks for c in control]), "the same for a release with its rows shuffled"
         ),
         table=rows,
-        verdict=f"The files tell more than their rows: {found}."
+        verdict=f"The files reveal more than their rows: {found}."
         if leaking
-        else f"None of {len(channels)} channels tells more than the published rows do.",
+        else f"None of {len(channels)} channels reveals more than the published rows do.",
     )
 
 
 def release_channels(folder: Path) -> Iterator[Channel]:
     """Every channel of a release folder."""
-    description = read_manifest(folder)
-    cube = load_cube(description)
-    yield from _rewritten(description, cube)
-    yield _row_order(description)
-    if description.file_format == "parquet":
-        yield _parquet_layout(description)
-        yield _parquet_metadata(description)
-    yield _manifest(description)
-    yield _strangers(description)
+    stored = ReleaseFolder.open(folder)
+    cube = load_cube(stored)
+    yield from _rewritten(stored, cube)
+    yield _row_order(stored)
+    if stored.manifest.file_format == "parquet":
+        yield _parquet_layout(stored)
+        yield _parquet_metadata(stored)
+    yield _manifest(stored)
+    yield _strangers(stored)
 
 
-def _rewritten(description: Description, cube: Cube) -> Iterator[Channel]:
+def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
     """Write data and groups anew from the published cells, and compare bytes."""
     trials = cube.trials.astype(np.int64)
 
@@ -131,27 +119,29 @@ def _rewritten(description: Description, cube: Cube) -> Iterator[Channel]:
         )  # fmt: skip
 
     layout = Layout(
-        description.file_format, description.cell_count is not None, bool(description.groups)
+        stored.manifest.file_format,
+        stored.manifest.cell_count is not None,
+        bool(stored.group_files),
     )
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         write_release_files(
-            [join(cube)],
-            description.schema,
+            [cube.as_batch()],
+            stored.manifest.schema,
             publish,
             Path(work),
             layout,
             no_progress,
         )
-        for file in (*description.data, *description.groups):
+        for file in stored.files:
             same = _same(file, Path(work, file.name))
             detail = "same bytes when written from its rows" if same else "other bytes"
             yield Channel(f"bytes of {file.name}", not same, detail)
 
 
-def _row_order(description: Description) -> Channel:
+def _row_order(stored: ReleaseFolder) -> Channel:
     """Rows sorted by public values, then by the sensitive value's place in the domain."""
-    records = load_records(description)
-    domain = pa.array(description.schema.domain, records.column(records.num_columns - 1).type)
+    records = load_records(stored)
+    domain = pa.array(stored.manifest.schema.domain, records.column(records.num_columns - 1).type)
     place = pc.index_in(records.column(records.num_columns - 1), domain)
     public = records.select(range(records.num_columns - 1))
     keyed = public.append_column("\0place", place)
@@ -161,10 +151,10 @@ def _row_order(description: Description) -> Channel:
     return Channel("row order", not same, "sorted by group, then value" if same else "not sorted")
 
 
-def _parquet_layout(description: Description) -> Channel:
+def _parquet_layout(stored: ReleaseFolder) -> Channel:
     """Row groups of a fixed number of rows, but for the last."""
     wrong = []
-    for file in (*description.data, *description.groups):
+    for file in stored.files:
         metadata = pyarrow.parquet.read_metadata(file)
         rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         full = rows_per_row_group(metadata.num_columns)
@@ -174,59 +164,36 @@ def _parquet_layout(description: Description) -> Channel:
     return Channel("row groups", bool(wrong), detail)
 
 
-def _parquet_metadata(description: Description) -> Channel:
+def _parquet_metadata(stored: ReleaseFolder) -> Channel:
     """No key-value metadata: no schema of a data frame, no path, no time."""
-    files = [*description.data, *description.groups]
-    wrong = [file.name for file in files if pyarrow.parquet.read_metadata(file).metadata]
+    wrong = [file.name for file in stored.files if pyarrow.parquet.read_metadata(file).metadata]
     detail = f"metadata in {', '.join(wrong)}" if wrong else "none but the writer's version"
     return Channel("Parquet metadata", bool(wrong), detail)
 
 
-def _manifest(description: Description) -> Channel:
+def _manifest(stored: ReleaseFolder) -> Channel:
     """Only what the policy and the published table determine."""
-    strange = _strange_keys(description.manifest)
+    strange = stored.manifest.unknown
     detail = f"unknown: {', '.join(strange)}" if strange else "policy and published table only"
     return Channel("manifest", bool(strange), detail)
 
 
-def _strange_keys(manifest: dict[str, Any]) -> list[str]:
-    resource = {
-        "name", "type", "path", "format", "mediatype", "bytes", "hash", "rows", "schema",
-        "reconpriv:hashes",
-    }  # fmt: skip
-    found = set(manifest) - {"$schema", "resources", "reconpriv"}
-    found |= set(manifest["reconpriv"]) - _BLOCK
-    field = {
-        "name",
-        "type",
-        "reconpriv:kind",
-        "title",
-        "categories",
-        "categoriesOrdered",
-        "description",
-    }
-    for one in manifest["resources"]:
-        found |= set(one) - resource
-        found |= {key for described in one["schema"]["fields"] for key in described} - field
-    return sorted(found)
-
-
-def _strangers(description: Description) -> Channel:
+def _strangers(stored: ReleaseFolder) -> Channel:
     """No file beside those that the manifest names."""
-    known = {MANIFEST, *(file.name for file in (*description.data, *description.groups))}
-    found = sorted({file.name for file in description.folder.iterdir()} - known)
+    known = {MANIFEST, *(file.name for file in stored.files)}
+    found = sorted({file.name for file in stored.path.iterdir()} - known)
     return Channel("other files", bool(found), ", ".join(found) or "none")
 
 
 def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
     """The control: the same rows in another order, in one odd file, must be noticed."""
-    description = read_manifest(folder)
+    stored = ReleaseFolder.open(folder)
     copy.mkdir()
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    rows = load_rows(description, description.data[:1])
+    rows = load_rows(stored, stored.data_files[:1])
     order = np.argsort(uniform_words(rows.num_rows, "spoil"), kind="stable")
-    spoiled = copy / description.data[0].name
+    spoiled = copy / stored.data_files[0].name
     if spoiled.suffix == ".parquet":
         pyarrow.parquet.write_table(rows.take(order), spoiled, row_group_size=997)
     else:
@@ -234,7 +201,7 @@ def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
     return list(release_channels(copy))
 
 
-def shuffled_records(target: Target) -> pa.Table:
+def shuffled_records(target: AttackedTable) -> pa.Table:
     """The raw records in another order."""
     batch, schema = target.batch, target.schema
     cell = np.repeat(np.arange(batch.count.size), batch.count)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Flags, Floats
 
 _CONFIDENCE = 0.95
 # The normal quantile of that confidence, two-sided.
@@ -57,7 +56,7 @@ class Rate:
         return f"{self.share:.1%} ({self.low:.1%} to {self.high:.1%}) of {self.trials:,}"
 
 
-def rate(hits: NDArray[np.bool_], what: str) -> Rate:
+def rate(hits: Flags, what: str) -> Rate:
     """The rate of an array of outcomes."""
     return Rate(int(np.count_nonzero(hits)), int(np.size(hits)), what)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import registered
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
@@ -63,13 +62,19 @@ def query(
         typer.Option(
             "--batch",
             metavar="FILE",
-            help="A CSV file of queries: one column per attribute, or one called sql.",
+            help="A CSV file of queries: one column per attribute, or a single column named sql.",
         ),
     ] = None,
     out: Output = None,
     overwrite: Overwrite = False,
     estimator: Annotated[
-        str, typer.Option("--estimator", metavar="mle|constrained", help="How to estimate.")
+        str,
+        typer.Option(
+            "--estimator",
+            metavar="{estimators|}",
+            autocompletion=registered("estimators"),
+            help="How to estimate.",
+        ),
     ] = "mle",
     confidence: Annotated[
         float, typer.Option("--confidence", help="The confidence level of the intervals.")
@@ -77,13 +82,13 @@ def query(
     simultaneous: Annotated[
         bool,
         typer.Option(
-            "--simultaneous", help="With GROUP BY: intervals that all hold at once, at that level."
+            "--simultaneous", help="With GROUP BY: make all intervals hold at once, at that level."
         ),
     ] = False,
     whole_bins: Annotated[
         bool,
         typer.Option(
-            "--whole-bins", help="Count a bin or group whole where a condition cuts it, and say so."
+            "--whole-bins", help="If a condition cuts a bin or group, count all of it and say so."
         ),
     ] = False,
     memory: opt.Memory = None,
@@ -160,40 +165,20 @@ def _answer_batch(
 @contextlib.contextmanager
 def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
     """Standard output, or a file that appears when it is whole."""
-    from reconpriv.errors import OutputError
-    from reconpriv.writing.folder import current_umask
-
     if out is None:
         yield sys.stdout
         return
-    if out.exists() and not overwrite:
-        raise OutputError(
-            f"{shown_path(out)} exists already.", hint="Use --overwrite to replace it."
-        )
-    handle, name = _temporary(out)
-    work = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            yield stream
-        work.chmod(0o666 & ~current_umask())
-        work.replace(out)
-    except OSError as error:
-        raise OutputError(f"{shown_path(out)} could not be written: {error.strerror}.") from None
-    finally:
-        work.unlink(missing_ok=True)
+    from reconpriv.writing.file import whole_file
 
-
-def _temporary(out: Path) -> tuple[int, str]:
-    from reconpriv.errors import OutputError
-
-    try:
-        return tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
-    except OSError as error:
-        raise OutputError(f"{shown_path(out)} could not be written: {error.strerror}.") from None
+    with (
+        whole_file(out, overwrite=overwrite) as work,
+        work.open("w", encoding="utf-8", newline="") as stream,
+    ):
+        yield stream
 
 
 def info(release: ReleaseFolder, json: opt.Json = False) -> None:
-    """What a release is: what in it is exact, what is estimated, and how."""
+    """Explain a release: what is exact, what is estimated, and how."""
     with reported():
         opened = _open(release)
         if json:
@@ -211,16 +196,17 @@ def export(
         typer.Argument(metavar="FILE", help="A .sav, .zsav, .dta, .xpt, .csv or .parquet file."),
     ],
     groups: Annotated[
-        bool, typer.Option("--groups", help="The groups with their trials instead of the records.")
+        bool,
+        typer.Option("--groups", help="Write the groups with their trials instead of the records."),
     ] = False,
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
     """Write the published records, with their labels, for SPSS, Stata or SAS."""
     with reported():
-        from reconpriv.release.export import check_target
+        from reconpriv.release.export import check_export
 
-        check_target(file, overwrite=overwrite)
+        check_export(file, overwrite=overwrite)
         notes = _open(release).export(file, groups=groups, overwrite=overwrite)
         say_all("note", notes)
         if json:
@@ -237,9 +223,9 @@ def report(
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
-    """A page for analysts: what is exact, what is estimated, how far off, how to ask.
+    """Write a page for analysts: what is exact, what is estimated, how far off, how to ask.
 
-    One HTML file, derived from the release alone; it may go out with it.
+    One HTML file, made from the release alone; it may be published with it.
     """
     with reported():
         from reconpriv.writing.file import check_file
@@ -255,12 +241,12 @@ def report(
 @taking_table()
 def workload(
     table: TableOptions,
-    queries: Annotated[int, typer.Option("--queries", help="How many queries.")] = 5_000,
+    queries: Annotated[int, typer.Option("--queries", help="How many queries to draw.")] = 5_000,
     min_selectivity: Annotated[
-        float, typer.Option("--min-selectivity", help="The least share of records in an answer.")
+        float, typer.Option("--min-selectivity", help="The smallest share of records in an answer.")
     ] = 0.001,
     max_attributes: Annotated[
-        int, typer.Option("--max-attributes", help="The most public attributes in a query.")
+        int, typer.Option("--max-attributes", help="The most public attributes per query.")
     ] = 3,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same pool.")] = 0,
     release: Annotated[
@@ -271,12 +257,12 @@ def workload(
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
-    """The paper's pool of random count queries on a raw table, and a release's error on it."""
+    """Draw the paper's pool of random count queries; measure a release's error on it."""
     with reported():
         if overwrite and out is None:
             raise PolicyError("--overwrite goes with -o.")
         if out is not None:
-            from reconpriv.writing.folder import refuse_inside_release
+            from reconpriv.writing.marker import refuse_inside_release
 
             refuse_inside_release(out, "a workload")
         opened = table.open()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reconpriv._version import __version__
 from reconpriv.cli import analyst, attack, doctor, learning, studio, study, tune
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import Command, one_of
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
     reported,
@@ -21,8 +24,13 @@ from reconpriv.cli.output import (
 )
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
+from reconpriv.cli.words import option_words
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
+
+if TYPE_CHECKING:
+    from reconpriv.policy import Policy
+    from reconpriv.table import Table, Watcher
 
 _ROOT_NOTES = """[bold]Start here[/bold]
 
@@ -41,8 +49,8 @@ reconpriv COMMAND --help
 
 [bold]Environment[/bold]
 
-TMPDIR  where counting spills when memory is short
-RECONPRIV_DEBUG=1  tracebacks, which may quote the table
+TMPDIR  where counting spills to when memory runs short
+RECONPRIV_DEBUG=1  show tracebacks, which may quote the table
 NO_COLOR=1  plain text
 """
 
@@ -60,8 +68,8 @@ app = typer.Typer(
 
 
 _SQL_NOTE = (
-    "reconpriv cannot know what --sql did to a column: one that was binned there is counted by the"
-    " values it has now. Declare bins with --bin."
+    "reconpriv cannot know what --sql did to a column: if it was binned there, it is counted"
+    " by the values it has now. Declare bins with --bin instead."
 )
 
 
@@ -105,11 +113,13 @@ def audit(
         typer.Option(
             "--groups",
             metavar="FILE",
-            help="Also write every group with its verdict (.parquet or .csv; internal).",
+            help="Also write every group with its verdict to this .parquet or .csv file"
+            " (internal).",
         ),
     ] = None,
     exact_tails: Annotated[
-        bool, typer.Option("--exact-tails", help="With --groups: the exact tails of every group.")
+        bool,
+        typer.Option("--exact-tails", help="With --groups: add the exact tails of every group."),
     ] = False,
     k: Annotated[
         int, typer.Option("--k", min=2, help="Also count the records in groups smaller than this.")
@@ -118,8 +128,8 @@ def audit(
         bool | None,
         typer.Option(
             "--columns/--no-columns",
-            help="What the audit would be without each public column; by default up to a million"
-            " cells.",
+            help="Show the audit without each public column in turn; on by default up to a"
+            " million cells.",
             show_default=False,
         ),
     ] = None,
@@ -127,11 +137,12 @@ def audit(
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
-    """Could groups be reconstructed, do single records stand out, are columns nearly unique?
+    """Check for groups that could be reconstructed, unique records and nearly unique columns.
 
-    Exits 0 where every group is private and no public column is nearly unique (or it is named in
-    --keep-identifier), 1 where that is not so, 2 on bad input. Records that are unique on the
-    public columns do not change the exit status: read what the verdict says about them.
+    Exits 0 if every group is private and no public column is nearly unique
+    (except those named in --keep-identifier), 1 if not, 2 on bad input. Records
+    that are unique on the public columns do not change the exit status; the
+    verdict says how many there are.
     """
     with reported():
         policy = opt.make_policy(retention, epsilon, delta, bound)
@@ -147,31 +158,48 @@ def audit(
 
             check_internal(report_file)
         opened = table.open()
-        with contextlib.closing(opened):
+        with contextlib.closing(opened), contextlib.ExitStack() as stack:
+            watch: list[Watcher] = []
+            if groups is not None:
+                watch.append(stack.enter_context(_groups_file(groups, opened, policy, exact_tails)))
+            if report_file is not None:
+                from reconpriv.reports.internal import TAILS, Survey, write_findings
+
+                survey = Survey(opened.schema, policy)
+                watch.append(survey.add)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(
                     policy,
-                    worst=worst,
+                    worst=worst if report_file is None else max(worst, TAILS),
                     k=k,
                     columns=columns,
                     keep_identifier=kept,
                     progress=ticker,
+                    watch=watch,
                 )
-            if groups is not None:
-                from reconpriv.writing.group_file import write_groups
-
-                write_groups(opened.audit_groups(policy, exact=exact_tails), groups)
             if report_file is not None:
-                opened.report(policy, report_file, source=table.name, k=k, keep_identifier=kept)
+                shown = replace(report, worst=report.worst[:TAILS])
+                write_findings(survey.findings(shown, source=table.name), report_file)
+        report = replace(report, worst=report.worst[:worst])
         say_all("warning", report.warnings)
         if json:
             show_json(report.as_dict())
         else:
             from reconpriv.show.audit import audit_view
 
-            show(audit_view(report))
+            show(audit_view(report, option_words))
     if not report.passes:
         raise typer.Exit(EXIT_NOT_PRIVATE)
+
+
+@contextlib.contextmanager
+def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Iterator[Watcher]:
+    """What writes every group that passes, with its verdict, to a file."""
+    from reconpriv.core.audit import verdict_table
+    from reconpriv.writing.group_file import groups_file
+
+    with groups_file(path) as add:
+        yield lambda batch: add(verdict_table(batch, table.schema, policy, exact=exact))
 
 
 @app.command(
@@ -188,7 +216,8 @@ def publish(
         str | None,
         typer.Argument(
             metavar="OUT",
-            help="The release folder to make; with Spark also a URI; with --to-table not needed.",
+            help="The release folder to create (with Spark, also a URI); not needed with"
+            " --to-table.",
             show_default=False,
         ),
     ] = None,
@@ -198,12 +227,8 @@ def publish(
     bound: opt.BoundName = "chernoff",
     sample_size: Annotated[
         str,
-        typer.Option(
-            "--sample-size",
-            metavar="octave|public|paper|none",
-            autocompletion=opt.one_of("octave", "public", "paper", "none"),
-            help="How the trials of a large group may depend on its largest frequency.",
-            rich_help_panel=opt.POLICY,
+        opt.sample_size_option(
+            "How the number of trials in a large group may depend on its largest frequency."
         ),
     ] = "octave",
     unattainable: Annotated[
@@ -211,39 +236,41 @@ def publish(
         typer.Option(
             "--unattainable",
             metavar="refuse|one-trial",
-            autocompletion=opt.one_of("refuse", "one-trial"),
-            help="Groups in which not even one trial is private.",
+            autocompletion=one_of("refuse", "one-trial"),
+            help="What to do with groups in which not even one trial is private.",
             rich_help_panel=opt.POLICY,
         ),
     ] = "refuse",
     key: Annotated[
         Path | None,
         typer.Option(
-            "--key", metavar="FILE", help="The secret key (reconpriv keygen); else a fresh one."
+            "--key",
+            metavar="FILE",
+            help="The secret key (from reconpriv keygen); by default a fresh one.",
         ),
     ] = None,
     test_key: Annotated[
         bool,
-        typer.Option("--test-key", help="The key that everybody knows, for tests and examples."),
+        typer.Option("--test-key", help="Use a key that everybody knows, for tests and examples."),
     ] = False,
     file_format: Annotated[
         str,
         typer.Option(
             "--format",
             metavar="parquet|csv|cells",
-            autocompletion=opt.one_of("parquet", "csv", "cells"),
+            autocompletion=one_of("parquet", "csv", "cells"),
             help="Records as Parquet or CSV, or cells with their counts (Parquet).",
         ),
     ] = "parquet",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUT where it is a release, and the report.")
+        bool, typer.Option("--overwrite", help="Replace OUT if it is a release, and the report.")
     ] = False,
     to_table: Annotated[
         str | None,
         typer.Option(
             "--to-table",
             metavar="NAME",
-            help="Load the release into this table of a database, also as schema.table.",
+            help="Load the release into this table of a database (or schema.table).",
         ),
     ] = None,
     to: Annotated[
@@ -251,20 +278,21 @@ def publish(
         typer.Option(
             "--to",
             metavar="DATABASE",
-            help="With --to-table: postgresql://…, a SQLite or DuckDB file; else that of TABLE.",
+            help="With --to-table: postgresql://…, a SQLite or DuckDB file; by default the"
+            " database of TABLE.",
         ),
     ] = None,
     keep_identifier: opt.KeepIdentifier = None,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
-    """Write a release whose groups resist reconstruction, as far as the policy asks."""
+    """Write a release whose groups resist reconstruction to the extent the policy requires."""
     with reported(), contextlib.ExitStack() as stack:
         from reconpriv.cli.loading import begin_loading, temporary_release
         from reconpriv.core.randomness import Key
+        from reconpriv.release.publication import check_format
         from reconpriv.sources.databases.url import is_database_url
-        from reconpriv.table import check_format
-        from reconpriv.writing.folder import check_target, is_uri
+        from reconpriv.writing.folder import check_folder, is_uri
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
@@ -276,11 +304,11 @@ def publish(
         if out is None:
             out = str(stack.enter_context(temporary_release()))
         if not is_uri(out):
-            check_target(Path(out), overwrite=overwrite)
-        elif is_database_url(out) or (table.engine != "spark" and table.master is None):
+            check_folder(Path(out), overwrite=overwrite)
+        elif is_database_url(out) or not table.writes_to_uri():
             raise PolicyError(
                 "Only Spark writes a release to a URI.",
-                hint="Give a folder of this machine, or use --engine spark; to load it into a"
+                hint="Give a folder on this machine, or use --engine spark; to load it into a"
                 " database, use --to-table.",
             )
         if report_file is not None:
@@ -326,14 +354,18 @@ def publish(
     epilog=_example("reconpriv retention --rho1 0.1 --rho2 0.5 -m 10"),
 )
 def retention(
-    rho1: Annotated[float, typer.Option("--rho1", help="The belief before seeing a value.")],
-    rho2: Annotated[float, typer.Option("--rho2", help="The largest belief after.")],
+    rho1: Annotated[
+        float, typer.Option("--rho1", help="The belief before seeing a published value.")
+    ],
+    rho2: Annotated[
+        float, typer.Option("--rho2", help="The largest belief allowed after seeing it.")
+    ],
     domain_size: Annotated[
-        int, typer.Option("-m", "--domain-size", help="How many sensitive values there are.")
+        int, typer.Option("-m", "--domain-size", help="The number of sensitive values.")
     ],
     json: opt.Json = False,
 ) -> None:
-    """The largest retention p with ρ1-ρ2 privacy, and its level of local differential privacy."""
+    """Find the largest retention p with ρ1-ρ2 privacy, and its local differential privacy level."""
     with reported():
         from reconpriv.theory.perturbation import local_privacy_level, retention_for_privacy
 
@@ -351,10 +383,10 @@ def keygen(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")],
     json: opt.Json = False,
 ) -> None:
-    """Make a secret 256-bit key, readable by you alone; never overwrites."""
+    """Make a secret 256-bit key that only you can read; never overwrites a file."""
     with reported():
         from reconpriv.core.randomness import Key
-        from reconpriv.writing.folder import refuse_inside_release
+        from reconpriv.writing.marker import refuse_inside_release
 
         refuse_inside_release(file, "the key")
         Key.generate().write(file)
@@ -378,7 +410,7 @@ def demo(
     ] = None,
     json: opt.Json = False,
 ) -> None:
-    """Audit, publish and query a real table (48,842 people, occupation sensitive)."""
+    """Audit, publish and query a real table (48,842 people; occupation is sensitive)."""
     with reported():
         from reconpriv.cli.demo import demo_view, run_demo
 
@@ -397,3 +429,5 @@ learning.register(app)
 studio.register(app)
 study.register(app)
 tune.register(app)
+for _registered in app.registered_commands:
+    _registered.cls = Command

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import attacks_using, registered
 from reconpriv.cli.completion import tables
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.messages.phrases import listed
 from reconpriv.messages.redaction import shown_path
+
+if TYPE_CHECKING:
+    from reconpriv.attacks.run import Effort
 
 ATTACK = "Attack"
 
@@ -21,18 +27,16 @@ AttackName = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="micro, ratio, granularity, repeat, differencing or side-channels.",
-        autocompletion=opt.one_of(
-            "micro", "ratio", "granularity", "repeat", "differencing", "side-channels"
-        ),
+        help="{attacks}.",
+        autocompletion=registered("attacks"),
     ),
 ]
 AttackSource = Annotated[
     str,
     typer.Argument(
         metavar="TABLE|RELEASE",
-        help="A table as for publish; or a release folder, for micro, granularity and"
-        " side-channels: then there is no truth to measure by.",
+        help="A table, as for publish; or, for {attacks on releases}, a release folder, though"
+        " then there is no truth to compare with.",
         autocompletion=tables,
     ),
 ]
@@ -49,21 +53,13 @@ def register(app: typer.Typer) -> None:
 
 _POLICY_DEFAULTS = (0.5, 0.5, 0.3, "chernoff", "octave")
 
-# Which attacks an option is for, and its default.
-_USES = {
-    "--keys": (1, ("micro", "granularity")),
-    "--releases": (16, ("repeat",)),
-    "--privacy": (0.1, ("ratio",)),
-    "--least": (1, ("granularity",)),
-}
 
-
-def _refuse_ignored(name: str, chosen: dict[str, float]) -> None:
+def _refuse_ignored(name: str, effort: Effort) -> None:
     """An option that this attack has no use for is refused, not ignored."""
-    for option, value in chosen.items():
-        default, attacks = _USES[option]
-        if value != default and name not in attacks:
-            raise PolicyError(f"{option} goes with the attack {' or '.join(attacks)}.")
+    for field in fields(effort):
+        uses = attacks_using(field.name)
+        if uses and name not in uses and getattr(effort, field.name) != field.default:
+            raise PolicyError(f"--{field.name} goes with the attack {listed(uses, 'or')}.")
 
 
 @taking_table(source=AttackSource, sensitive_required=False)
@@ -76,51 +72,45 @@ def attack(
     bound: opt.BoundName = "chernoff",
     sample_size: Annotated[
         str,
-        typer.Option(
-            "--sample-size",
-            metavar="octave|public|paper|none",
-            autocompletion=opt.one_of("octave", "public", "paper", "none"),
-            help="The publication that is attacked.",
-            rich_help_panel=opt.POLICY,
-        ),
+        opt.sample_size_option("The sample size of the publication to attack."),
     ] = "octave",
     keys: Annotated[
         int,
-        typer.Option("--keys", help="Publications to attack, each with its own key (micro,"
-                     " granularity).", rich_help_panel=ATTACK),
+        typer.Option("--keys", help="Publications to attack, each with its own key"
+                     " ({attacks using keys}).", rich_help_panel=ATTACK),
     ] = 1,
     releases: Annotated[
-        int, typer.Option("--releases", help="Releases to average (repeat).",
+        int, typer.Option("--releases", help="Releases to average ({attacks using releases}).",
                           rich_help_panel=ATTACK),
     ] = 16,
     privacy: Annotated[
         float,
-        typer.Option("--privacy", help="λ of the noisy counts (ratio).", rich_help_panel=ATTACK),
+        typer.Option("--privacy", help="λ of the noisy counts ({attacks using privacy}).",
+                     rich_help_panel=ATTACK),
     ] = 0.1,
     least: Annotated[
         int,
-        typer.Option("--least", help="Leave smaller groups out (granularity).",
+        typer.Option("--least", help="Leave out groups smaller than this ({attacks using least}).",
                      rich_help_panel=ATTACK),
     ] = 1,
     worst: Annotated[
         int,
-        typer.Option("--worst", help="How many groups to show; internal.", rich_help_panel=ATTACK),
+        typer.Option("--worst", help="How many groups to show (internal).", rich_help_panel=ATTACK),
     ] = 5,
     json: opt.Json = False,
 ) -> None:  # fmt: skip
     """Attack your own table, or a release: what would an adversary find out?
 
-    The result is for the publisher: it measures the attack by the raw table.
+    The result is for the publisher only: it compares the attack with the raw table.
     """
     with reported():
-        from reconpriv.attacks.run import Effort, attack_release, check_name
+        from reconpriv.attacks.run import ATTACKS, Effort, attack_release
         from reconpriv.attacks.run import attack as run_attack
-        from reconpriv.writing.folder import is_release
+        from reconpriv.writing.marker import is_release
 
-        check_name(name)
+        ATTACKS.find(name)
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
-        chosen = {"--keys": keys, "--releases": releases, "--privacy": privacy, "--least": least}
-        _refuse_ignored(name, chosen)
+        _refuse_ignored(name, effort)
         if is_release(Path(table.source)):
             chosen_policy = (retention, epsilon, delta, bound, sample_size)
             if not table.only_source or chosen_policy != _POLICY_DEFAULTS:

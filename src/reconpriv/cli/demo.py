@@ -77,7 +77,7 @@ def run_demo(out: Path | None) -> Demo:
 
 def _truths(table: Table) -> list[int]:
     """The same queries on the raw cells."""
-    cube = collect(table.groups(), table.schema)
+    cube = collect(table.batches(), table.schema)
     raw = Answerer(cube, Design(1.0, table.schema.domain_size, "none"))
     truths = []
     for query in _QUERIES:
@@ -96,8 +96,8 @@ def demo_view(demo: Demo) -> RenderableType:
         audit_view(demo.audit),
         _step(2, "Publish: large groups rest on fewer independent trials"),
         release_view(demo.release),
-        Text("" if demo.kept else "(a temporary folder, gone by now; --out DIR keeps it)"),
-        _step(3, "Query the release, beside the truth that only the publisher knows"),
+        Text("" if demo.kept else "(a temporary folder, removed by now; --out DIR keeps it)"),
+        _step(3, "Query the release, next to the truth that only the publisher knows"),
         _answers(demo),
         _step(4, "Next, try"),
         Text(
@@ -120,7 +120,8 @@ def _answers(demo: Demo) -> RichTable:
     table = RichTable(
         box=None,
         padding=(0, 2, 0, 0),
-        caption="The last query rests on one micro group, where a release is made to tell little.",
+        caption="The last query rests on one micro group, about which a release is meant to"
+        " reveal little.",
         caption_justify="left",
     )
     table.add_column("count of", overflow="fold")

@@ -15,9 +15,10 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(json: opt.Json = False) -> None:
-    """What is installed, which extras, Java, a browser; and the command that would add each.
+    """Show what is installed, what is missing and the command that adds it.
 
-    Exits 0 where everything that every installation needs is there, 1 where something is not.
+    Covers Python, the extras, Java and a browser. Exits 0 if everything that
+    every installation needs is there, 1 if something is missing.
     """
     with reported():
         from reconpriv.doctor import examine

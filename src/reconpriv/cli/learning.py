@@ -15,7 +15,7 @@ ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A releas
 Where = Annotated[
     str | None,
     typer.Option(
-        "--where", metavar="SQL", help="Only these records: a condition on public columns."
+        "--where", metavar="SQL", help="A condition on public columns, to use only some records."
     ),
 ]
 
@@ -43,7 +43,7 @@ def chi_square(
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
-    """Does the sensitive column depend on public ones? A test that knows how it was published."""
+    """Test whether the sensitive column depends on public ones, allowing for the randomisation."""
     with reported():
         from reconpriv.learning.independence import chi_square as run
         from reconpriv.release.release import open_release
@@ -64,27 +64,31 @@ def learn(
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", metavar="COLUMN", help="What to predict; by default the sensitive column."
+            "--target",
+            metavar="COLUMN",
+            help="The column to predict; by default the sensitive one.",
         ),
     ] = None,
     features: Annotated[
         str | None,
         typer.Option(
-            "--features", metavar="A,B,…", help="What to predict it from; by default all others."
+            "--features",
+            metavar="A,B,…",
+            help="The columns to predict from; by default all others.",
         ),
     ] = None,
     test: Annotated[
         str | None,
         typer.Option(
-            "--test", metavar="TABLE", help="Records to predict, with true values: a file."
+            "--test", metavar="TABLE", help="A file of records to predict, with their true values."
         ),
     ] = None,
     where: Where = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="Laplace's smoothing, in records.")] = 1.0,
+    alpha: Annotated[float, typer.Option("--alpha", help="Laplace smoothing, in records.")] = 1.0,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
-    """Naive Bayes on reconstructed distributions; --json prints all of it."""
+    """Train naive Bayes on reconstructed distributions; --json prints the whole model."""
     with reported():
         from reconpriv.learning.extra import require_scikit_learn
 

@@ -54,12 +54,12 @@ def begin_loading(
             raise PolicyError("--to goes with --to-table NAME.")
         if out is None:
             raise PolicyError(
-                "Where shall the release go?", hint="Give a folder OUT, or --to-table NAME."
+                "Where should the release go?", hint="Give a folder OUT, or --to-table NAME."
             )
         return None
     if to is None and not is_database(source):
         raise PolicyError(
-            "Which database shall --to-table load into?",
+            "Which database should --to-table load into?",
             hint="Name it with --to: postgresql://…, a .sqlite or a .duckdb file.",
         )
     if to is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from reconpriv.cli.choices import registered
 
 if TYPE_CHECKING:
     from reconpriv.policy import Policy
@@ -21,52 +23,63 @@ ANALYST = "For the analyst"
 MORE = "More"
 
 
-def one_of(*names: str) -> Callable[[str], list[str]]:
-    """What a shell offers where a word is to be one of these."""
-    # Typer finds the argument by its name.
-    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
-
-
 Memory = Annotated[
     str | None,
     typer.Option(
-        "--memory", metavar="2GB", help="Memory for counting before disk is used.",
+        "--memory", metavar="2GB", help="Memory for counting before spilling to disk.",
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
 Retention = Annotated[
     float,
     typer.Option(
-        "-p", "--retention", help="Probability that a value is kept.", rich_help_panel=POLICY
+        "-p", "--retention", help="p, the probability that a value is kept.", rich_help_panel=POLICY
     ),
 ]
 Epsilon = Annotated[
     float,
     typer.Option(
-        "-e", "--epsilon", help="ε, the relative error to protect.", rich_help_panel=POLICY
+        "-e",
+        "--epsilon",
+        help="ε, the relative error that must remain possible.",
+        rich_help_panel=POLICY,
     ),
 ]
 Delta = Annotated[
     float,
-    typer.Option("-d", "--delta", help="δ, the least tail probability.", rich_help_panel=POLICY),
+    typer.Option(
+        "-d", "--delta", help="δ: no bound may prove such an error rarer.", rich_help_panel=POLICY
+    ),
 ]
 BoundName = Annotated[
     str,
     typer.Option(
         "--bound",
-        help="chernoff, chernoff-full, hoeffding, bernstein, chebyshev, markov or exact.",
-        autocompletion=one_of(
-            "chernoff", "chernoff-full", "hoeffding", "bernstein", "chebyshev", "markov", "exact"
-        ),
+        help="{bounds}.",
+        autocompletion=registered("bounds"),
         rich_help_panel=POLICY,
     ),
 ]
+
+
+def sample_size_option(help: str) -> typer.models.OptionInfo:
+    """The option that chooses a sample size, with the help of a command."""
+    option: typer.models.OptionInfo = typer.Option(
+        "--sample-size",
+        metavar="{sample sizes|}",
+        autocompletion=registered("sample sizes"),
+        help=help,
+        rich_help_panel=POLICY,
+    )
+    return option
+
+
 KeepIdentifier = Annotated[
     str | None,
     typer.Option(
         "--keep-identifier",
         metavar="A,B,…",
-        help="Nearly unique public columns to publish on purpose; others are refused.",
+        help="Nearly unique public columns to publish anyway; others are refused.",
     ),
 ]
 InternalReport = Annotated[
@@ -74,7 +87,7 @@ InternalReport = Annotated[
     typer.Option(
         "--report",
         metavar="FILE",
-        help="Also write the publisher's report, one HTML file (internal: not for release).",
+        help="Also write the publisher's report to this HTML file (internal: not for release).",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

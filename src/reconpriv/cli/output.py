@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from reconpriv.cli.words import as_options, option_words
 from reconpriv.errors import ReconprivError
+from reconpriv.messages.remedies import worded
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,7 +62,7 @@ def reported() -> Iterator[None]:
             terminated = _stopped_by is signal.SIGTERM
             raise typer.Exit(EXIT_TERMINATED if terminated else EXIT_INTERRUPTED) from None
         if isinstance(error, ReconprivError):
-            say("error", str(error))
+            say("error", error.worded(option_words))
             raise typer.Exit(EXIT_BAD_INPUT) from None
         if isinstance(error, BrokenPipeError):
             # The reader of our output has gone; Python must not complain about it at exit.
@@ -70,7 +72,7 @@ def reported() -> Iterator[None]:
             raise
         say(
             "error",
-            f"reconpriv met something it does not expect ({type(error).__name__})."
+            f"Something unexpected happened in reconpriv ({type(error).__name__})."
             " Please report it; RECONPRIV_DEBUG=1 shows where.",
         )
         raise typer.Exit(EXIT_BUG) from None
@@ -80,7 +82,7 @@ def say(kind: str, sentence: str) -> None:
     """A line on standard error, coloured where that is a terminal."""
     colours = {"error": "red", "interrupted": "red", "warning": "yellow", "note": "cyan"}
     typer.secho(f"{kind}: ", fg=colours[kind], bold=True, err=True, nl=False)
-    typer.echo(sentence, err=True)
+    typer.echo(worded(sentence, option_words), err=True)
 
 
 def say_all(kind: str, sentences: Iterable[str]) -> None:
@@ -103,7 +105,7 @@ def show(renderable: RenderableType) -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """JSON with its text readable, whatever the language."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    typer.echo(json.dumps(as_options(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 class Ticker:

@@ -25,21 +25,22 @@ def studio(
     table: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TABLE]",
-            help="The table to open, as for audit; it can also be opened or uploaded in the page.",
+            metavar="TABLE",
+            help="The table to open, as for audit; you can also open or upload one in the page.",
         ),
     ] = None,
     sensitive: Annotated[
         str | None, typer.Option("-s", "--sensitive", help="The sensitive column.")
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; by default any free one.")
+        int,
+        typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 picks a free one."),
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address only.")
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
 ) -> None:
-    """Choose a policy by looking: a web app on this machine, for you alone."""
+    """Choose a policy with sliders and pictures, in a web app that runs on this machine only."""
     with reported():
         if find_spec("shiny") is None:
             raise PolicyError(

@@ -25,10 +25,12 @@ def experiment(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where results, figures and page go.")
+        Path,
+        typer.Option("--out", metavar="DIR", help="Where to write results, figures and the page."),
     ] = Path("study"),
     fast: Annotated[
-        bool, typer.Option("--fast", help="Fewer keys, queries and draws: minutes.")
+        bool,
+        typer.Option("--fast", help="Use fewer keys, queries and draws, to finish in minutes."),
     ] = False,
     data: Annotated[
         Path | None,
@@ -40,11 +42,11 @@ def experiment(
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUT where it is an earlier run.")
+        bool, typer.Option("--overwrite", help="Replace DIR if it is an earlier run.")
     ] = False,
     json: opt.Json = False,
 ) -> None:
-    """Re-run the paper's empirical study: CSV, figures, and a page of what holds."""
+    """Re-run the paper's empirical study: write CSV, figures and a page on what holds."""
     with reported():
         from reconpriv.research.run import STEPS, run_study
 

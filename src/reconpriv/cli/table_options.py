@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from reconpriv.cli.choices import one_of
 from reconpriv.cli.completion import tables
 from reconpriv.cli.options import (
     TABLE,
     Memory,
-    one_of,
     split_assignments,
     split_names,
     warn_of_password,
 )
+from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
 from reconpriv.messages.redaction import shown_file
 
@@ -36,9 +37,9 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS or Excel file; a folder or glob of"
-        " Parquet; - for CSV on standard input; postgresql://…, a SQLite or DuckDB file (with"
-        " --table); example:adult or example:census_workers.",
+        help="{formats} file; a folder or glob of Parquet files; - for CSV on standard input;"
+        " postgresql://…, a SQLite or DuckDB file (with --table); example:adult or"
+        " example:census_workers.",
         autocompletion=tables,
     ),
 ]
@@ -74,7 +75,8 @@ Missing = Annotated[
         "--missing",
         metavar="refuse|drop|value",
         autocompletion=one_of("refuse", "drop", "value"),
-        help="Records without a sensitive value: refuse, drop them, or make missing a value.",
+        help="Records without a sensitive value: refuse the table, drop them, or make missing"
+        " a value.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -83,8 +85,8 @@ Sql = Annotated[
     typer.Option(
         "--sql",
         metavar="QUERY",
-        help="A SELECT over the table `input`, to rename or filter on the way in. What it does to"
-        " a column is not known to the release: bin with --bin instead.",
+        help="A SELECT over the table `input`, to rename or filter on the way in. The release"
+        " cannot know what it did to a column, so use --bin for bins.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -94,7 +96,7 @@ BinOption = Annotated[
         "--bin",
         metavar="COLUMN=BINS",
         help="Publish bins of a number: a width (age=10), borders (age=0,18,65) or quantiles"
-        " (age=quantiles:5; their borders tell of the data). Repeatable.",
+        " (age=quantiles:5; their borders reveal something about the data). Repeatable.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -103,8 +105,8 @@ GroupOption = Annotated[
     typer.Option(
         "--group",
         metavar="COLUMN=FILE[:LEVEL]",
-        help="Publish groups of values: a CSV file with a header, its columns value and group;"
-        " further columns are coarser levels. Repeatable.",
+        help="Publish groups of values, from a CSV file with a header and the columns value"
+        " and group; further columns are coarser levels. Repeatable.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -113,7 +115,7 @@ TableName = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="Of a database: the table or view, also as schema.table. Of a spreadsheet: the sheet.",
+        help="The table or view of a database (or schema.table); the sheet of a spreadsheet.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -123,18 +125,19 @@ Labels = Annotated[
         "--labels",
         metavar="describe|apply",
         autocompletion=one_of("describe", "apply"),
-        help="Value labels of SPSS and Stata: describe codes in the release, or replace them.",
+        help="Value labels from SPSS and Stata: describe the codes in the release, or replace"
+        " them.",
         rich_help_panel=TABLE,
     ),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", help="Threads to use.", rich_help_panel=TABLE)
+    int | None, typer.Option("--threads", help="How many threads to use.", rich_help_panel=TABLE)
 ]
 EngineName = Annotated[
     str | None,
     typer.Option(
-        "--engine", metavar="duckdb|spark", autocompletion=one_of("duckdb", "spark"),
-        help="What counts and writes: one machine, or Spark.",
+        "--engine", metavar="|".join(ENGINES), autocompletion=one_of(*ENGINES),
+        help="What counts and writes: DuckDB on one machine, or Spark.",
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
@@ -143,7 +146,7 @@ Master = Annotated[
     typer.Option(
         "--master",
         metavar="URL",
-        help="Spark's master: local[4], spark://host:7077, yarn, sc://host (Connect).",
+        help="The Spark master: local[4], spark://host:7077, yarn, sc://host (Connect).",
         rich_help_panel=TABLE,
     ),
 ]
@@ -197,6 +200,10 @@ class TableOptions:
             each = value if isinstance(value, list | tuple) else [value]
             found += [(option, str(one)) for one in each]
         return found
+
+    def writes_to_uri(self) -> bool:
+        """Whether the engine that reads the table also writes to file systems of its own."""
+        return kind_of_engine(self.source, self.engine, {"master": self.master}).writes_to_uri
 
     def open(self) -> Table:
         """Read the table."""

@@ -13,6 +13,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
 from reconpriv.cli.table_options import TableOptions, taking_table
+from reconpriv.cli.words import option_words
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import Part, policy_parts, publish_command
 from reconpriv.messages.redaction import without_logins
@@ -63,8 +64,8 @@ def tune(
         str | None,
         typer.Option(
             "--sample-size",
-            metavar="octave,public,…",
-            help="Sample sizes to try (octave, public, paper, none).",
+            metavar="{recommended,},…",
+            help="Sample sizes to try ({sample sizes}).",
             rich_help_panel=SWEEP,
         ),
     ] = None,
@@ -77,24 +78,28 @@ def tune(
     rho1: Annotated[
         float | None,
         typer.Option(
-            "--rho1", help="The belief before seeing a record (0.1).", rich_help_panel=TARGET
+            "--rho1",
+            help="The belief before seeing a record; 0.1 if not given.",
+            rich_help_panel=TARGET,
         ),
     ] = None,
     rho2: Annotated[
         float | None,
         typer.Option(
-            "--rho2", help="The largest belief after seeing a record.", rich_help_panel=TARGET
+            "--rho2",
+            help="The largest belief allowed after seeing a record.",
+            rich_help_panel=TARGET,
         ),
     ] = None,
     min_group_error: Annotated[
         float | None,
-        typer.Option("--min-group-error", help="The least relative error an adversary must make"
-                     " in every group.", rich_help_panel=TARGET),
+        typer.Option("--min-group-error", help="The smallest relative error an adversary must"
+                     " make in every group.", rich_help_panel=TARGET),
     ] = None,
     current: Annotated[
         str | None,
         typer.Option("--current", metavar="p=0.5,e=0.5,…", help="The policy in use: p, e, d,"
-                     " sample-size, bound; what is left out is as in publish.",
+                     " sample-size, bound; the rest is as in publish.",
                      rich_help_panel=TARGET),
     ] = None,
     weaker_records: Annotated[
@@ -102,21 +107,25 @@ def tune(
         typer.Option("--weaker-records", help="Also recommend settings that protect single records"
                      " less than the current policy.", rich_help_panel=TARGET),
     ] = False,
-    queries: Annotated[int, typer.Option("--queries", help="Queries to judge by.")] = 5_000,
+    queries: Annotated[
+        int, typer.Option("--queries", help="How many queries to judge by.")
+    ] = 5_000,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same queries.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="A CSV file for all settings."),
+        typer.Option("-o", "--out", metavar="FILE", help="A CSV file to write all settings to."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     json: opt.Json = False,
 ) -> None:  # fmt: skip
-    """Which p, ε, δ and sample size? Tries many on the table, publishes none.
+    """Find p, ε, δ and a sample size: try many on the table, publish none.
 
-    Says for each how far count queries would be off and how far an adversary would be, shows where
-    the current policy stands, recommends a setting for a target and prints its publish command.
-    Without --rho2 it recommends none that protects single records less than the current policy.
-    The result is for the publisher. Exits 1 where no setting reaches the target.
+    Estimates for each setting how far off count queries and an adversary would
+    be, shows where the current policy stands, recommends a setting for your
+    target and prints the publish command for it. Without --rho2 or
+    --weaker-records, it never recommends a setting that protects single records
+    less than the current policy does. The result is for the publisher only.
+    Exits 1 if no setting reaches the target.
     """
     with reported():
         if overwrite and out is None:
@@ -125,10 +134,10 @@ def tune(
         e_list = parse_numbers("-e", epsilon)
         d_list = parse_numbers("-d", delta)
         in_use = parse_policy(current)
-        from reconpriv.writing.file import check_file
+        from reconpriv.writing.file import RAW, check_file
 
         if out is not None:
-            check_file(out, overwrite=overwrite, private=True)
+            check_file(out, overwrite=overwrite, private=RAW)
         opened = table.open()
         with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
             report = opened.tune(
@@ -154,9 +163,9 @@ def tune(
         if json:
             show_json(_as_json(report, command, out))
         else:
-            from reconpriv.show.tuning import remedy_words, tune_view
+            from reconpriv.show.tuning import tune_view
 
-            show(tune_view(report, remedy=remedy_words(report, _as_option)))
+            show(tune_view(report, option_words))
             if command is not None:
                 # Not by rich, which would cut a long line of it.
                 typer.echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
@@ -168,9 +177,9 @@ def tune(
 def _write(report: TuneReport, out: Path, overwrite: bool) -> None:
     import pyarrow.csv
 
-    from reconpriv.writing.file import whole_file
+    from reconpriv.writing.file import RAW, whole_file
 
-    with whole_file(out, overwrite=overwrite, private=True) as work:
+    with whole_file(out, overwrite=overwrite, private=RAW) as work:
         pyarrow.csv.write_csv(report.to_arrow(), str(work))
 
 
@@ -194,12 +203,6 @@ def _command(table: TableOptions, chosen: Setting | None) -> str | None:
     if without_logins(table.source) != table.source:
         return publish_command("DATABASE_URL", parts, variable=True)
     return publish_command(table.source, parts)
-
-
-def _as_option(name: str, value: str | None) -> str:
-    """An argument of ``Table.tune`` as an option of this command."""
-    option = f"--{name.replace('_', '-')}"
-    return option if value is None else f"{option} {value}"
 
 
 def parse_policy(text: str | None) -> Policy | None:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
-from reconpriv.core.kernel import largest_frequency
+from reconpriv.core.sample_sizes import private_sizes
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
+from reconpriv.messages.readable import Readable
+from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.privacy import private_group_sizes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _SMALL_GROUP = 256
 K = 5
@@ -61,8 +59,8 @@ class GroupVerdict:
         }
 
 
-@dataclass(frozen=True)
-class AuditReport:
+@dataclass(frozen=True, repr=False)
+class AuditReport(Readable):
     """What a publication of this table risks, in three parts: groups, single records, columns.
 
     The figures of groups say what plain randomisation would let an adversary reconstruct.
@@ -122,23 +120,21 @@ class AuditReport:
     def groups_sentence(self) -> str:
         """Whether groups could be reconstructed."""
         if self.private:
-            return "Every group keeps this policy by perturbation alone, without sampling."
+            return "Every group meets this policy with perturbation alone, without sampling."
         return (
             f"Not private: {self.violating_groups:,} of {self.groups:,} groups, with"
             f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
-            " the table were only perturbed. `reconpriv publish` samples those groups."
+            " the table were only perturbed. Publishing samples those groups."
         )
 
     @property
     def columns_sentence(self) -> str:
         """Which columns are nearly unique, and what leaving one out would do."""
-        found = identifier_sentence(self.columns, self.records)
-        parts = [
-            found[:1].upper() + found[1:] if found else "No public column is nearly unique.",
+        return Advice(
+            identifier_sentence(self.columns, self.records) or "No public column is nearly unique.",
             effect_sentence(self.columns, self.figures),
             self.columns_note,
-        ]
-        return " ".join(part for part in parts if part)
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -147,17 +143,17 @@ class AuditReport:
         parts = [self.groups_sentence, single.sentence]
         if single.below_k and (self.private or single.unique > self.violating_records):
             parts.reverse()
-        found = identifier_sentence(self.columns, self.records)
         if any(column.refused for column in self.columns):
-            parts.insert(0, f"Not ready to publish: {found}")
-        elif found:
-            parts.append(found[:1].upper() + found[1:])
+            before = "Not ready to publish: "
+            parts.insert(0, identifier_sentence(self.columns, self.records, before=before))
+        elif found := identifier_sentence(self.columns, self.records):
+            parts.append(found)
         return tuple(parts)
 
     @property
     def sentence(self) -> str:
         """The verdict, never more comforting than the worst of its parts, which comes first."""
-        return " ".join(self.sentences)
+        return Advice(*self.sentences)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -200,31 +196,10 @@ class AuditReport:
             },
         }
 
-    def __str__(self) -> str:
-        """The report as text."""
-        from reconpriv.show.audit import audit_text  # noqa: PLC0415 - rich only where it is shown
 
-        return audit_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import audit_html  # noqa: PLC0415
-
-        return audit_html(self)
-
-
-def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, NDArray[np.bool_]]:
+def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Flags]:
     """s_g of every group and whether it is private: |g| <= s_g (Theorems 4 and 5)."""
-    limits = private_group_sizes(
-        batch.count,
-        batch.starts,
-        retention=policy.retention,
-        domain_size=domain_size,
-        epsilon=policy.epsilon,
-        delta=policy.delta,
-        bound=policy.tail_bound,
-    )
+    limits = private_sizes(batch, policy, domain_size)
     return limits, batch.sizes <= limits
 
 
@@ -341,42 +316,37 @@ def join_parts(
     )
 
 
-def group_table(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, exact: bool = False
-) -> Iterator[pa.Table]:
-    """Every group with its verdict, batch by batch; the exact tails where asked for."""
-    domain = pa.array(schema.domain)
-    for batch in batches:
-        limits, private = judge(batch, policy, schema.domain_size)
-        columns: dict[str, Any] = {
-            column.name: encoded.values.take(pa.array(encoded.codes))
-            for column, encoded in zip(schema.public, batch.public, strict=True)
-        }
-        facts: dict[str, Any] = {
-            "size": batch.sizes,
-            "largest_frequency": largest_frequency(batch),
-            "largest_value": domain.take(pa.array(most_frequent(batch))),
-            "largest_private_size": limits,
-            "private": private,
-        }
-        facts["bound_above"], facts["bound_below"] = smallest_bounds(
-            batch, policy, schema.domain_size
-        )
-        if exact:
-            facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(
-                batch, policy, schema.domain_size
-            )
-        for name, values in facts.items():
-            free = name
-            while free in columns:
-                free = f"reconpriv_{free}"
-            columns[free] = values
-        yield pa.table(columns)
+def verdict_table(
+    batch: CellBatch, schema: Schema, policy: Policy, *, exact: bool = False
+) -> pa.Table:
+    """Every group with its verdict; the exact tails where asked for."""
+    m = schema.domain_size
+    limits, private = judge(batch, policy, m)
+    columns: dict[str, Any] = {
+        column.name: encoded.values.take(pa.array(encoded.codes))
+        for column, encoded in zip(schema.public, batch.public, strict=True)
+    }
+    facts: dict[str, Any] = {
+        "size": batch.sizes,
+        "largest_frequency": batch.largest_frequencies,
+        "largest_value": pa.array(schema.domain).take(pa.array(most_frequent(batch))),
+        "largest_private_size": limits,
+        "private": private,
+    }
+    facts["bound_above"], facts["bound_below"] = smallest_bounds(batch, policy, m)
+    if exact:
+        facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(batch, policy, m)
+    for name, values in facts.items():
+        free = name
+        while free in columns:
+            free = f"reconpriv_{free}"
+        columns[free] = values
+    return pa.table(columns)
 
 
 def most_frequent(batch: CellBatch) -> Ints:
     """The value behind each group's largest frequency, as an index; the first of the domain."""
-    largest = np.maximum.reduceat(batch.count, batch.starts)[batch.group_of_cell]
+    largest = batch.largest_counts[batch.group_of_cell]
     candidates = np.flatnonzero(batch.count == largest)
     owner = batch.group_of_cell[candidates]
     return batch.value[candidates[np.searchsorted(owner, np.arange(batch.groups))]]
@@ -442,7 +412,7 @@ def _verdict(
     batch: CellBatch,
     group: int,
     limits: Floats,
-    private: NDArray[np.bool_],
+    private: Flags,
     schema: Schema,
     policy: Policy,
 ) -> GroupVerdict:
@@ -452,7 +422,7 @@ def _verdict(
     return GroupVerdict(
         public=batch.public_values(group, schema),
         size=int(alone.sizes[0]),
-        largest_frequency=float(largest_frequency(alone)[0]),
+        largest_frequency=float(alone.largest_frequencies[0]),
         value=schema.domain[int(most_frequent(alone)[0])],
         largest_private_size=float(limits[group]),
         private=bool(private[group]),

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
 from reconpriv.schema import Schema, Value
-
-Ints = NDArray[np.int64]
+from reconpriv.theory.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,8 @@ class Encoded:
 class CellBatch:
     """Whole micro groups in canonical order: sorted by public values, then by sensitive value.
 
-    ``public`` has a row a group; ``value`` (an index into the domain) and ``count`` a row a cell.
+    ``public`` has one row per group; ``value`` (an index into the domain) and ``count`` one row per
+    cell.
     """
 
     public: tuple[Encoded, ...]
@@ -57,6 +57,16 @@ class CellBatch:
     def sizes(self) -> Ints:
         """|g| of each group."""
         return np.add.reduceat(self.count, self.starts)
+
+    @property
+    def largest_counts(self) -> Ints:
+        """How many records of each group hold its most frequent value."""
+        return np.maximum.reduceat(self.count, self.starts)
+
+    @property
+    def largest_frequencies(self) -> Floats:
+        """The largest f of each group."""
+        return np.asarray(self.largest_counts / self.sizes)
 
     @property
     def group_of_cell(self) -> Ints:
@@ -94,7 +104,7 @@ def outside_years(column: str) -> InputError:
     """What to say of a date that Python cannot hold."""
     return InputError(
         f"Column {column!r} holds a date outside the years 1 to 9999.",
-        hint="Turn it into text with --sql.",
+        hint="Turn it into text first.",
     )
 
 

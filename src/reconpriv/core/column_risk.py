@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconpriv.messages.commands import columns_option
 from reconpriv.messages.phrases import listed
+from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.schema import looks_like_identifier
 
 
@@ -88,23 +88,36 @@ def column_risks(
     )
 
 
-def identifier_sentence(columns: Sequence[ColumnRisk], records: int) -> str:
-    """The nearly unique columns and what to do about them; nothing where there are none."""
-    sentences = []
+def identifier_sentence(columns: Sequence[ColumnRisk], records: int, *, before: str = "") -> str:
+    """The nearly unique columns and what to do about them; nothing where there are none.
+
+    ``before`` opens the sentence.
+    """
+    sentences: list[str] = []
     refused = [column for column in columns if column.refused]
     kept = [column for column in columns if column.identifier and column.kept]
     if refused:
-        them = "it" if len(refused) == 1 else "them"
-        sentences.append(
-            f"{identifiers_named(refused, records)}. Drop {them}, bin {them}, or keep {them} on"
-            f" purpose with `{columns_option('--keep-identifier', [c.name for c in refused])}`."
-        )
+        sentences.append(f"{identifiers_named(refused, records)}.")
+        sentences.append(identifier_remedies([column.name for column in refused]))
     if kept:
         them = "it tells" if len(kept) == 1 else "they tell"
-        sentences.append(
-            f"{identifiers_named(kept, records)}, kept on request: {them} who a record is about."
-        )
-    return " ".join(sentences)
+        named = identifiers_named(kept, records)
+        named = named[0].upper() + named[1:] if refused else named
+        sentences.append(f"{named}, kept on request: {them} who a record is about.")
+    if not sentences:
+        return ""
+    first = f"{before}{sentences[0]}"
+    return Advice(first[0].upper() + first[1:], *sentences[1:])
+
+
+def identifier_remedies(names: Sequence[str]) -> Advice:
+    """What can be done about nearly unique columns."""
+    them = "it" if len(names) == 1 else "them"
+    return either(
+        Remedy(f"leave {them} out", Control.DROP, tuple(names)),
+        Remedy(f"bin {them}", Control.BIN),
+        Remedy(f"keep {them} on purpose", Control.KEEP_IDENTIFIER, tuple(names)),
+    )
 
 
 def identifiers_named(columns: Sequence[ColumnRisk], records: int) -> str:
@@ -126,7 +139,7 @@ def effect_sentence(columns: Sequence[ColumnRisk], now: Figures) -> str:
         name, best = min(judged, key=lambda pair: (pair[1].violating_records, pair[1].unique))
         if best.violating_records >= now.violating_records:
             return (
-                "Leaving out any one column would make no fewer records unique and put no fewer"
+                "Leaving out any one column would not make fewer records unique or put fewer"
                 " into groups at risk."
             )
     return f"Without {name}, {change_words(now, best)}."

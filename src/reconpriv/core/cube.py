@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reconpriv.core.cells import CellBatch, unify
+from reconpriv.core.cells import CellBatch, Encoded, unify
 from reconpriv.schema import Schema
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.design import uneven_copies
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,12 @@ class Cube:
         """Which groups rest on fewer trials than records."""
         return np.asarray(self.trials < self.records)
 
+    def as_batch(self) -> CellBatch:
+        """The cells as one batch of whole groups."""
+        public = tuple(Encoded(c, v) for c, v in zip(self.codes, self.values, strict=True))
+        starts = np.searchsorted(self.group, np.arange(self.groups))
+        return CellBatch(public, starts, self.value, self.count)
+
     def parts(self) -> Iterator[Cube]:
         """The cube itself: all of it is in memory."""
         yield self
@@ -77,8 +81,9 @@ class Cube:
     @property
     def uneven(self) -> Floats:
         """How much uneven duplication adds to a count, as a factor of the share it is about."""
-        n, part = self.trials, self.scale - np.floor(self.scale)
-        return np.asarray(part * (1 - part) * (n if self.coins else n * n / np.maximum(n - 1, 1.0)))
+        n = self.trials
+        factor = n if self.coins else n * n / np.maximum(n - 1, 1.0)
+        return np.asarray(uneven_copies(self.records, n) * factor)
 
 
 def collect(
@@ -106,6 +111,26 @@ def collect(
         count=np.concatenate([part.count for part in parts]),
         coins=coins,
     )
+
+
+@dataclass
+class CellKeeper:
+    """Keeps the cells of a pass for another look at them, unless they are more than the limit."""
+
+    limit: int
+    cells: int = 0
+    _batches: list[CellBatch] = field(default_factory=list)
+
+    def add(self, batch: CellBatch) -> None:
+        """Take the next batch of whole groups."""
+        self.cells += batch.count.size
+        self._batches.append(batch)
+        if self.cells > self.limit:
+            self._batches.clear()
+
+    def cube(self, schema: Schema) -> Cube | None:
+        """All cells, or None where they were too many."""
+        return collect(self._batches, schema) if self.cells <= self.limit else None
 
 
 class Cells(Protocol):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from reconpriv.core.column_risk import ColumnRisk, identifiers_named
-from reconpriv.engines.base import Engine
+from reconpriv.core.column_risk import ColumnRisk, identifier_remedies, identifiers_named
 from reconpriv.errors import InputError
-from reconpriv.messages.commands import columns_option
+from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.schema import Column, Schema, looks_like_identifier
+
+if TYPE_CHECKING:
+    from reconpriv.engines.base import Engine
 
 
 def columns_to_keep(names: Iterable[str], schema: Schema) -> frozenset[str]:
@@ -64,12 +67,9 @@ def refuse_identifiers(found: Mapping[str, int], kept: frozenset[str], records: 
     ]
     if not refused:
         return
-    names = [column.name for column in refused]
-    them = "it" if len(refused) == 1 else "them"
     raise InputError(
         f"Nothing was published: {identifiers_named(refused, records)}.",
-        hint=f"Leave {them} out ({columns_option('--drop', names)}), bin {them} (--bin), or keep"
-        f" {them} on purpose ({columns_option('--keep-identifier', names)}).",
+        hint=identifier_remedies([column.name for column in refused]),
     )
 
 
@@ -78,8 +78,8 @@ def identifier_note(column: ColumnRisk, records: int) -> str:
     note = (
         f"Public column {column.name!r} is nearly unique ({column.distinct:,} values in"
         f" {records:,} records): is it an identifier? It would be published as it is, and splits"
-        " the table into tiny groups;"
+        " the table into tiny groups."
     )
     if column.kept:
-        return f"{note} it is kept on request."
-    return f"{note} leave it out with {columns_option('--drop', [column.name])}."
+        return f"{note} It is kept on request."
+    return Advice(note, Remedy("leave it out", Control.DROP, (column.name,)))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch, Encoded, python_values
 from reconpriv.core.randomness import (
@@ -22,13 +21,10 @@ from reconpriv.core.randomness import (
     perturbation_purpose,
     unit_interval,
 )
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
-from reconpriv.theory.privacy import largest_private_size, private_group_sizes
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 # Work at a time: trials held for scaling, and entries of the groups x domain count matrix.
 _TRIALS_AT_ONCE = 1 << 21
@@ -88,40 +84,6 @@ class Kernel:
                 group_ids[first:last],
                 sensitive_hashes,
             )
-
-
-def sample_limits(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
-    """S of every group: a group larger than this is sampled. A real number in `paper`."""
-    if policy.sample_size == "none":
-        return np.full(batch.groups, np.inf)
-    policy.check_sampling()
-    parameters = {
-        "retention": policy.retention,
-        "domain_size": domain_size,
-        "epsilon": policy.epsilon,
-        "delta": policy.delta,
-        "bound": policy.tail_bound,
-    }
-    if policy.sample_size == "paper":
-        return private_group_sizes(batch.count, batch.starts, **parameters)  # type: ignore[arg-type]
-    if policy.sample_size == "public":
-        frequency = np.ones(batch.groups)
-    else:
-        frequency = round_up_to_octave(largest_frequency(batch))
-    sizes = largest_private_size(frequency, **parameters)  # type: ignore[arg-type]
-    # Every size that is published must be a function of the octave alone, hence whole.
-    return np.floor(sizes)
-
-
-def largest_frequency(batch: CellBatch) -> Floats:
-    """The largest f of each group."""
-    return np.asarray(np.maximum.reduceat(batch.count, batch.starts) / batch.sizes)
-
-
-def round_up_to_octave(frequency: Floats) -> Floats:
-    """F rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
-    mantissa, exponent = np.frexp(frequency)
-    return np.asarray(np.ldexp(1.0, exponent - (mantissa == 0.5)))
 
 
 def _pieces(batch: CellBatch, limits: Floats, domain_size: int) -> Iterator[tuple[int, int]]:
@@ -195,7 +157,7 @@ def _sample(
     if not in_sampled.any():
         return drawn
     # A lattice bound holds at its own size and not at the next, so no coin may move it.
-    if policy.sample_size != "paper" or policy.tail_bound.lattice:
+    if not policy.sampling.coins or policy.tail_bound.lattice:
         wanted = np.maximum(limits, 1.0)
         drawn[in_sampled] = _systematic_sample(batch, wanted, randomness, group_ids)[in_sampled]
         return drawn
@@ -257,7 +219,7 @@ def _scale(group: Ints, words: Words, sizes: Ints, policy: Policy) -> Ints:
     """Scaling(g1*, |g|): how often each trial is published."""
     trials = np.bincount(group, minlength=sizes.size)
     base = sizes // np.maximum(trials, 1)
-    if policy.sample_size == "paper":
+    if policy.sampling.coins:
         share = sizes / np.maximum(trials, 1) - base
         return np.asarray(base[group] + (unit_interval(words) < share[group]))
     # The remainder goes to the trials with the smallest scaling words, so the total is exact.

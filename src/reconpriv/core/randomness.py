@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from reconpriv.errors import KeyFileError
 from reconpriv.messages.redaction import shown_path
+from reconpriv.messages.remedies import make_key
 from reconpriv.schema import Column, Kind, Value, value_text
+from reconpriv.theory.arrays import Floats, Ints
 
 Words = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 KEY_BYTES = 32
 CHUNK = 1 << 16  # trials encrypted at a time: their 1 MB stays in a core's cache
@@ -49,13 +50,11 @@ class Key:
     def __post_init__(self) -> None:
         """Refuse anything that is not 32 bytes, or is plainly not random."""
         if not isinstance(self.secret, bytes) or len(self.secret) != KEY_BYTES:
-            raise KeyFileError(
-                "A key is exactly 32 bytes (256 bits).", hint="Make one: reconpriv keygen FILE."
-            )
+            raise KeyFileError("A key is exactly 32 bytes (256 bits).", hint=make_key())
         if len(set(self.secret)) < 8:
             raise KeyFileError(
                 "This key is not random: it repeats a few bytes.",
-                hint="Make one: reconpriv keygen FILE.",
+                hint=make_key(),
             )
 
     @classmethod
@@ -83,7 +82,7 @@ class Key:
         if len(secret) != KEY_BYTES:
             raise KeyFileError(
                 "A key is written as 64 hexadecimal digits.",
-                hint="Make one: reconpriv keygen FILE.",
+                hint=make_key(),
             )
         return cls(secret)
 
@@ -105,11 +104,9 @@ class Key:
             if re.fullmatch(r"[A-Za-z0-9+/=_-]{32,}", os.fspath(path)):
                 raise KeyFileError(
                     "There is no such key file; a key is given as a file, not as its text.",
-                    hint="Make one: reconpriv keygen FILE.",
+                    hint=make_key(),
                 ) from None
-            raise KeyFileError(
-                f"There is no key file at {shown}.", hint=f"Make one: reconpriv keygen {shown}."
-            ) from None
+            raise KeyFileError(f"There is no key file at {shown}.", hint=make_key(shown)) from None
         except OSError as error:
             raise KeyFileError(f"The key file {shown} cannot be read: {error.strerror}.") from None
         text = content.strip()
@@ -117,7 +114,7 @@ class Key:
             raise KeyFileError(
                 f"The key file {shown} is {'short' if len(text) < 2 * KEY_BYTES else 'too long'}:"
                 f" 64 hexadecimal digits (256 bits) are needed.",
-                hint="Make one: reconpriv keygen FILE.",
+                hint=make_key(),
             )
         return cls.from_hex(text.decode("ascii", errors="replace"))
 
@@ -208,14 +205,12 @@ class Randomness:
             yield cell, self.words(ids[cell], index.astype(np.uint64))
 
 
-def unit_interval(words: Words) -> NDArray[np.float64]:
+def unit_interval(words: Words) -> Floats:
     """Words as numbers in [0, 1), from their top 53 bits."""
     return np.asarray((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
-def perturb_words(
-    words: Words, own: Ints, *, retention: float, domain_size: int
-) -> NDArray[np.int64]:
+def perturb_words(words: Words, own: Ints, *, retention: float, domain_size: int) -> Ints:
     """Eq. 1 with one word a trial: u < p keeps, else (u-p)/(1-p)·m indexes the sorted domain."""
     u = unit_interval(words)
     result = own.astype(np.int64, copy=True)

@@ -57,7 +57,7 @@ class SingleRecords:
                 f" (sampling groups does not protect {them})"
             )
             if self.below_k > self.unique:
-                text += f", {self.below_k:,} in all are in groups of fewer than {self.k}"
+                text += f" and {self.below_k:,} in all are in groups of fewer than {self.k}"
             return f"{text}."
         if self.below_k:
             return (

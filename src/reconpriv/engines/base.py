@@ -101,7 +101,7 @@ class Engine(Protocol):
         """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
         ...
 
-    def keep(self, names: Sequence[str]) -> None:
+    def expect_columns(self, names: Sequence[str]) -> None:
         """Told, before anything is counted, which columns will be asked for."""
         ...
 
@@ -138,7 +138,7 @@ class Engine(Protocol):
         """From now on the column holds the labels of the recoding."""
         ...
 
-    def groups(
+    def batches(
         self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
     ) -> Iterator[CellBatch]:
         """Every micro group, whole, in canonical order, in batches of bounded size."""

@@ -9,12 +9,12 @@ from typing import Any
 
 from reconpriv.engines.base import Engine
 from reconpriv.errors import InputError
+from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
 from reconpriv.recoding import (
     Bins,
     Groups,
     Recoding,
     as_number,
-    bin_option,
     bins_between,
     bins_of_width,
     declared_bins,
@@ -103,15 +103,18 @@ def _bins(engine: Engine, column: Column, said: Bins, present: Column | None) ->
     if column.kind not in _NUMBERS:
         raise InputError(
             f"Column {name!r} holds {column.kind.value} values; bins are for numbers.",
-            hint="Group its values (--group), or turn it into a number with --sql.",
+            hint=either(
+                Remedy("group its values", Control.GROUP),
+                Remedy("turn it into a number", Control.SQL),
+            ),
         )
     found = engine.value_range(column, present)
     if found is None:
-        raise InputError(f"Column {name!r} has no value in any record, so it has no bins.")
+        raise InputError(f"Column {name!r} has no value in any record, so it cannot be binned.")
     if not all(math.isfinite(value) for value in found):
         raise InputError(
             f"Column {name!r} holds infinite numbers, which fit no bin.",
-            hint="Make them missing, or leave those records out, with --sql.",
+            hint=Remedy("make them missing or leave those records out", Control.SQL),
         )
     lowest, highest = (as_number(value) for value in found)
     assert lowest is not None and highest is not None
@@ -122,16 +125,17 @@ def _bins(engine: Engine, column: Column, said: Bins, present: Column | None) ->
         borders = list(dict.fromkeys(quantile_border(value) for value in values))
         if len(borders) < 2:
             raise InputError(
-                f"The quantiles of {name!r} fall together: most records have one value.",
+                f"The quantiles of {name!r} coincide: most records have the same value.",
                 hint="Give borders instead.",
             )
         return bins_between(name, borders, whole=whole, declared="quantiles")
     recoding = bins_between(name, said.borders, whole=whole)
     if lowest < recoding.borders[0]:
-        given = ",".join(map(plain, said.borders))
         raise InputError(
             f"Column {name!r} holds values below its first border, {plain(said.borders[0])}.",
-            hint=f"Add a lower border: {bin_option(name, f'LOWER,{given}')}.",
+            hint=Remedy(
+                "add a lower border", Control.BIN, (name, "LOWER", *map(plain, said.borders))
+            ),
         )
     return recoding
 
@@ -142,7 +146,7 @@ def _groups(engine: Engine, column: Column, said: Groups) -> Recoding:
         raise InputError(
             f"Column {name!r} holds {column.kind.value} values, which cannot be grouped one by"
             " one.",
-            hint="Bin it (--bin)." if column.kind in _NUMBERS else "Turn it into text with --sql.",
+            hint=Remedy("bin it", Control.BIN) if column.kind in _NUMBERS else AS_TEXT,
         )
     recoding = grouped(name, said)
     stranger = None if said.rest is not None else engine.stranger(column, recoding)

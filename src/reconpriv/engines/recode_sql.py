@@ -40,7 +40,7 @@ def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> st
 
 def listed(value: str, recoding: Recoding, dialect: Dialect) -> str:
     """Whether some group lists a value."""
-    every = [one for values in recoding.groups for one in values]
+    every = [one for values in recoding.members for one in values]
     text = f"CAST({value} AS {dialect.text_type})"
     return f"{text} IN ({', '.join(map(dialect.literal, every))})" if every else "false"
 
@@ -78,7 +78,7 @@ def _bin_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str
 def _group_of(value: str, recoding: Recoding, dialect: Dialect) -> str:
     cases = [
         f"WHEN {value} IN ({', '.join(map(dialect.literal, values))}) THEN {dialect.literal(label)}"
-        for label, values in zip(recoding.labels, recoding.groups, strict=True)
+        for label, values in zip(recoding.labels, recoding.members, strict=True)
         if values
     ]
     rest = "NULL" if recoding.rest is None else dialect.literal(recoding.rest)

@@ -17,12 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import Encoded, unify
 from reconpriv.engines.base import ROWS_PER_FILE, WrittenFile
-
-Ints = NDArray[np.int64]
+from reconpriv.theory.arrays import Ints
 
 ROWS_PER_ROW_GROUP = 1 << 20
 

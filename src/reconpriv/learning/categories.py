@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
 from reconpriv.schema import sort_domain
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats, Ints
 
 
 def is_missing(value: Any) -> bool:

@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Sums
 from reconpriv.queries.estimate import Design, count_variances, mle_counts
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.reconstruction import (
     constrained_frequencies,
     reconstruct_count,
     set_count_variance,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

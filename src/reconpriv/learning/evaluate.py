@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reconpriv.engines.duckdb.engine import read_all
+from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
 from reconpriv.learning.categories import encode
 from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes, joint_log_proba
-from reconpriv.release.release import Release
 from reconpriv.schema import json_value
+
+if TYPE_CHECKING:
+    from reconpriv.release.release import Release
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def _judge(
             )
     known = encode(table[target].to_pylist(), model.classes_.tolist())
     if not known.size:
-        raise InputError("The test table has no record.")
+        raise InputError("The test table has no records.")
     if known.min() < 0:
         raise InputError(
             f"The test table holds values of {target!r} that the release does not have.",

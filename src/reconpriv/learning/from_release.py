@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
 from reconpriv.learning.distributions import (
@@ -19,11 +18,10 @@ from reconpriv.learning.distributions import (
 from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
+from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def _of_public(
     return class_counts, tables
 
 
-def _spread(rows: Floats, keys: NDArray[np.int64], values: int) -> Floats:
+def _spread(rows: Floats, keys: Ints, values: int) -> Floats:
     """Rows of the values that occur, at the positions of all values."""
     table = np.zeros((values, rows.shape[1]))
     table[keys[0]] = rows

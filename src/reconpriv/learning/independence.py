@@ -7,23 +7,23 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cube, Sums
 from reconpriv.errors import InputError
 from reconpriv.learning.from_release import public_selection
+from reconpriv.messages.readable import Readable
 from reconpriv.queries.answer import Answerer, Selected, key_positions
+from reconpriv.queries.estimate import approximate
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.independence import PublishedRows, corrected, pearson, rounding_variance
-from reconpriv.theory.perturbation import replacement_probability
+from reconpriv.theory.reconstruction import reconstruct_frequency
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Covariances are held for all rows at once: rows x values x values.
 _MOST_ENTRIES = 1 << 26
@@ -33,14 +33,10 @@ _SHARE = 0.2
 SPARSE = (
     "many cells rest on fewer than five effective trials, so the p-value is rough, mostly too large"
 )
-APPROXIMATE = (
-    "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
-    " correction rests on estimated ones"
-)
 
 
-@dataclass(frozen=True)
-class IndependenceTest:
+@dataclass(frozen=True, repr=False)
+class IndependenceTest(Readable):
     """A test of independence in the population that the records of the table came from.
 
     ``naive_…`` is Pearson's test that takes published records for the original ones.
@@ -72,19 +68,6 @@ class IndependenceTest:
         names = " and ".join(self.columns)
         found = "depends on" if self.p_value < 0.05 else "shows no dependence on"
         return f"{self.sensitive} {found} {names} ({shown_p(self.p_value)})."
-
-    def __str__(self) -> str:
-        """The verdict and both tests, as text."""
-        from reconpriv.show.learning import independence_text  # noqa: PLC0415 - rich only where shown
-
-        return independence_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.learning import independence_html  # noqa: PLC0415
-
-        return independence_html(self)
 
 
 def shown_p(p_value: float) -> str:
@@ -127,8 +110,8 @@ def independence_of(answerer: Answerer, names: list[str], selected: Selected) ->
     test, effects = corrected(rows, design.retention)
     naive = pearson(sums.observed)
     remarks = []
-    if design.sample_size == "paper":
-        remarks.append(APPROXIMATE)
+    if not design.sampling.trials_known:
+        remarks.append(approximate(design.sampling, "correction"))
     expected = np.outer(sums.records / effects, rows.pooled)
     if (expected < _FEW).mean() > _SHARE:
         remarks.append(SPARSE)
@@ -176,8 +159,10 @@ def _rounding(
 ) -> Floats:
     """What the rounded quotas of sampled groups add to the variance of each published count."""
     design = answerer.design
-    t = replacement_probability(design.retention, design.domain_size)
-    shares = (sums.observed.sum(axis=0) / sums.observed.sum() - t) / design.retention
+    shares = reconstruct_frequency(
+        sums.observed.sum(axis=0), sums.observed.sum(),
+        retention=design.retention, domain_size=design.domain_size,
+    )  # fmt: skip
     public = [column.name for column in answerer.cells.schema.public]
     attributes = tuple(public.index(name) for name in names)
     total = np.zeros_like(sums.observed)

@@ -43,11 +43,10 @@ from reconpriv.learning.distributions import (
     reconstructed_table,
     sensitive_counts,
 )
+from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
-
-Floats = NDArray[np.float64]
 
 
 class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -280,7 +279,7 @@ def _name(model: ReconstructedNaiveBayes, j: int) -> str:
     return str(j) if names is None else repr(str(names[j]))
 
 
-def _codes_within(values: list[Any], known: list[Any], what: str) -> NDArray[np.int64]:
+def _codes_within(values: list[Any], known: list[Any], what: str) -> Ints:
     """Codes of values that must all be known."""
     codes = encode(values, known)
     if codes.size and codes.min() < 0:

@@ -17,9 +17,9 @@ def frequency_words(frequency: float, value: Any) -> str:
     return f"{frequency:.2f} ({'missing' if value is None else value})"
 
 
-def listed(words: Sequence[str]) -> str:
-    """A, b and c."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """A, b and c; or a, b or c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def share_words(part: int, whole: int) -> str:

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
-from reconpriv.engines.duckdb.predicates import Evaluator
+from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.bins import answer_membership
@@ -32,10 +31,7 @@ from reconpriv.queries.sql import (
 from reconpriv.queries.text_codes import matching_code
 from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
 _NUMBERS = (int, float, Decimal)
@@ -74,8 +70,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check both."""
-        est.check_estimator(self.estimator)
+        est.ESTIMATORS.find(self.estimator)
         est.check_confidence(self.confidence)
+
+    @property
+    def counts(self) -> est.Counts | None:
+        """The estimator's own counts, where it is not the unbiased one."""
+        return est.ESTIMATORS[self.estimator].counts
 
 
 @dataclass(frozen=True)
@@ -281,8 +282,8 @@ class Answerer:
             answers = self._estimates_of_set(sums, public, selected, settings)
             return list(zip(labels, answers, strict=True))
         counts, *spread = self._figures(sums, 1, 1, settings)
-        if settings.estimator == "constrained":
-            counts = est.constrained_counts(sums.observed, sums.records, self.design)
+        if settings.counts is not None:
+            counts = settings.counts(sums.observed, sums.records, self.design)
         rows: list[tuple[dict[str, Value], Estimate]] = []
         for i, key in enumerate(labels):
             for value in chosen:
@@ -340,9 +341,9 @@ class Answerer:
         size = len(selected.values)
         rounded = est.runs(selected.values, self.design.domain_size)
         counts, *spread = self._figures(sums, size, rounded, settings)
-        if settings.estimator == "constrained":
+        if settings.counts is not None:
             _, split = self._sums(selected, public, None)
-            whole = est.constrained_counts(split.observed, split.records, self.design)
+            whole = settings.counts(split.observed, split.records, self.design)
             counts = whole[:, list(selected.values)].sum(axis=1)
         return [
             self._estimate(selected.text, sums, row, settings, *figures)
@@ -396,7 +397,7 @@ class Answerer:
         shared: dict[tuple[int, ...], list[int]] = {}
         for i, query in enumerate(queries):
             single = query.values is None or len(query.values) == 1
-            plain = query.plain and single and settings.estimator == "mle"
+            plain = query.plain and single and settings.counts is None
             if plain and self._packable(query.equalities):
                 shared.setdefault(tuple(sorted(query.equalities)), []).append(i)
             else:

@@ -51,7 +51,7 @@ def read_batch(
             selected.append(_select(header, row, release, whole_bins))
         except ReconprivError as error:
             raise InputError(
-                f"Line {line} of {shown_file(path)!r}: {error.what}", hint=error.hint
+                f"Line {line} of {shown_file(path)!r}: {error.what}", hint=error.advice
             ) from None
     return [header, *(row for _, row in rows)], selected
 
@@ -63,7 +63,7 @@ def _check_header(header: list[str], path: Path, release: Release) -> None:
     for i, name in enumerate(header):
         if name not in names:
             error = unknown_column(name, names)
-            raise InputError(f"Line 1 of {shown_file(path)!r}: {error.what}", hint=error.hint)
+            raise InputError(f"Line 1 of {shown_file(path)!r}: {error.what}", hint=error.advice)
         if name in header[:i]:
             raise InputError(
                 f"The batch file {shown_file(path)!r} has two columns called {name!r}."

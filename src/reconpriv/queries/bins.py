@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from reconpriv.errors import InputError
+from reconpriv.messages.remedies import WHOLE_BINS, either
 from reconpriv.queries.sql_text import written_name, written_text
 from reconpriv.recoding import Recoding, as_number, plain
 from reconpriv.schema import Value
@@ -201,7 +202,7 @@ def _equal(recoding: Recoding, value: Value) -> Covered:
         number = _clamped(number)
         return in_interval(recoding, Interval(number, number))
     text = _text(value)
-    for label, values in zip(recoding.labels, recoding.groups, strict=True):
+    for label, values in zip(recoding.labels, recoding.members, strict=True):
         if text in values:
             alone = len(values) == 1 and label != recoding.rest
             return Covered((label,), () if alone else (label,))
@@ -228,7 +229,7 @@ def _filled(recoding: Recoding, values: Sequence[Value], covered: Covered) -> Co
             inside = sum(low <= n < high for n in listed if n is not None and high is not None)
             every = high is not None and inside == high - low
         else:
-            every = label != recoding.rest and set(recoding.groups[i]) <= set(map(_text, values))
+            every = label != recoding.rest and set(recoding.members[i]) <= set(map(_text, values))
         if not every:
             cut.append(label)
     return Covered(covered.labels, tuple(cut))
@@ -249,22 +250,21 @@ def _settled(
 
 def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> InputError:
     name, cut = recoding.column, covered.cut
-    allow = "allow whole bins (--whole-bins, whole_bins=True)"
     whole = f"{written_name(name)} {operator} {written_text(cut[0])}"
     if not recoding.numeric:
         return InputError(
             f"The condition {text} asks for part of the group {cut[0]!r} of {name!r}.",
-            hint=f"Ask for the whole group ({whole}), or {allow}.",
+            hint=either(f"ask for the whole group ({whole})", WHOLE_BINS),
         )
     what = f"the bin {written_text(cut[0])}" if len(cut) == 1 else f"the bins {_listed(cut)}"
     if operator in ("=", "<>"):
-        hint = f"Ask for the whole bin ({whole}), or {allow}."
+        hint = either(f"ask for the whole bin ({whole})", WHOLE_BINS)
     else:
         borders = [recoding.interval(recoding.labels.index(label)) for label in cut]
         ends = dict.fromkeys(plain(end) for pair in borders for end in pair if end is not None)
         *some, last = ends
         listed = f"{', '.join(some)} or {last}" if some else last
-        hint = f"Use a border ({listed}), or {allow}."
+        hint = either(f"use a border ({listed})", WHOLE_BINS)
     return InputError(f"The condition {text} cuts {what} of {name!r}.", hint=hint)
 
 

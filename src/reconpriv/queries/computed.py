@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cells, Cube
-from reconpriv.engines.duckdb.predicates import Evaluator
+from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.estimate import Estimate
@@ -26,7 +26,7 @@ Row = tuple[dict[str, Value], Estimate]
 
 PICKED = (
     "picked by its estimate out of {rows:,} rows, so its interval misses more often than it says;"
-    " simultaneous intervals (--simultaneous) hold for all rows at once"
+    " simultaneous intervals hold for all rows at once"
 )
 _NAN = object()
 _PLAIN = (

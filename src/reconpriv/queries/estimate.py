@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Sums
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
+from reconpriv.messages.readable import Readable
+from reconpriv.registry import Registry
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
-from reconpriv.theory.reconstruction import constrained_frequencies, set_count_variance
-
-Floats = NDArray[np.float64]
-
-ESTIMATORS = ("mle", "constrained")
+from reconpriv.theory.reconstruction import (
+    constrained_frequencies,
+    reconstruct_count,
+    set_count_variance,
+)
 
 # How a count over public attributes was made that takes a bin whole where the question cuts it.
 WHOLE_BINS = "whole bins"
 
 SINGLE = "rests on a single micro group"
-MICRO = "rests on a single micro group, and so on few trials: the interval says how little it tells"
+MICRO = (
+    "rests on a single micro group, and so on few trials: the interval shows how uncertain it is"
+)
 OUTSIDE = (
     "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
 )
 STRETCHED = "the interval was stretched to contain the estimate"
-APPROXIMATE = (
-    "approximate: in a release made with sample size 'paper' the trial counts are secret, so the"
-    " interval rests on estimated ones"
-)
-COIN_FLIPS = "exact up to the coin flips of Algorithm 1 (sample size 'paper')"
 
 
-@dataclass(frozen=True)
-class Estimate:
+def approximate(sampling: SampleSize, what: str = "interval") -> str:
+    """The remark on what rests on numbers of trials that are not known."""
+    return (
+        f"approximate: in a release made with sample size {sampling.name!r} the trial counts are"
+        f" secret, so the {what} rests on estimated ones"
+    )
+
+
+def coin_flips(sampling: SampleSize) -> str:
+    """The remark on a count of copies that coins decided."""
+    return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Readable):
     """A count in the original table: the estimate and an interval for it.
 
     ``low`` and ``high`` bound the count among the people of the table, not in a population they
@@ -85,13 +99,6 @@ class Estimate:
             text = f"{self.count:,.0f} (whole bins)"
         return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import estimate_html  # noqa: PLC0415 - rich only where it is shown
-
-        return estimate_html(self)
-
 
 @dataclass(frozen=True)
 class Design:
@@ -100,6 +107,11 @@ class Design:
     retention: float
     domain_size: int
     sample_size: str
+
+    @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
 
 
 def check_confidence(confidence: float) -> float:
@@ -110,16 +122,6 @@ def check_confidence(confidence: float) -> float:
             hint="0.95 is usual.",
         )
     return float(confidence)
-
-
-def check_estimator(estimator: str) -> str:
-    """Return a known estimator's name."""
-    if estimator not in ESTIMATORS:
-        raise PolicyError(
-            f"There is no estimator called {estimator!r}.",
-            hint=f"Choose one of: {', '.join(ESTIMATORS)}.",
-        )
-    return estimator
 
 
 def quantile(confidence: float, intervals: int = 1) -> float:
@@ -141,9 +143,10 @@ def runs(chosen: list[int] | tuple[int, ...], domain_size: int) -> int:
 
 def mle_counts(sums: Sums, size: int, design: Design) -> Floats:
     """(O* - k t |S|) / p: the unbiased count of a set of k values (Lemma 1)."""
-    t = replacement_probability(design.retention, design.domain_size)
     records = _columns(sums.records, sums.observed)
-    return np.asarray((sums.observed - size * t * records) / design.retention)
+    return reconstruct_count(
+        sums.observed, records, size, retention=design.retention, domain_size=design.domain_size
+    )
 
 
 def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
@@ -171,6 +174,46 @@ def constrained_counts(all_observed: Floats, records: Floats, design: Design) ->
     return result
 
 
+# From O* (a column per value), |S| and the design to counts, a column per value.
+Counts = Callable[[Floats, Floats, Design], Floats]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A way to estimate a count.
+
+    ``counts`` is None for the unbiased one, which needs no more than the values asked about.
+    ``possible``: no count is negative or above |S|. Its intervals are those of the unbiased one,
+    stretched to contain it.
+    """
+
+    name: str
+    label: str
+    explanation: str
+    counts: Counts | None = None
+    possible: bool = False
+
+
+ESTIMATORS = Registry(
+    "estimator",
+    (
+        Estimator(
+            "mle",
+            "Unbiased",
+            "Right on average (Lemma 1); a count can come out below 0 or above the number of"
+            " records.",
+        ),
+        Estimator(
+            "constrained",
+            "Possible",
+            "The most likely possible counts: none below 0, and the values of a group add up.",
+            constrained_counts,
+            possible=True,
+        ),
+    ),
+)
+
+
 def no_count(query: str, sums: Sums, row: int, confidence: float) -> Estimate:
     """The count of a condition that no sensitive value satisfies: exactly 0."""
     return Estimate(
@@ -193,7 +236,7 @@ def exact_estimate(
 ) -> Estimate:
     """A count over public attributes alone."""
     records = int(sums.records[row])
-    exact = design.sample_size != "paper" or records == 0
+    exact = not design.sampling.coins or records == 0
     spread = 0.0 if exact else float(np.sqrt(sums.noise[row].sum()))
     half = 0.0 if exact else quantile(confidence, intervals) * spread
     return Estimate(
@@ -208,7 +251,7 @@ def exact_estimate(
         records=records,
         groups=int(sums.groups[row]),
         trials=float(sums.trials[row]),
-        remarks=() if exact else (COIN_FLIPS,),
+        remarks=() if exact else (coin_flips(design.sampling),),
     )
 
 
@@ -258,11 +301,14 @@ def _holder_scale(sums: Sums, size: int, rounded: int, design: Design) -> Floats
     Estimated where the holders are many, and drawn towards the mean over all records where they are
     too few to tell.
     """
-    t = size * replacement_probability(design.retention, design.domain_size)
     records = _columns(sums.records, sums.observed)
     scaled = _columns(sums.scaled_records, sums.observed)
     holders = np.maximum(mle_counts(sums, size, design), 0.0)
-    weighted = np.maximum((sums.scaled_observed - t * scaled) / design.retention, 0.0)
+    weighted = reconstruct_count(
+        sums.scaled_observed, scaled, size,
+        retention=design.retention, domain_size=design.domain_size,
+    )  # fmt: skip
+    weighted = np.maximum(weighted, 0.0)
     doubt = 2.0 * np.sqrt(count_variances(sums, size, rounded, design)) + 1.0
     typical = scaled / np.maximum(records, 1.0)
     return np.asarray((weighted + doubt * typical) / (holders + doubt))
@@ -284,16 +330,16 @@ def estimated(
     """An estimate with its interval and the remarks it deserves."""
     records, groups = int(sums.records[row]), int(sums.groups[row])
     remarks = []
-    if estimator == "constrained":
+    if ESTIMATORS[estimator].possible:
         if not low <= count <= high:
             remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)
     elif not 0 <= count <= records:
         remarks.append(OUTSIDE)
     if groups == 1:
-        remarks.append(SINGLE if design.sample_size == "none" else MICRO)
-    if design.sample_size == "paper":
-        remarks.append(APPROXIMATE)
+        remarks.append(MICRO if design.sampling.samples else SINGLE)
+    if not design.sampling.trials_known:
+        remarks.append(approximate(design.sampling))
     empty = records == 0
     return Estimate(
         query=query,

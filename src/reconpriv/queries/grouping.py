@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.engines.local import DIALECT
 from reconpriv.errors import InputError
 from reconpriv.queries.bins import misused
 from reconpriv.schema import Schema
@@ -95,7 +96,7 @@ class ShapeReader:
 
     def _item(self, node: Any, alias: str = "") -> _Item:
         node = node.unnest()
-        text = node.sql(dialect="duckdb")
+        text = node.sql(dialect=DIALECT)
         exp = self.exp
         if isinstance(node, exp.Star | exp.Rollup | exp.Cube | exp.GroupingSets):
             raise self.refuse(f"{text!r} cannot be estimated from a release")
@@ -104,7 +105,7 @@ class ShapeReader:
         names = self.settle(self.exp.Paren(this=settled))
         if isinstance(node, self.exp.Column):
             (name,) = names
-            return _Item(text, settled.sql(dialect="duckdb"), name, alias)
+            return _Item(text, settled.sql(dialect=DIALECT), name, alias)
         if not names:
             raise self.refuse(f"{text!r} names no column, so it cannot be grouped by")
         if self.schema.sensitive.name in names:
@@ -114,7 +115,7 @@ class ShapeReader:
             )
         for recoding in filter(None, map(self.schema.recoding, sorted(names))):
             raise misused(recoding, text)
-        return _Item(text, settled.sql(dialect="duckdb"), None, alias)
+        return _Item(text, settled.sql(dialect=DIALECT), None, alias)
 
     def _groups(self, selected: Sequence[_Item | None]) -> list[_Item]:
         clause = self.tree.args.get("group")
@@ -156,7 +157,7 @@ class ShapeReader:
         self, node: Any, selected: Sequence[_Item | None], by: Sequence[Grouping]
     ) -> str | None:
         """The label of the grouping that is sorted by; None for the estimate."""
-        text = node.sql(dialect="duckdb")
+        text = node.sql(dialect=DIALECT)
         if self._counts(node):
             return None
         counted = next(i for i, item in enumerate(selected) if item is None)

@@ -6,16 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import Kernel
 from reconpriv.queries.answer import Selected, key_positions
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.reconstruction import reconstruct_count
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -100,5 +97,5 @@ def publish_cube(raw: Cube, batches: Iterable[CellBatch], kernel: Kernel) -> Cub
         group=np.concatenate([p.group + start for p, start in zip(pieces, first, strict=True)]),
         value=np.concatenate([piece.value for piece in pieces]),
         count=np.concatenate([piece.count for piece in pieces]),
-        coins=kernel.policy.sample_size == "paper",
+        coins=kernel.policy.sampling.coins,
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from reconpriv.engines.local import DIALECT
 from reconpriv.queries.bins import (
     Answered,
     answer_between,
@@ -136,4 +137,4 @@ def shown_condition(exp: Any, node: Any) -> str:
     for name in copy.find_all(exp.Identifier):
         if written_name(str(name.this)) == name.this:
             name.set("quoted", False)
-    return str(copy.sql(dialect="duckdb"))
+    return str(copy.sql(dialect=DIALECT))

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconpriv.engines.local import DIALECT
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
 from reconpriv.messages.nearest import nearest_name
@@ -118,7 +119,7 @@ def _parse(text: str, before: str = "") -> tuple[Any, Any]:
     # sqlglot logs what it does not know; the refusal below says it in one sentence.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
-        trees = sqlglot.parse(before + text, dialect="duckdb")
+        trees = sqlglot.parse(before + text, dialect=DIALECT)
     except SqlglotError as error:
         raise _refused(f"The SQL cannot be parsed{_place(error, text, before)}") from None
     except RecursionError:
@@ -163,9 +164,9 @@ def _check_shape(exp: Any, tree: Any, clauses: Sequence[str]) -> None:
     )  # fmt: skip
     for node in tree.walk():
         if node is not tree and isinstance(node, forbidden):
-            raise _refused(f"{node.sql(dialect='duckdb')!r} is not supported")
+            raise _refused(f"{node.sql(dialect=DIALECT)!r} is not supported")
         if isinstance(node, exp.AggFunc) and not _is_the_count(exp, node):
-            raise _refused(f"{node.sql(dialect='duckdb')!r} cannot be estimated from a release")
+            raise _refused(f"{node.sql(dialect=DIALECT)!r} cannot be estimated from a release")
 
 
 def _is_the_count(exp: Any, node: Any) -> bool:
@@ -187,7 +188,7 @@ def _condition(
         conjunct, said = rewrite_recoded(exp, written, schema, known, whole_bins=whole_bins)
         remarks += said
         settle_comparisons(exp, conjunct, schema, known)
-        sql = conjunct.sql(dialect="duckdb")
+        sql = conjunct.sql(dialect=DIALECT)
         if schema.sensitive.name in names and len(names) > 1:
             raise _refused(
                 f"The condition {shown_condition(exp, written)} mixes the sensitive column with"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reconpriv.messages.readable import Readable
 from reconpriv.queries.estimate import Estimate
 from reconpriv.schema import Value, json_value
 from reconpriv.sources.column_names import free_name
@@ -24,8 +25,8 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class EstimateTable:
+@dataclass(frozen=True, repr=False)
+class EstimateTable(Readable):
     """Estimates labelled by the values of the attributes they were grouped by."""
 
     by: tuple[str, ...]
@@ -81,19 +82,6 @@ class EstimateTable:
     def to_polars(self) -> polars.DataFrame:
         """The same as a Polars data frame."""
         return as_polars(self.to_arrow())
-
-    def __str__(self) -> str:
-        """The table as text."""
-        from reconpriv.show.text import as_text, estimate_table_view  # noqa: PLC0415 - rich is shown
-
-        return as_text(estimate_table_view(self))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import estimate_table_html  # noqa: PLC0415
-
-        return estimate_table_html(self)
 
 
 def _label_array(values: list[Value]) -> pa.Array:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from reconpriv.errors import InputError
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.queries.sql_text import written_name
 from reconpriv.schema import Value
 
@@ -50,7 +51,12 @@ def range_refused(column: str, first: Sequence[Value], known: Iterable[Value]) -
     kind = "DOUBLE" if any("." in value for value in known if value is not None) else "BIGINT"
     return InputError(
         f"Column {column!r} holds numbers as text, so a range would put '10' before '9'.",
-        hint=f"List the codes you mean ({name} IN ({few}, …)), or ask the publisher to publish"
-        f" the column as a number (--sql 'SELECT * REPLACE (CAST({name} AS {kind}) AS {name}) FROM"
-        " input').",
+        hint=either(
+            f"list the codes you mean ({name} IN ({few}, …))",
+            Remedy(
+                "ask the publisher to publish the column as a number",
+                Control.SQL,
+                f"SELECT * REPLACE (CAST({name} AS {kind}) AS {name}) FROM input",
+            ),
+        ),
     )

@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cube
 from reconpriv.core.randomness import Key, Randomness, unit_interval
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.schema import Value, json_value, quote_identifier
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 # A pool is drawn in rounds of candidates; past this many the table has too few such queries.
 _ROUND = 1 << 14

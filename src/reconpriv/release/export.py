@@ -30,7 +30,7 @@ _SMALLEST_IBM = 5.4e-79
 
 
 @dataclass(frozen=True)
-class Target:
+class ExportFormat:
     """What a format can hold."""
 
     program: str
@@ -45,12 +45,12 @@ class Target:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-_SAV = Target("SPSS", "write_sav", 32_767, 256, 120, True, "F20.0", True, 10)
+_SAV = ExportFormat("SPSS", "write_sav", 32_767, 256, 120, True, "F20.0", True, 10)
 TARGETS = {
     ".sav": _SAV,
-    ".zsav": Target(**{**vars(_SAV), "settings": {"compress": True}}),
-    ".dta": Target("Stata", "write_dta", 2_000_000_000, 80, 32_000, False, "%20.0f"),
-    ".xpt": Target("SAS", "write_xport", 32_767, 256, pads_text=True),
+    ".zsav": ExportFormat(**{**vars(_SAV), "settings": {"compress": True}}),
+    ".dta": ExportFormat("Stata", "write_dta", 2_000_000_000, 80, 32_000, False, "%20.0f"),
+    ".xpt": ExportFormat("SAS", "write_xport", 32_767, 256, pads_text=True),
 }
 _PLAIN: dict[str, Callable[[pa.Table, Path], None]] = {
     ".csv": lambda table, path: pyarrow.csv.write_csv(table, str(path)),
@@ -58,7 +58,7 @@ _PLAIN: dict[str, Callable[[pa.Table, Path], None]] = {
 }
 
 
-def check_target(path: Path, *, overwrite: bool) -> None:
+def check_export(path: Path, *, overwrite: bool) -> None:
     """Refuse a file that cannot be written, before any work is done."""
     check_file(path, overwrite=overwrite)
     ending = path.suffix.lower()
@@ -77,7 +77,7 @@ def export_table(
     table: pa.Table, labels: Mapping[str, ColumnLabels], path: Path, *, overwrite: bool = False
 ) -> tuple[str, ...]:
     """Write a table with its labels, whole or not at all; what had to be changed is returned."""
-    check_target(path, overwrite=overwrite)
+    check_export(path, overwrite=overwrite)
     ending = path.suffix.lower()
     if ending in _PLAIN:
         with whole_file(path, overwrite=overwrite) as work:
@@ -105,7 +105,7 @@ def export_table(
 class _Sheet:
     """Columns on their way into a file, and what is to be said about them."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: ExportFormat) -> None:
         self.target = target
         self.notes: list[str] = []
         self._names: list[str] = []

@@ -7,7 +7,7 @@ are values that are published anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,34 +64,49 @@ class Watched:
         return self.publish(batch)
 
     @property
-    def published(self) -> dict[str, list[Value]]:
-        """Those values, sorted."""
-        return {name: sorted(values) for name, values in self.seen.items()}
+    def published(self) -> dict[str, ColumnLabels]:
+        """The labels of all columns as the manifest has them."""
+        known = {value for value in self.schema.domain if value is not None}
+        found = {}
+        for column in self.schema.columns:
+            said, values = self.labels.get(column.name), self.seen.get(column.name, set())
+            if said is not None and column == self.schema.sensitive:
+                named = tuple((value, text) for value, text in said.values if value in known)
+                said, values = ColumnLabels(said.title, named), known
+            if said is not None:
+                found[column.name] = as_published(column, said, values)
+        return {name: said for name, said in found.items() if said != ColumnLabels()}
 
 
-def describe_field(
-    described: dict[str, Any],
-    column: Column,
-    said: ColumnLabels | None,
-    values: Sequence[Value],
-) -> dict[str, Any]:
-    """A field of a Table Schema with its labels.
+def as_published(column: Column, said: ColumnLabels, values: Set[Value]) -> ColumnLabels:
+    """Labels as the categories of a field, or as its description where it can have none.
 
     Categories must hold every value of the column, so ``values`` that have no label join them.
     """
+    names = dict(said.values)
+    others = sorted(values - names.keys())
+    if not names:
+        return ColumnLabels(said.title)
+    if column.kind in _CATEGORICAL and len(names) + len(others) <= _MOST_CATEGORIES:
+        return ColumnLabels(said.title, tuple(sorted(names.items())), others=tuple(others))
+    words = "; ".join(f"{value} = {names[value]}" for value in sorted(names))
+    return ColumnLabels(said.title, description=words)
+
+
+def describe_field(described: dict[str, Any], said: ColumnLabels | None) -> dict[str, Any]:
+    """A field of a Table Schema with its published labels."""
     if said is None:
         return described
     if said.title:
         described["title"] = said.title
-    names = dict(said.values)
-    every = sorted({*names, *values})
-    if names and column.kind in _CATEGORICAL and len(every) <= _MOST_CATEGORIES:
+    if said.values:
+        names = dict(said.values)
         described["categories"] = [
             {"value": json_value(value)} | ({"label": names[value]} if value in names else {})
-            for value in every
+            for value in sorted([*names, *said.others])
         ]
-    elif names:
-        described["description"] = "; ".join(f"{v} = {names[v]}" for v in sorted(names))
+    if said.description:
+        described["description"] = said.description
     return described
 
 
@@ -102,15 +117,18 @@ def read_labels(field: Mapping[str, Any], column: Column) -> ColumnLabels | None
         raise ValueError
     if not isinstance(categories, list):
         raise ValueError
-    values = []
+    values, others = [], []
     for category in categories:
         if isinstance(category, dict) and "label" in category:
             if not isinstance(category["label"], str):
                 raise ValueError
             values.append((parse_value(column, category["value"]), category["label"]))
         else:
-            parse_value(column, category["value"] if isinstance(category, dict) else category)
-    said = ColumnLabels(title, tuple(values), field.get("description", ""))
+            value = category["value"] if isinstance(category, dict) else category
+            others.append(parse_value(column, value))
+    # Categories without any label, such as a domain, are not what this is about.
+    unnamed = tuple(others) if values else ()
+    said = ColumnLabels(title, tuple(values), field.get("description", ""), unnamed)
     return None if said == ColumnLabels() else said
 
 

@@ -9,22 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cells, Cube, collect
+from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import memory_bytes
-from reconpriv.engines.duckdb.engine import DuckDBEngine, read_all
+from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import ReleaseError
-from reconpriv.release.manifest import Description
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
-from reconpriv.schema import Column, Kind
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.privacy import largest_private_size
 from reconpriv.theory.reconstruction import reconstruct_frequency
-
-Floats = NDArray[np.float64]
-
 
 # What a group and a cell take while they are loaded, as measured.
 _BYTES_PER_GROUP = 300
@@ -32,105 +29,107 @@ _BYTES_PER_CELL = 80
 _IN_MEMORY = 1 << 31
 
 
-def load_cells(description: Description, memory: str | None = None) -> Cells:
+def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
     """The cells of a release: in memory, or on disk where they would take too much of it."""
     allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
-    if _needed_memory(description) <= allowed:
-        return load_cube(description, memory)
-    with _opened(description, memory) as batches:
-        cells = store(batches, description.schema, coins=_by_coins(description))
-    if description.groups:
-        cells.set_trials(_published_trials(cells, description, memory))
-    elif description.sample_size != "none":
-        cells.set_trials(_plug_in_trials(part, description) for part in cells.parts())
+    if _needed_memory(stored) <= allowed:
+        return load_cube(stored, memory)
+    with _opened(stored, memory) as batches:
+        cells = store(batches, stored.manifest.schema, coins=_by_coins(stored))
+    if stored.group_files:
+        cells.set_trials(_published_trials(cells, stored, memory))
+    elif not SAMPLE_SIZES[stored.manifest.sample_size].trials_known:
+        cells.set_trials(_plug_in_trials(part, stored) for part in cells.parts())
     return cells
 
 
-def load_cube(description: Description, memory: str | None = None) -> Cube:
+def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
     """Count the published records; take trials from the groups file, or estimate them.
 
     ``memory`` bounds the counting; the cells are held in memory.
     """
-    with _opened(description, memory) as batches:
-        cube = collect(batches, description.schema, coins=_by_coins(description))
-    if description.sample_size == "none":
+    with _opened(stored, memory) as batches:
+        cube = collect(batches, stored.manifest.schema, coins=_by_coins(stored))
+    sampling = SAMPLE_SIZES[stored.manifest.sample_size]
+    if not sampling.samples:
         return cube
-    if not description.groups:
-        return replace(cube, trials=_plug_in_trials(cube, description))
-    (trials,) = _published_trials(cube, description, memory)
+    if not sampling.trials_public:
+        return replace(cube, trials=_plug_in_trials(cube, stored))
+    (trials,) = _published_trials(cube, stored, memory)
     return replace(cube, trials=trials)
 
 
-def _by_coins(description: Description) -> bool:
+def _by_coins(stored: ReleaseFolder) -> bool:
     """Whether scaling and sampling were done by coin flips: Algorithm 1 to the letter."""
-    return description.sample_size == "paper"
+    return SAMPLE_SIZES[stored.manifest.sample_size].coins
 
 
 @contextmanager
-def _opened(description: Description, memory: str | None) -> Iterator[Iterator[CellBatch]]:
+def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[CellBatch]]:
     """The groups of a release, after a look at what its data hold."""
-    schema, name = description.schema, description.data[0].name
-    columns = _stored_columns(description)
-    engine = DuckDBEngine(
-        description.data,
+    schema, name = stored.manifest.schema, stored.data_files[0].name
+    columns = stored.manifest.data_columns
+    engine = LocalEngine(
+        stored.data_files,
         columns=columns,
-        count_column=description.cell_count,
+        count_column=stored.manifest.cell_count,
         memory=memory,
     )
     try:
         if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")
         found = engine.value_counts(schema.sensitive)
-        if sum(found.values()) != description.manifest["reconpriv"]["records"] or not found:
+        if sum(found.values()) != stored.manifest.records or not found:
             raise ReleaseError(f"The file {name} does not match its manifest (rows).")
         if not set(found) <= set(schema.domain):
             raise ReleaseError(f"The file {name} does not match its manifest (domain).")
-        yield engine.groups(schema, drop_missing=False)
+        yield engine.batches(schema, drop_missing=False)
     finally:
         engine.close()
 
 
-def _needed_memory(description: Description) -> int:
+def _needed_memory(stored: ReleaseFolder) -> int:
     """What the cells would take in memory, as far as the manifest tells."""
-    rows = [resource["rows"] for resource in description.manifest["resources"]]
-    groups = min(rows)
-    cells = rows[0]
-    if description.cell_count is None:
-        cells = min(rows[0], groups * description.schema.domain_size)
+    manifest = stored.manifest
+    cells = manifest.data_files.rows
+    groups = cells if manifest.group_files is None else min(cells, manifest.group_files.rows)
+    if manifest.cell_count is None:
+        cells = min(cells, groups * manifest.schema.domain_size)
     return int(groups * _BYTES_PER_GROUP + cells * _BYTES_PER_CELL)
 
 
-def _published_trials(
-    cells: Cells, description: Description, memory: str | None
-) -> Iterator[Floats]:
-    """The groups file has a row a group in the same canonical order as the cells."""
-    name = description.groups[0].name
-    counts = [Column(count, Kind.INTEGER) for count in description.count_names]
-    columns = [*description.schema.public, *counts]
-    engine = DuckDBEngine(description.groups, columns=columns, memory=memory)
+def _published_trials(cells: Cells, stored: ReleaseFolder, memory: str | None) -> Iterator[Floats]:
+    """The groups file has one row per group, in the same canonical order as the cells."""
+    name = stored.group_files[0].name
+    columns = stored.manifest.groups_columns
+    engine = LocalEngine(stored.group_files, columns=columns, memory=memory)
     try:
         if engine.columns() != columns:
             raise ReleaseError(f"The file {name} does not match its manifest (columns).")
         reader = RowReader(engine.to_reader())
         for part in cells.parts():
-            yield _trials_of(part, reader.read(part.groups), description)
+            yield _trials_of(part, reader.read(part.groups), stored)
         if reader.read(1).num_rows:
-            raise ReleaseError(
-                f"The file {name} does not match {description.data[0].name} (groups)."
-            )
+            raise _other_groups(stored)
     finally:
         engine.close()
 
 
-def _trials_of(part: Cube, table: pa.Table, description: Description) -> Floats:
-    name = description.groups[0].name
+def _other_groups(stored: ReleaseFolder) -> ReleaseError:
+    """The file of groups does not have the groups of the data."""
+    groups, data = stored.group_files[0].name, stored.data_files[0].name
+    return ReleaseError(f"The file {groups} does not match {data} (groups).")
+
+
+def _trials_of(part: Cube, table: pa.Table, stored: ReleaseFolder) -> Floats:
+    name = stored.group_files[0].name
     if any(column.null_count for column in table.columns[-2:]):
         raise ReleaseError(f"The file {name} does not match its manifest (counts).")
     records, trials = (column.to_numpy() for column in table.columns[-2:])
     mine = part.group_table()
     same = table.num_rows == part.groups and np.array_equal(records, part.records)
     if not same or not table.select(mine.column_names).cast(mine.schema).equals(mine):
-        raise ReleaseError(f"The file {name} does not match {description.data[0].name} (groups).")
+        raise _other_groups(stored)
     if not ((trials >= 1).all() and (trials <= records).all()):
         raise ReleaseError(f"The file {name} does not match its manifest (trials).")
     return np.asarray(trials, dtype=np.float64)
@@ -159,60 +158,52 @@ class RowReader:
         return table.slice(0, rows)
 
 
-def _plug_in_trials(cube: Cube, description: Description) -> Floats:
+def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
     """What an analyst can know of the trials in `paper` mode: s(F') of the estimated largest f.
 
     The largest of several noisy frequencies is too large on average, so s(F') is too small and
     the interval too wide rather than too narrow.
     """
-    block = description.manifest["reconpriv"]
-    m = description.schema.domain_size
+    manifest = stored.manifest
+    m = manifest.schema.domain_size
     largest = np.zeros(cube.groups)
     np.maximum.at(
         largest,
         cube.group,
         reconstruct_frequency(
-            cube.count, cube.records[cube.group], retention=description.retention, domain_size=m
+            cube.count, cube.records[cube.group], retention=manifest.retention, domain_size=m
         ),
     )
-    bound = BOUNDS.get(block["bound"])
+    bound = BOUNDS.get(manifest.bound)
     if bound is None or bound.lattice:
         bound = BOUNDS["chernoff-full"]
     sizes = largest_private_size(
         np.clip(largest, 1.0 / m, 1.0),
-        retention=description.retention,
+        retention=manifest.retention,
         domain_size=m,
-        epsilon=block["epsilon"],
-        delta=block["delta"],
+        epsilon=manifest.epsilon,
+        delta=manifest.delta,
         bound=bound,
     )
     return np.minimum(np.maximum(sizes, 1.0), cube.records)
 
 
-def _stored_columns(description: Description) -> list[Column]:
-    columns = list(description.schema.columns)
-    if description.cell_count is not None:
-        columns.append(Column(description.cell_count, Kind.INTEGER))
-    return columns
-
-
-def load_rows(description: Description, files: Sequence[Path]) -> pa.Table:
+def load_rows(stored: ReleaseFolder, files: Sequence[Path]) -> pa.Table:
     """The rows of data files as they are stored."""
-    return read_all(list(files), columns=_stored_columns(description))
+    return read_all(list(files), columns=stored.manifest.data_columns)
 
 
-def load_records(description: Description) -> pa.Table:
+def load_records(stored: ReleaseFolder) -> pa.Table:
     """The published records as they are; cells are repeated as often as they count."""
-    cells = load_rows(description, description.data)
-    if description.cell_count is None:
+    cells = load_rows(stored, stored.data_files)
+    name = stored.manifest.cell_count
+    if name is None:
         return cells
-    counts = cells.column(description.cell_count).to_numpy()
+    counts = cells.column(name).to_numpy()
     rows = np.repeat(np.arange(cells.num_rows), counts)
-    return cells.drop_columns([description.cell_count]).take(pa.array(rows))
+    return cells.drop_columns([name]).take(pa.array(rows))
 
 
-def load_groups(description: Description) -> pa.Table:
+def load_groups(stored: ReleaseFolder) -> pa.Table:
     """The published groups with their records and trials."""
-    counts = [Column(count, Kind.INTEGER) for count in description.count_names]
-    columns = [*description.schema.public, *counts]
-    return read_all(list(description.groups), columns=columns)
+    return read_all(list(stored.group_files), columns=stored.manifest.groups_columns)

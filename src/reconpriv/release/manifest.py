@@ -2,294 +2,362 @@
 
 Everything in it is derived from the published table or from the policy, or is a label that the
 publisher's file gives a published column. Never in it: the key, a frequency, an s_g, a raw count,
-or where the table came from.
+or where the table came from. No other module knows the names that the JSON uses.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from reconpriv._version import __version__
+from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Layout, Written, WrittenFile
+from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.messages.redaction import shown_path
-from reconpriv.policy import SAMPLE_SIZES, Policy
+from reconpriv.policy import Policy
 from reconpriv.recoding import Recoding, read_recoding
 from reconpriv.release.labels import describe_field, read_labels
-from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, json_value, parse_value
 from reconpriv.sources.databases.url import is_database_url
+from reconpriv.writing.marker import BLOCK, MANIFEST
 
-MANIFEST = "datapackage.json"
 FORMAT_VERSION = 2  # the newest that is read
-PLAIN_VERSION = 1  # of a release without recoded columns, which older readers understand
+TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
+_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
-_METHODS = {
-    "none": "uniform perturbation",
-    "paper": "sampling, perturbing, scaling (Algorithm 1)",
-    "octave": "sampling, perturbing, scaling with trial counts by octave of the largest frequency",
-    "public": "sampling, perturbing, scaling with trial counts that depend on group size alone",
-}
-
-
-def build_manifest(
-    schema: Schema,
-    policy: Policy,
-    written: Written,
-    *,
-    layout: Layout,
-    count_names: tuple[str, str],
-    cell_count_name: str,
-    test_key: bool,
-    labels: Mapping[str, ColumnLabels],
-    published: Mapping[str, Sequence[Value]],
-) -> dict[str, Any]:
-    """The Data Package (v2) descriptor with its ``reconpriv`` block.
-
-    ``labels`` are those of the source, ``published`` the values of labelled public columns.
-    """
-    sensitive = _sensitive_field(schema, labels.get(schema.sensitive.name))
-    fields = [
-        describe_field(_field(c, schema), c, labels.get(c.name), published.get(c.name, ()))
-        for c in schema.public
-    ]
-    cell_count = [{"name": cell_count_name, "type": "integer"}] if layout.cells else []
-    file_format = layout.file_format
-    resources = [_resource("data", written.data, file_format, [*fields, sensitive, *cell_count])]
-    if layout.with_trials:
-        counts = [{"name": name, "type": "integer"} for name in count_names]
-        resources.append(_resource("groups", written.groups_files, file_format, fields + counts))
-    block: dict[str, Any] = {
-        "format_version": FORMAT_VERSION if schema.recodings else PLAIN_VERSION,
-        "created_by": f"reconpriv {__version__}",
-        "method": _METHODS[policy.sample_size],
-        "sample_size": policy.sample_size,
-        "retention": policy.retention,
-        "epsilon": policy.epsilon,
-        "delta": policy.delta,
-        "bound": policy.tail_bound.name,
-        "unattainable": policy.unattainable,
-        "sensitive": schema.sensitive.name,
-        "domain": [json_value(value) for value in schema.domain],
-        "public": [column.name for column in schema.public],
-        "records": written.records,
-        "test_key": test_key,
-    }
-    if schema.recodings:
-        block["recoded"] = {one.column: one.as_dict() for one in schema.recodings}
-    if layout.with_trials:
-        block["group_counts"] = dict(zip(("records", "trials"), count_names, strict=True))
-    if layout.cells:
-        block["cell_count"] = cell_count_name
-    return {
-        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
-        "resources": resources,
-        "reconpriv": block,
-    }
-
-
-def _field(column: Column, schema: Schema) -> dict[str, Any]:
-    recoding = schema.recoding(column.name)
-    if recoding is not None:
-        ordered = {"categories": list(recoding.labels), "categoriesOrdered": True}
-        return {"name": column.name, "type": column.kind.value, **ordered}
-    # Table Schema knows one kind of number; ours are told apart by a property of our own.
-    if column.kind is Kind.DECIMAL:
-        return {"name": column.name, "type": "number", "reconpriv:kind": Kind.DECIMAL.value}
-    return {"name": column.name, "type": column.kind.value}
-
-
-def _sensitive_field(schema: Schema, said: ColumnLabels | None) -> dict[str, Any]:
-    """The sensitive field: its categories are the domain, whatever else has a label."""
-    column, known = schema.sensitive, [value for value in schema.domain if value is not None]
-    described = _field(column, schema)
-    if len(known) == len(schema.domain) and column.kind in (Kind.STRING, Kind.INTEGER):
-        described["categories"] = [json_value(value) for value in schema.domain]
-    if said is not None:
-        values = tuple((value, text) for value, text in said.values if value in set(known))
-        describe_field(described, column, ColumnLabels(said.title, values), known)
-    return described
-
-
-def _resource(
-    name: str, files: tuple[WrittenFile, ...], file_format: str, fields: list[dict[str, Any]]
-) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "name": name,
-        "type": "table",
-        "path": files[0].name if len(files) == 1 else [file.name for file in files],
-        "format": file_format,
-        "mediatype": _MEDIA_TYPES[file_format],
-        "bytes": sum(file.bytes for file in files),
-        "rows": sum(file.rows for file in files),
-        "schema": {"fields": fields},
-    }
-    # A Data Package knows one hash a resource; a resource of several files has a list of ours.
-    hashes = [f"sha256:{file.sha256}" for file in files]
-    return described | ({"hash": hashes[0]} if len(files) == 1 else {"reconpriv:hashes": hashes})
-
-
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest as readable JSON."""
-    (folder / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
-
-
-def manifest_text(manifest: dict[str, Any]) -> str:
-    """The manifest as readable JSON."""
-    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+_POLICY = ("sample_size", "retention", "epsilon", "delta", "bound", "unattainable")
+_COUNT_NAMES = ("records", "trials")
 
 
 @dataclass(frozen=True)
-class Description:
-    """What a manifest says, checked and typed."""
+class Files:
+    """The files of one resource, in order, each with its hash; rows and bytes of all of them."""
 
-    folder: Path
-    manifest: dict[str, Any]
+    names: tuple[str, ...]
+    hashes: tuple[str, ...]
+    rows: int
+    bytes: int
+
+    @classmethod
+    def of(cls, written: Sequence[WrittenFile]) -> Self:
+        """What was written."""
+        return cls(
+            tuple(file.name for file in written),
+            tuple(f"sha256:{file.sha256}" for file in written),
+            sum(file.rows for file in written),
+            sum(file.bytes for file in written),
+        )
+
+    @classmethod
+    def from_dict(cls, resource: Mapping[str, Any]) -> Self:
+        """Only the names of files count, so that none lies elsewhere."""
+        path = resource["path"]
+        paths = [path] if isinstance(path, str) else path
+        hashes = [resource["hash"]] if isinstance(path, str) else resource["reconpriv:hashes"]
+        if not paths or len(paths) != len(hashes) or resource["format"] not in _MEDIA_TYPES:
+            raise ValueError
+        return cls(
+            tuple(Path(one).name for one in paths),
+            tuple(_text(digest) for digest in hashes),
+            _count(resource["rows"]),
+            resource.get("bytes", 0),
+        )
+
+    def as_dict(self, name: str, file_format: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
+        """The resource of a Data Package."""
+        one = len(self.names) == 1
+        described: dict[str, Any] = {
+            "name": name,
+            "type": "table",
+            "path": self.names[0] if one else list(self.names),
+            "format": file_format,
+            "mediatype": _MEDIA_TYPES[file_format],
+            "bytes": self.bytes,
+            "rows": self.rows,
+            "schema": {"fields": fields},
+        }
+        # A Data Package knows one hash per resource; several files have a list of our own.
+        hashes = {"hash": self.hashes[0]} if one else {"reconpriv:hashes": list(self.hashes)}
+        return described | hashes
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a release says about itself, whether it is about to be written or was read.
+
+    ``group_files`` and ``count_names`` (of records and trials) are there if trials are
+    published, ``cell_count`` if the data are cells. ``unknown`` names what else a file said.
+    """
+
     schema: Schema
-    retention: float
     sample_size: str
+    retention: float
+    epsilon: float
+    delta: float
+    bound: str
+    unattainable: str
+    method: str
+    created_by: str
+    records: int
+    test_key: bool
     file_format: str
-    data: tuple[Path, ...]
-    groups: tuple[Path, ...]
-    count_names: tuple[str, str]
-    cell_count: str | None
-    labels: dict[str, ColumnLabels] = field(default_factory=dict)
+    data_files: Files
+    group_files: Files | None = None
+    count_names: tuple[str, str] = _COUNT_NAMES
+    cell_count: str | None = None
+    labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
-
-def read_manifest(folder: Path) -> Description:
-    """Read and check the manifest of a release folder."""
-    if is_database_url(folder):
-        raise ReleaseError(
-            "A release is opened from its folder, not from a database.",
-            hint="Give the folder that `reconpriv publish` made.",
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        policy: Policy,
+        written: Written,
+        *,
+        layout: Layout,
+        test_key: bool,
+        labels: Mapping[str, ColumnLabels],
+    ) -> Self:
+        """The manifest of what was just written; ``labels`` are those that are published."""
+        return cls(
+            schema=replace(schema, records=0),  # those of the source are not said
+            **policy.as_dict(),
+            method=policy.sampling.method,
+            created_by=f"reconpriv {__version__}",
+            records=written.records,
+            test_key=test_key,
+            file_format=layout.file_format,
+            data_files=Files.of(written.data),
+            group_files=Files.of(written.groups_files) if layout.with_trials else None,
+            count_names=count_names(schema) if layout.with_trials else _COUNT_NAMES,
+            cell_count=cell_count_name(schema) if layout.cells else None,
+            labels=labels,
         )
-    if not folder.exists():
-        raise MissingFileError(f"There is no release folder {shown_path(folder)}.")
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        block = manifest["reconpriv"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ReleaseError(
-            f"{shown_path(folder)} is not a release: it has no {MANIFEST} with a reconpriv block.",
-            hint="Give the folder that `reconpriv publish` made.",
-        ) from None
-    version = block.get("format_version") if isinstance(block, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ReleaseError(f"The manifest of {shown_path(folder)} has no format version.")
-    if version > FORMAT_VERSION:
-        raise ReleaseError(
-            f"The release has format version {version}; this reconpriv ({__version__}) reads up to"
-            f" {FORMAT_VERSION}.",
-            hint="Install a newer reconpriv.",
+
+    @property
+    def format_version(self) -> int:
+        """The oldest format whose readers understand all that is in here."""
+        return 2 if self.schema.recodings else 1
+
+    @property
+    def data_columns(self) -> list[Column]:
+        """The columns of the data as they are stored."""
+        counts = [] if self.cell_count is None else [Column(self.cell_count, Kind.INTEGER)]
+        return [*self.schema.columns, *counts]
+
+    @property
+    def groups_columns(self) -> list[Column]:
+        """The columns of the groups with their records and trials."""
+        return [*self.schema.public, *(Column(name, Kind.INTEGER) for name in self.count_names)]
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """The manifest as readable JSON."""
+        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The Data Package descriptor."""
+        public = [self._field(column) for column in self.schema.public]
+        data = [*public, self._field(self.schema.sensitive)]
+        if self.cell_count is not None:
+            data.append(_count_field(self.cell_count))
+        resources = [self.data_files.as_dict("data", self.file_format, data)]
+        if self.group_files is not None:
+            groups = [*public, *map(_count_field, self.count_names)]
+            resources.append(self.group_files.as_dict("groups", self.file_format, groups))
+        return {"$schema": _PROFILE, "resources": resources, BLOCK: self.block()}
+
+    def block(self) -> dict[str, Any]:
+        """What a Data Package has no words for."""
+        block: dict[str, Any] = {
+            "format_version": self.format_version,
+            "created_by": self.created_by,
+            "method": self.method,
+            **{name: getattr(self, name) for name in _POLICY},
+            "sensitive": self.schema.sensitive.name,
+            "domain": [json_value(value) for value in self.schema.domain],
+            "public": [column.name for column in self.schema.public],
+            "records": self.records,
+            "test_key": self.test_key,
+        }
+        if self.schema.recodings:
+            block["recoded"] = {one.column: one.as_dict() for one in self.schema.recodings}
+        if self.group_files is not None:
+            block["group_counts"] = dict(zip(_COUNT_NAMES, self.count_names, strict=True))
+        if self.cell_count is not None:
+            block["cell_count"] = self.cell_count
+        return block
+
+    def _field(self, column: Column) -> dict[str, Any]:
+        """A column in the terms of Table Schema; the sensitive one lists its domain."""
+        described: dict[str, Any] = {"name": column.name, "type": column.kind.value}
+        recoding, domain = self.schema.recoding(column.name), self.schema.domain
+        if recoding is not None:
+            described |= {"categories": list(recoding.labels), "categoriesOrdered": True}
+        elif column.kind is Kind.DECIMAL:
+            # Table Schema knows one kind of number; ours are told apart by a property of our own.
+            described |= {"type": "number", "reconpriv:kind": column.kind.value}
+        elif column == self.schema.sensitive and _can_be_listed(self.schema):
+            described["categories"] = [json_value(value) for value in domain]
+        return describe_field(described, self.labels.get(column.name))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read and check the manifest of a release folder."""
+        if is_database_url(folder):
+            raise ReleaseError(
+                "A release is opened from its folder, not from a database.",
+                hint="Give the folder of a release.",
+            )
+        if not folder.exists():
+            raise MissingFileError(f"There is no release folder {shown_path(folder)}.")
+        try:
+            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            block = manifest[BLOCK]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise ReleaseError(
+                f"{shown_path(folder)} is not a release: it has no {MANIFEST} with a reconpriv"
+                " block.",
+                hint="Give the folder of a release.",
+            ) from None
+        version = block.get("format_version") if isinstance(block, dict) else None
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise ReleaseError(f"The manifest of {shown_path(folder)} has no format version.")
+        if version > FORMAT_VERSION:
+            raise ReleaseError(
+                f"The release has format version {version}; this reconpriv ({__version__}) reads up"
+                f" to {FORMAT_VERSION}.",
+                hint="Install a newer reconpriv.",
+            )
+        try:
+            return cls.from_dict(manifest)
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise ReleaseError(
+                f"The manifest of {shown_path(folder)} is damaged.", hint="Fetch the release again."
+            ) from None
+
+    @classmethod
+    def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
+        """Check and type a descriptor; a ValueError, KeyError or TypeError where it is damaged."""
+        block = manifest[BLOCK]
+        resources = {resource["name"]: resource for resource in manifest["resources"]}
+        fields = {one["name"]: one for one in resources["data"]["schema"]["fields"]}
+        columns = {
+            name: Column(name, Kind(one.get("reconpriv:kind", one["type"])))
+            for name, one in fields.items()
+        }
+        sensitive = columns[block["sensitive"]]
+        domain = tuple(parse_value(sensitive, value) for value in block["domain"])
+        sample_size, retention = block["sample_size"], _number(block["retention"])
+        epsilon, delta = _number(block["epsilon"]), _number(block["delta"])
+        if not 0 < retention < 1 or len(domain) < 2 or sample_size not in SAMPLE_SIZES:
+            raise ValueError
+        if not 0 < delta < 1 or not epsilon > 0:
+            raise ValueError
+        names = block.get("group_counts", dict(zip(_COUNT_NAMES, _COUNT_NAMES, strict=True)))
+        with_groups = SAMPLE_SIZES[sample_size].trials_public
+        labels = {name: read_labels(one, columns[name]) for name, one in fields.items()}
+        found = cls(
+            schema=Schema(
+                tuple(columns[name] for name in block["public"]),
+                sensitive,
+                domain,
+                recodings=_recodings(block.get("recoded", {}), columns, fields),
+            ),
+            sample_size=sample_size,
+            retention=retention,
+            epsilon=epsilon,
+            delta=delta,
+            bound=_text(block["bound"]),
+            unattainable=block.get("unattainable", "refuse"),
+            method=block.get("method", SAMPLE_SIZES[sample_size].method),
+            created_by=_text(block["created_by"]),
+            records=_count(block["records"]),
+            test_key=bool(block.get("test_key")),
+            file_format=resources["data"]["format"],
+            data_files=Files.from_dict(resources["data"]),
+            group_files=Files.from_dict(resources["groups"]) if with_groups else None,
+            count_names=(names["records"], names["trials"]),
+            cell_count=block.get("cell_count"),
+            labels={name: said for name, said in labels.items() if said is not None},
         )
+        recoded = found.schema.recoding(sensitive.name)
+        known = tuple(value for value in domain if value is not None)
+        if recoded is not None and known != recoded.labels:
+            raise ValueError
+        if block["format_version"] != found.format_version:
+            raise ValueError
+        return replace(found, unknown=tuple(sorted(_unknown(manifest, found.as_dict()))))
+
+
+def resource_names(text: str) -> set[str]:
+    """What a manifest of any version calls its resources; nothing where it is not one of ours."""
     try:
-        return _describe(folder, manifest, block)
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise ReleaseError(
-            f"The manifest of {shown_path(folder)} is damaged.", hint="Fetch the release again."
-        ) from None
-
-
-def _describe(folder: Path, manifest: dict[str, Any], block: dict[str, Any]) -> Description:
-    resources = {resource["name"]: resource for resource in manifest["resources"]}
-    columns = {column.name: column for column, _ in _fields(manifest)}
-    sensitive = columns[block["sensitive"]]
-    domain: tuple[Value, ...] = tuple(parse_value(sensitive, v) for v in block["domain"])
-    public = tuple(columns[name] for name in block["public"])
-    schema = Schema(public, sensitive, domain, recodings=_recodings(manifest, block, domain))
-    retention, sample_size = float(block["retention"]), block["sample_size"]
-    if not 0 < retention < 1 or len(domain) < 2 or sample_size not in SAMPLE_SIZES:
-        raise ValueError
-    if not 0 < float(block["delta"]) < 1 or not float(block["epsilon"]) > 0:
-        raise ValueError
-    whole = [block["records"], *(resource["rows"] for resource in manifest["resources"])]
-    hashes = [digest for resource in manifest["resources"] for _, digest in _hashes(resource)]
-    texts = [block["bound"], block["created_by"], *hashes]
-    if not all(type(count) is int and count >= 0 for count in whole):
-        raise ValueError
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError
-    names = block.get("group_counts", {"records": "records", "trials": "trials"})
-    with_groups = sample_size in ("octave", "public")
-    return Description(
-        folder=folder,
-        manifest=manifest,
-        schema=schema,
-        retention=retention,
-        sample_size=sample_size,
-        file_format=resources["data"]["format"],
-        data=tuple(folder / name for name, _ in _hashes(resources["data"])),
-        groups=tuple(folder / name for name, _ in _hashes(resources["groups"]))
-        if with_groups
-        else (),
-        count_names=(names["records"], names["trials"]),
-        cell_count=block.get("cell_count"),
-        labels=manifest_labels(manifest),
-    )
+        manifest = json.loads(text)
+        names = {resource["name"] for resource in manifest["resources"]}
+        return names if isinstance(manifest[BLOCK], dict) else set()
+    except (ValueError, KeyError, TypeError):
+        return set()
 
 
 def _recodings(
-    manifest: dict[str, Any], block: dict[str, Any], domain: tuple[Value, ...]
+    said: Any, columns: Mapping[str, Column], fields: Mapping[str, Any]
 ) -> tuple[Recoding, ...]:
     """What recoded columns stand for; it must agree with what else is said of them."""
-    said = block.get("recoded", {})
-    if not isinstance(said, dict) or bool(said) != (block["format_version"] > PLAIN_VERSION):
+    if not isinstance(said, dict):
         raise ValueError
-    fields = {column.name: (column, one) for column, one in _fields(manifest)}
-    found = []
-    for name, entry in said.items():
-        recoding = read_recoding(name, entry)
-        column, one = fields[name]
-        if column.kind is not Kind.STRING or one["categories"] != list(recoding.labels):
+    found = tuple(read_recoding(name, entry) for name, entry in said.items())
+    for one in found:
+        listed = fields[one.column]["categories"]
+        if columns[one.column].kind is not Kind.STRING or listed != list(one.labels):
             raise ValueError
-        known = tuple(value for value in domain if value is not None)
-        if name == block["sensitive"] and known != recoding.labels:
-            raise ValueError
-        found.append(recoding)
-    return tuple(found)
+    return found
 
 
-def _fields(manifest: dict[str, Any]) -> list[tuple[Column, dict[str, Any]]]:
-    """The columns of the data with what is said about them."""
-    resources = {resource["name"]: resource for resource in manifest["resources"]}
-    fields = resources["data"]["schema"]["fields"]
-    kinds = [Kind(one.get("reconpriv:kind", one["type"])) for one in fields]
-    return [(Column(one["name"], kind), one) for one, kind in zip(fields, kinds, strict=True)]
+def _count_field(name: str) -> dict[str, Any]:
+    return {"name": name, "type": Kind.INTEGER.value}
 
 
-def manifest_labels(manifest: dict[str, Any]) -> dict[str, ColumnLabels]:
-    """What a manifest says that its columns and their values are called."""
-    said = {column.name: read_labels(one, column) for column, one in _fields(manifest)}
-    return {name: labels for name, labels in said.items() if labels is not None}
+def _can_be_listed(schema: Schema) -> bool:
+    """Categories are of text or whole numbers, and none is missing."""
+    return schema.sensitive.kind in (Kind.STRING, Kind.INTEGER) and None not in schema.domain
 
 
-def _hashes(resource: dict[str, Any]) -> list[tuple[str, str]]:
-    """The files of a resource with their hashes; only names count, so none lies elsewhere."""
-    path = resource["path"]
-    paths = [path] if isinstance(path, str) else path
-    hashes = [resource["hash"]] if isinstance(path, str) else resource["reconpriv:hashes"]
-    if not paths or resource["format"] not in _MEDIA_TYPES:
+def _unknown(found: Any, known: Any) -> set[str]:
+    """The names in a descriptor that ours would not have at the same place."""
+    if isinstance(found, list):
+        ours = known[: len(found)] if isinstance(known, list) else []
+        return set[str]().union(*(_unknown(*pair) for pair in zip_longest(found, ours)))
+    if not isinstance(found, dict):
+        return set()
+    strange = {name for name in found if not isinstance(known, dict) or name not in known}
+    return strange.union(*(_unknown(found[name], known[name]) for name in found.keys() - strange))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError
-    return [(Path(one).name, digest) for one, digest in zip(paths, hashes, strict=True)]
+    return value
 
 
-def check_files(description: Description) -> None:
-    """Compare every file with its hash; a release that was touched is refused."""
-    files = [one for resource in description.manifest["resources"] for one in _hashes(resource)]
-    for name, expected in files:
-        path = description.folder / name
-        try:
-            with path.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError:
-            raise ReleaseError(f"The release lacks its file {path.name}.") from None
-        if f"sha256:{digest}" != expected:
-            raise ReleaseError(
-                f"The file {path.name} does not match its manifest (hash).",
-                hint="It was changed or damaged; fetch the release again.",
-            )
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value

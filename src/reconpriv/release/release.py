@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
+from reconpriv.messages.readable import Readable
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
@@ -23,10 +25,11 @@ from reconpriv.queries.ordering import by_number
 from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import labels_as_dict
 from reconpriv.release.load import load_cells, load_groups, load_records
-from reconpriv.release.manifest import Description, check_files, manifest_labels, read_manifest
-from reconpriv.schema import Value
+from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
+from reconpriv.schema import Value, json_value
 from reconpriv.sources.frame_types import as_pandas, as_polars
 from reconpriv.theory.perturbation import local_privacy_level
 
@@ -36,15 +39,13 @@ if TYPE_CHECKING:
 
     from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes
 
-TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
-
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Readable):
     """A release folder; where it was just made, also the totals that stay with its publisher."""
 
     path: Path
-    manifest: dict[str, Any]
+    description: Manifest
     written: Written | None = None
     warnings: tuple[str, ...] = ()
     memory: str | None = None
@@ -57,32 +58,36 @@ class Release:
         return self.uri or str(self.path)
 
     @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as plain values: a Data Package descriptor."""
+        return self.description.as_dict()
+
+    @property
     def records(self) -> int:
         """How many records are published."""
-        return int(self.manifest["reconpriv"]["records"])
+        return self.description.records
 
     @property
     def domain(self) -> list[Value]:
         """The sensitive values in the order in which they are shown."""
-        return by_number(self._description.schema.domain)
+        return by_number(self.description.schema.domain)
 
-    @cached_property
-    def _description(self) -> Description:
+    def _checked_files(self) -> ReleaseFolder:
+        """The files of the release, after they were compared with their hashes."""
         if self.uri is not None:
             raise ReleaseError(
                 f"The release lies at {self.uri}.", hint="Copy it to this machine and open it."
             )
-        return read_manifest(self.path)
+        stored = ReleaseFolder(self.path, self.description)
+        stored.check_files()
+        return stored
 
     @cached_property
     def answerer(self) -> Answerer:
         """The cells of the release, loaded and checked, ready for questions."""
-        description = self._description
-        check_files(description)
-        design = Design(
-            description.retention, description.schema.domain_size, description.sample_size
-        )
-        return Answerer(load_cells(description, self.memory), design)
+        described = self.description
+        design = Design(described.retention, described.schema.domain_size, described.sample_size)
+        return Answerer(load_cells(self._checked_files(), self.memory), design)
 
     def count(
         self,
@@ -116,7 +121,7 @@ class Release:
     ) -> EstimateTable:
         """The whole sensitive distribution among the records that satisfy a condition."""
         return self.crosstab(
-            [self.manifest["reconpriv"]["sensitive"]],
+            [self.description.schema.sensitive.name],
             where,
             estimator=estimator,
             confidence=confidence,
@@ -228,21 +233,21 @@ class Release:
 
     def info(self) -> dict[str, Any]:
         """What a program needs to know about the release."""
-        block = self.manifest["reconpriv"]
-        m, p = len(block["domain"]), block["retention"]
+        described = self.description
+        domain = [json_value(value) for value in described.schema.domain]
         return {
-            **block,
-            "domain": by_number(block["domain"]),
+            **described.block(),
+            "domain": by_number(domain),
             "release": self.place,
-            "public_counts_exact": block["sample_size"] != "paper",
-            "local_dp_epsilon": local_privacy_level(p, m),
+            "public_counts_exact": not SAMPLE_SIZES[described.sample_size].coins,
+            "local_dp_epsilon": local_privacy_level(described.retention, len(domain)),
             **self._labels(),
             "warnings": list(self.warnings),
         }
 
     def _labels(self) -> dict[str, Any]:
         """What the columns and their values are called; nothing where the source did not say."""
-        said = manifest_labels(self.manifest)
+        said = self.description.labels
         shown = {name: labels_as_dict(labels) for name, labels in said.items()}
         return {"labels": shown} if shown else {}
 
@@ -260,13 +265,11 @@ class Release:
 
     def column_names(self) -> list[str]:
         """The public attributes, then the sensitive one."""
-        return [column.name for column in self._description.schema.columns]
+        return [column.name for column in self.description.schema.columns]
 
     def to_arrow(self) -> pa.Table:
         """The published records as they are: randomised, one row a record."""
-        description = self._description
-        check_files(description)
-        return load_records(description)
+        return load_records(self._checked_files())
 
     def to_pandas(self) -> pandas.DataFrame:
         """The published records as a pandas data frame; whole numbers stay whole numbers."""
@@ -284,15 +287,15 @@ class Release:
         Labels go with them; .csv and .parquet work, too. ``groups`` writes the groups with their
         trials instead. Returned is what the format made necessary to change.
         """
-        from reconpriv.release.export import check_target, export_table  # noqa: PLC0415 - seldom used
+        from reconpriv.release.export import check_export, export_table  # noqa: PLC0415 - seldom used
 
-        check_target(Path(path), overwrite=overwrite)
-        description = self._description
-        if groups and not description.groups:
-            raise ReleaseError(f"A release of sample size {description.sample_size} has no groups.")
-        check_files(description)
-        table = load_groups(description) if groups else load_records(description)
-        return export_table(table, description.labels, Path(path), overwrite=overwrite)
+        check_export(Path(path), overwrite=overwrite)
+        described = self.description
+        if groups and described.group_files is None:
+            raise ReleaseError(f"A release of sample size {described.sample_size} has no groups.")
+        stored = self._checked_files()
+        table = load_groups(stored) if groups else load_records(stored)
+        return export_table(table, described.labels, Path(path), overwrite=overwrite)
 
     def to_table(
         self, database: str | os.PathLike[str], name: str, *, overwrite: bool = False
@@ -306,7 +309,7 @@ class Release:
         from reconpriv.release.to_database import database_target, load_release  # noqa: PLC0415 - not until used
 
         target = database_target(os.fspath(database), name)
-        check_files(self._description)
+        self._checked_files()
         return load_release(self.path, target, overwrite=overwrite)
 
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -330,24 +333,11 @@ class Release:
             summary["tables"] = list(self.tables)
         return summary | {
             "policy": {
-                name: self.manifest["reconpriv"][name]
+                name: getattr(self.description, name)
                 for name in ("retention", "epsilon", "delta", "bound", "sample_size")
             },
             "warnings": list(self.warnings),
         }
-
-    def __str__(self) -> str:
-        """The summary as text."""
-        from reconpriv.show.text import release_text  # noqa: PLC0415 - rich only where it is shown
-
-        return release_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.html import release_html  # noqa: PLC0415
-
-        return release_html(self)
 
 
 def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:
@@ -355,9 +345,9 @@ def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -
 
     ``memory`` (as 2GB) bounds what counting its records may take before disk is used.
     """
-    description = read_manifest(Path(folder))
+    manifest = Manifest.read(Path(folder))
     notes: tuple[str, ...] = ()
-    if description.manifest["reconpriv"].get("test_key"):
+    if manifest.test_key:
         notes = (TEST_KEY_NOTE,)
         warnings.warn(TEST_KEY_NOTE, ReconprivWarning, stacklevel=2)
-    return Release(Path(folder), description.manifest, None, notes, memory)
+    return Release(Path(folder), manifest, None, notes, memory)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.schema import Schema
+from reconpriv.theory.arrays import Floats
 
 CELLS_PER_PART = 1 << 19
 _ARRAYS = ("records", "trials", "group", "value", "count")
@@ -47,7 +48,7 @@ class StoredCells:
                 arrays = {name: stored[name] for name in _ARRAYS}
             yield Cube(self.schema, codes, self.values, **arrays, coins=self.coins)
 
-    def set_trials(self, trials: Iterable[NDArray[np.float64]]) -> None:
+    def set_trials(self, trials: Iterable[Floats]) -> None:
         """Note the trials of each part's groups, part by part."""
         for number, found in enumerate(trials):
             path = self.folder / f"{number}.npz"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -12,10 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from reconpriv.errors import OutputError
-from reconpriv.release.manifest import MANIFEST, Description, read_manifest
-from reconpriv.schema import Column, Kind
+from reconpriv.messages.remedies import REPLACE, Advice, Control, Remedy
+from reconpriv.release.folder import ReleaseFolder
+from reconpriv.release.manifest import resource_names
+from reconpriv.schema import Column
 from reconpriv.sources.databases.table_names import parse_table_name, shown_name
 from reconpriv.sources.databases.url import POSTGRESQL, database_kind, is_database, shown_database
+from reconpriv.writing.marker import MANIFEST
 
 if TYPE_CHECKING:
     from reconpriv.sources.databases.write import DatabaseWriter
@@ -40,7 +42,10 @@ def database_target(database: str, name: str) -> DatabaseTarget:
     if not is_database(database):
         raise OutputError(
             "Tables can only be made in a database.",
-            hint="Name it with --to: postgresql://…, a .sqlite or a .duckdb file.",
+            hint=Advice(
+                Remedy("name one with {}", Control.DATABASE),
+                "It is postgresql://…, a .sqlite or a .duckdb file.",
+            ),
         )
     parse_table_name(name)
     return DatabaseTarget(database, name)
@@ -54,13 +59,13 @@ def check_database_target(target: DatabaseTarget, *, overwrite: bool) -> None:
 
 def load_release(folder: Path, target: DatabaseTarget, *, overwrite: bool) -> tuple[str, ...]:
     """Make the tables of a release in one transaction; say what they are called."""
-    description = read_manifest(folder)
+    stored = ReleaseFolder.open(folder)
     with _transaction(target) as work:
         for table in work.check_free(overwrite=overwrite):
             work.writer.drop(table)
-        made = [work.create("", description.data, _data_columns(description))]
-        if description.groups:
-            made.append(work.create("_groups", description.groups, _groups_columns(description)))
+        made = [work.create("", stored.data_files, stored.manifest.data_columns)]
+        if stored.group_files:
+            made.append(work.create("_groups", stored.group_files, stored.manifest.groups_columns))
         text = (folder / MANIFEST).read_text(encoding="utf-8")
         manifest = pa.table({"manifest": pa.array([text], pa.string())})
         work.writer.create(work.names["_manifest"], manifest.to_reader())
@@ -97,7 +102,7 @@ class _Work:
         if not overwrite:
             raise OutputError(
                 f"The table {self.shown(next(iter(there)))} exists already.",
-                hint="Use --overwrite to replace it.",
+                hint=REPLACE,
             )
         texts = self.writer.texts(there["_manifest"]) if "_manifest" in there else []
         ours = _tables_of_manifest(texts)
@@ -111,9 +116,9 @@ class _Work:
         return list(there.values())
 
     def create(self, suffix: str, files: Sequence[Path], columns: list[Column]) -> str:
-        from reconpriv.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - no engine until used
+        from reconpriv.engines.local import LocalEngine  # noqa: PLC0415 - no engine until used
 
-        with closing(DuckDBEngine(list(files), columns=columns)) as engine:
+        with closing(LocalEngine(list(files), columns=columns)) as engine:
             self.writer.create(self.names[suffix], engine.to_reader())
         return self.shown(suffix)
 
@@ -133,23 +138,7 @@ def _transaction(target: DatabaseTarget) -> Iterator[_Work]:
 
 def _tables_of_manifest(texts: list[str]) -> tuple[str, ...]:
     """Which tables, by their suffixes, the manifest of a release says are its own."""
-    try:
-        manifest = json.loads(texts[0]) if len(texts) == 1 else None
-        if not isinstance(manifest, dict) or not isinstance(manifest.get("reconpriv"), dict):
-            return ()
-        names = {resource["name"] for resource in manifest["resources"]}
-    except (ValueError, KeyError, TypeError):
+    names = resource_names(texts[0]) if len(texts) == 1 else set()
+    if not names:
         return ()
     return _SUFFIXES if "groups" in names else ("", "_manifest")
-
-
-def _data_columns(description: Description) -> list[Column]:
-    columns = list(description.schema.columns)
-    if description.cell_count is not None:
-        columns.append(Column(description.cell_count, Kind.INTEGER))
-    return columns
-
-
-def _groups_columns(description: Description) -> list[Column]:
-    counts = [Column(name, Kind.INTEGER) for name in description.count_names]
-    return [*description.schema.public, *counts]

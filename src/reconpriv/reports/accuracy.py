@@ -6,16 +6,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cube, sum_selections
 from reconpriv.queries import estimate as est
 from reconpriv.queries.estimate import Design
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.design import MEAN_ABSOLUTE
-from reconpriv.theory.perturbation import replacement_probability
-from reconpriv.theory.reconstruction import constrained_frequencies
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
 
 # Tables larger than this are not tried: (combinations of public values) x (sensitive values).
 _CELLS = 200_000
@@ -71,9 +68,13 @@ def _one_table(
     if keys.size * design.domain_size > _CELLS:
         return None
     sums = sum_selections(cube, selection.reshape(-1), keys.size, None)
-    t = replacement_probability(design.retention, design.domain_size)
-    share = design.retention * overall + t
-    typical = replace(sums, scaled_observed=sums.scaled_records[:, None] * share)
+    typical = replace(
+        sums,
+        scaled_observed=observed_mean(
+            overall, sums.scaled_records[:, None],
+            retention=design.retention, domain_size=design.domain_size,
+        ),
+    )  # fmt: skip
     variances = est.count_variances(typical, 1, 1, design)
     return (sums.records[:, None] * overall).reshape(-1), np.sqrt(variances).reshape(-1)
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shlex
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reconpriv._version import __version__
+from reconpriv.messages.numbers import label, percent
+from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.sql_text import written_name
 from reconpriv.queries.table import EstimateTable
-from reconpriv.release.release import Release
 from reconpriv.reports import charts
 from reconpriv.reports.accuracy import ErrorBand, error_bands
 from reconpriv.reports.page import (
@@ -23,24 +24,26 @@ from reconpriv.reports.page import (
     copyable,
     facts,
     figures,
-    label,
     page,
     paragraph,
-    percent,
     table,
-    vega_scripts,
 )
 from reconpriv.schema import Value, json_value
+from reconpriv.show.charts import browser_scripts
+from reconpriv.show.markup import join
 from reconpriv.show.words import release_words
 from reconpriv.writing.file import check_file, whole_file
+
+if TYPE_CHECKING:
+    from reconpriv.release.release import Release
 
 # Words that SQL would not take for a column; to quote one too many does no harm.
 _VALUES = 8
 # True wherever the reader got reconpriv from: it is on no package index.
 _INSTALL = (
-    "You need Python 3.11 to 3.13 and reconpriv, which is on no package index: ask the publisher"
-    f" for its wheel, then `pip install './reconpriv-{__version__}-py3-none-any.whl[query]'`; or"
-    " for its source folder, then `pip install '.[query]'` in it."
+    "You need Python 3.11 to 3.13 and reconpriv, which is not on a package index: ask the"
+    f" publisher for its wheel, then run `pip install './reconpriv-{__version__}-py3-none-any.whl"
+    "[query]'`; or for its source folder, then run `pip install '.[query]'` in it."
 )
 _BARS = 60
 
@@ -48,7 +51,7 @@ _BARS = 60
 def write_analyst(release: Release, path: Path, *, overwrite: bool = False) -> None:
     """Write the report; it may go out with the release."""
     check_file(path, overwrite=overwrite)
-    vega_scripts()
+    browser_scripts()
     html = analyst_html(release)
     with whole_file(path, overwrite=overwrite) as work:
         work.write_text(html, encoding="utf-8")
@@ -65,7 +68,7 @@ def analyst_html(release: Release) -> str:
         " one.",
         "lead",
     )
-    warning = "".join(paragraph(note, "verdict bad") for note in release.warnings)
+    warnings = [paragraph(worded(note, plain_words), "verdict bad") for note in release.warnings]
     sections = [
         _summary(info, answerer, bands),
         _words(info),
@@ -75,7 +78,7 @@ def analyst_html(release: Release) -> str:
         _asking(release, answerer, info),
         _parameters(info),
     ]
-    return page("How to read this release", lead + warning, sections, internal=False)
+    return page("How to read this release", join(lead, warnings), sections, internal=False)
 
 
 def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, ...]) -> Section:
@@ -90,11 +93,11 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
     near = [band for band in bands if band.low <= 1_000 < band.high]
     if near:
         cards.append(("typical error", percent(near[0].median), f"of counts of {_range(near[0])}"))
-    return Section("summary", "At a glance", figures(cards))
+    return Section("summary", "At a glance", (figures(cards),))
 
 
 def _words(info: dict[str, Any]) -> Section:
-    return Section("exact", "What is exact, what is estimated", facts(release_words(info)))
+    return Section("exact", "What is exact, what is estimated", (facts(release_words(info)),))
 
 
 def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
@@ -110,19 +113,20 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
         more = ", …" if len(known) > _VALUES else ""
         role = "sensitive" if column.name == info["sensitive"] else "public"
         rows.append((column.name, role, column.kind.value, len(known), shown + more))
-    return Section("columns", "Columns", table(("column", "role", "type", "values", ""), rows))
+    head = ("column", "role", "type", "values", "")
+    return Section("columns", "Columns", (table(head, rows),))
 
 
 def _errors(bands: tuple[ErrorBand, ...]) -> Section:
     title = "Expected error by answer size"
     text = paragraph(
-        "Larger counts are estimated better. For counts of one sensitive value, alone or with one"
-        " or two public values, this is how far off the estimate is on average, as a share of the"
-        " answer. Sizes are those that the distribution of the whole table would give. Every answer"
-        " comes with an interval of its own; trust that one."
+        "Larger counts are estimated more accurately. For counts of one sensitive value, alone or"
+        " with one or two public values, this is how far off the estimate is on average, as a share"
+        " of the answer. Sizes are those that the distribution of the whole table implies. Every"
+        " answer comes with its own interval; trust that one."
     )
     if not bands:
-        return Section("errors", title, text + paragraph("The release is too small to say."))
+        return Section("errors", title, (text, paragraph("The release is too small to say.")))
     rows = [
         {
             "answer": (band.low * band.high) ** 0.5,
@@ -137,9 +141,9 @@ def _errors(bands: tuple[ErrorBand, ...]) -> Section:
     chart = Chart(
         "chart-errors",
         charts.error_chart(rows, "Expected relative error by the size of the answer"),
-        "Line: the median. Band: 80 % of such counts. At 100 % an estimate tells nothing.",
+        "Line: the median. Band: 80% of such counts. At 100%, an estimate says nothing.",
     )
-    head = ("size of the answer", "typical error", "80 % lie between", "counts looked at")
+    head = ("size of the answer", "typical error", "80% lie between", "counts looked at")
     body = [
         (
             _range(band),
@@ -149,7 +153,7 @@ def _errors(bands: tuple[ErrorBand, ...]) -> Section:
         )
         for band in bands
     ]
-    return Section("errors", title, text, (chart,), table(head, body))
+    return Section("errors", title, (text, chart, table(head, body)))
 
 
 def _range(band: ErrorBand) -> str:
@@ -178,7 +182,7 @@ def _distribution(release: Release, info: dict[str, Any]) -> Section:
         }
         for labels, estimate in order
     ]
-    caption = "Estimates with 95 % intervals for the counts in the original table."
+    caption = "Estimates with 95% intervals for the counts in the original table."
     if len(rows) > _BARS:
         caption += f" The {_BARS} most frequent of {len(rows)} values."
     chart = Chart(
@@ -191,7 +195,7 @@ def _distribution(release: Release, info: dict[str, Any]) -> Section:
             for r in found
         ),
     )
-    return Section("distribution", title, "", (chart,))
+    return Section("distribution", title, (chart,))
 
 
 def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Section:
@@ -229,15 +233,16 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     html += [paragraph("In Python:"), copyable(script)]
     html.append(
         paragraph(
-            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the sensitive"
-            " column and show no interval. Public columns may be counted as they are."
+            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the"
+            " sensitive column and come without an interval. Public columns may be counted as they"
+            " are."
             if info["public_counts_exact"]
-            else "Plain counts of the rows are biased for the sensitive column and show no"
-            " interval.",
+            else "Plain counts of the rows are biased for the sensitive column and come"
+            " without an interval.",
             "note",
         )
     )
-    return Section("asking", "How to ask", "".join(html))
+    return Section("asking", "How to ask", tuple(html))
 
 
 def _query(folder: str, sql: str) -> str:
@@ -281,4 +286,4 @@ def _parameters(info: dict[str, Any]) -> Section:
         ("made by", str(info["created_by"])),
         ("format version", str(info["format_version"])),
     ]
-    return Section("parameters", "Parameters", facts(rows))
+    return Section("parameters", "Parameters", (facts(rows),))

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.column_risk import Figures, WithoutColumn, change_words
-from reconpriv.reports.page import Section, paragraph, percent, table
+from reconpriv.messages.numbers import percent
+from reconpriv.messages.remedies import plain_words, worded
+from reconpriv.reports.page import Section, paragraph, table
+from reconpriv.show.markup import Html
 from reconpriv.tuning.columns import WiderBins
 
 _TITLE = "What coarser columns would do"
@@ -44,18 +47,18 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
         if c.without
     ]
     if not changes:
-        note = audit.columns_note or "There is no column to make coarser."
-        return Section("changes", _TITLE, paragraph(note))
+        note = worded(audit.columns_note, plain_words) or "There is no column to make coarser."
+        return Section("changes", _TITLE, (paragraph(note),))
     now = audit.figures
-    words = "".join(paragraph(text) for text in advice(changes, now))
+    words = [paragraph(text) for text in advice(changes, now)]
     explained = paragraph(
         "At risk are records in groups that could be reconstructed if the table were only"
-        " perturbed; a publication samples those groups. The expected error is that of the"
+        " perturbed; publishing samples those groups. The expected error is that of the"
         " questions that do not use the column, first with it and then without it.",
         "note",
     )
-    k = audit.single_records.k
-    return Section("changes", _TITLE, words + _figures(changes, now, audit.error, k) + explained)
+    figures = _figures(changes, now, audit.error, audit.single_records.k)
+    return Section("changes", _TITLE, (*words, figures, explained))
 
 
 def advice(changes: Sequence[Change], now: Figures) -> list[str]:
@@ -70,12 +73,12 @@ def advice(changes: Sequence[Change], now: Figures) -> list[str]:
     text = []
     if worst.figures.violating_records > now.violating_records:
         text.append(
-            "Coarser columns would put more records at risk, for they make larger groups: at worst"
-            f" {worst.figures.violating_records:,} instead of {now.violating_records:,}"
+            "Coarser columns would put more records at risk, because they make larger groups:"
+            f" at worst {worst.figures.violating_records:,} instead of {now.violating_records:,}"
             f" ({worst.name})."
         )
     else:
-        text.append("Coarser columns would make no fewer records unique or at risk.")
+        text.append("Coarser columns would not make fewer records unique or put fewer at risk.")
     best = min(changes, key=lambda c: (c.figures.unique, c.figures.violating_records))
     if best.figures.unique < now.unique:
         text.append(
@@ -90,7 +93,7 @@ def _sentence(change: Change, now: Figures) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _figures(changes: Sequence[Change], now: Figures, error: float | None, k: int) -> str:
+def _figures(changes: Sequence[Change], now: Figures, error: float | None, k: int) -> Html:
     head = ("change", "groups", "at risk", "unique", f"in groups below {k}", "expected error")
     rows = [("as it is", *_counts(now), "" if error is None else percent(error))]
     rows += [(c.name, *_counts(c.figures), _error(c.figures)) for c in changes]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch, python_values
-from reconpriv.core.kernel import sample_limits
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _POINTS = 1_500
 
@@ -43,86 +40,84 @@ class GroupFacts:
     trials: int
 
 
-@dataclass
-class _Tally:
-    shapes: dict[tuple[int, float], int] = field(default_factory=dict)
-    endless: int = 0
-    shares: list[dict[Value, NDArray[np.int64]]] = field(default_factory=list)
-    classes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((64, 2), dtype=np.int64))
-    sampled_groups: int = 0
-    sampled_records: int = 0
-    trials: int = 0
+class GroupTally:
+    """Judges every group that passes, and counts by shape, by public value and by size."""
+
+    def __init__(self, schema: Schema, policy: Policy) -> None:
+        """Nothing has passed yet."""
+        self._schema, self._policy = schema, policy
+        self._shapes: dict[tuple[int, float], int] = {}
+        self._endless = 0
+        self._shares: list[dict[Value, Ints]] = [{} for _ in schema.public]
+        self._classes = np.zeros((64, 2), dtype=np.int64)
+        self._sampled_groups = self._sampled_records = self._trials = 0
+
+    def add(self, batch: CellBatch) -> None:
+        """Take the next batch of whole groups."""
+        limits, private = judge(batch, self._policy, self._schema.domain_size)
+        self._add_shapes(batch.sizes, limits)
+        self._add_shares(batch, private)
+        self._add_trials(batch, sample_limits(batch, self._policy, self._schema.domain_size))
+
+    def _add_shapes(self, sizes: Ints, limits: Floats) -> None:
+        drawn = np.isfinite(limits) & (limits > 0)
+        self._endless += int((~drawn).sum())
+        pairs, counts = np.unique(
+            np.stack([sizes[drawn], limits[drawn]]), axis=1, return_counts=True
+        )
+        for size, limit, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            key = (int(size), limit)
+            self._shapes[key] = self._shapes.get(key, 0) + count
+
+    def _add_shares(self, batch: CellBatch, private: Flags) -> None:
+        sizes = batch.sizes
+        weights = (np.ones_like(sizes), sizes, ~private, np.where(private, 0, sizes))
+        columns = zip(self._schema.public, batch.public, self._shares, strict=True)
+        for column, encoded, found in columns:
+            known = python_values(encoded.values, column.name)
+            counts = np.stack(
+                [np.bincount(encoded.codes, weights=w, minlength=len(known)) for w in weights],
+                axis=1,
+            ).astype(np.int64)
+            for value, row in zip(known, counts, strict=True):
+                if row[0]:
+                    found[value] = found[value] + row if value in found else row
+
+    def _add_trials(self, batch: CellBatch, limits: Floats) -> None:
+        sizes = batch.sizes
+        sampled = sizes > limits
+        trials = np.where(sampled, np.maximum(limits, 1.0), sizes)
+        octave = np.frexp(sizes.astype(np.float64))[1] - 1
+        for column, weights in enumerate((sizes, trials)):
+            counts = np.bincount(octave, weights=weights, minlength=64)
+            self._classes[:, column] += np.rint(counts).astype(np.int64)
+        self._sampled_groups += int(sampled.sum())
+        self._sampled_records += int(sizes[sampled].sum())
+        self._trials += round(float(trials.sum()))
+
+    def facts(self, *, values: int = 6) -> GroupFacts:
+        """What was counted; of each public column so many values."""
+        shapes = sorted(self._shapes.items(), key=lambda item: item[0][1] / item[0][0])
+        kept = _thinned([(size, s, count, size <= s) for (size, s), count in shapes])
+        return GroupFacts(
+            shapes=tuple(kept),
+            shapes_left_out=len(shapes) - len(kept) + self._endless,
+            shares={
+                column.name: _largest(found, values)
+                for column, found in zip(self._schema.public, self._shares, strict=True)
+            },
+            classes=tuple(
+                (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
+                for i, row in enumerate(self._classes)
+                if row[0]
+            ),
+            sampled_groups=self._sampled_groups,
+            sampled_records=self._sampled_records,
+            trials=self._trials,
+        )
 
 
-def group_facts(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, values: int = 6
-) -> GroupFacts:
-    """Judge every group and count by shape, by public value and by size."""
-    tally = _Tally(shares=[{} for _ in schema.public])
-    for batch in batches:
-        limits, private = judge(batch, policy, schema.domain_size)
-        _add_shapes(tally, batch.sizes, limits)
-        _add_shares(tally, batch, private, schema)
-        _add_trials(tally, batch, sample_limits(batch, policy, schema.domain_size))
-    shapes = sorted(tally.shapes.items(), key=lambda item: item[0][1] / item[0][0])
-    kept = _thinned([(size, s, count, size <= s) for (size, s), count in shapes])
-    shares = {
-        column.name: _largest(found, values)
-        for column, found in zip(schema.public, tally.shares, strict=True)
-    }
-    return GroupFacts(
-        shapes=tuple(kept),
-        shapes_left_out=len(shapes) - len(kept) + tally.endless,
-        shares=shares,
-        classes=tuple(
-            (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
-            for i, row in enumerate(tally.classes)
-            if row[0]
-        ),
-        sampled_groups=tally.sampled_groups,
-        sampled_records=tally.sampled_records,
-        trials=tally.trials,
-    )
-
-
-def _add_shapes(tally: _Tally, sizes: NDArray[np.int64], limits: Floats) -> None:
-    drawn = np.isfinite(limits) & (limits > 0)
-    tally.endless += int((~drawn).sum())
-    pairs, counts = np.unique(np.stack([sizes[drawn], limits[drawn]]), axis=1, return_counts=True)
-    for size, limit, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
-        key = (int(size), limit)
-        tally.shapes[key] = tally.shapes.get(key, 0) + count
-
-
-def _add_shares(
-    tally: _Tally, batch: CellBatch, private: NDArray[np.bool_], schema: Schema
-) -> None:
-    sizes = batch.sizes
-    weights = (np.ones_like(sizes), sizes, ~private, np.where(private, 0, sizes))
-    for column, encoded, found in zip(schema.public, batch.public, tally.shares, strict=True):
-        known = python_values(encoded.values, column.name)
-        counts = np.stack(
-            [np.bincount(encoded.codes, weights=w, minlength=len(known)) for w in weights], axis=1
-        ).astype(np.int64)
-        for value, row in zip(known, counts, strict=True):
-            if row[0]:
-                found[value] = found[value] + row if value in found else row
-
-
-def _add_trials(tally: _Tally, batch: CellBatch, limits: Floats) -> None:
-    sizes = batch.sizes
-    sampled = sizes > limits
-    trials = np.where(sampled, np.maximum(limits, 1.0), sizes)
-    octave = np.frexp(sizes.astype(np.float64))[1] - 1
-    for column, weights in enumerate((sizes, trials)):
-        counts = np.bincount(octave, weights=weights, minlength=64)
-        tally.classes[:, column] += np.rint(counts).astype(np.int64)
-    tally.sampled_groups += int(sampled.sum())
-    tally.sampled_records += int(sizes[sampled].sum())
-    tally.trials += round(float(trials.sum()))
-
-
-def _largest(found: dict[Value, NDArray[np.int64]], how_many: int) -> tuple[Share, ...]:
+def _largest(found: dict[Value, Ints], how_many: int) -> tuple[Share, ...]:
     """The values with the most records in violating groups."""
     order = sorted(found.items(), key=lambda item: (-item[1][3], -item[1][1], str(item[0])))
     return tuple(Share(value, *(int(n) for n in row)) for value, row in order[:how_many])

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,36 +13,40 @@ from typing import TYPE_CHECKING
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
 from reconpriv.core.audit import AuditReport, K
-from reconpriv.core.cube import collect
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.cube import CellKeeper
 from reconpriv.core.identifiers import identifier_note
 from reconpriv.errors import PolicyError
+from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.phrases import frequency_words, group_words
+from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy import Policy
 from reconpriv.reports import changes, charts, lab
-from reconpriv.reports.groups import GroupFacts, group_facts
+from reconpriv.reports.groups import GroupFacts, GroupTally
 from reconpriv.reports.page import (
     Chart,
     Section,
     facts,
     figures,
-    label,
     page,
     paragraph,
-    percent,
     table,
-    vega_scripts,
 )
+from reconpriv.schema import Schema
+from reconpriv.show.charts import browser_scripts
+from reconpriv.show.markup import Html, tag
+from reconpriv.show.palette import EXPOSED
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
 from reconpriv.tuning.report import Setting
 from reconpriv.writing.file import check_file, whole_file
-from reconpriv.writing.folder import refuse_inside_release
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
     from reconpriv.table import Table
 
-_TAILS, _WORST = 200, 20
+TAILS, _WORST = 200, 20  # groups that the report is about, and those that it lists
+_WHAT, _HINT = "the internal report", "Choose another name for the report."
 _LEAST_TAIL = 1e-6
 
 
@@ -52,13 +55,49 @@ class Findings:
     """What the report is made from."""
 
     audit: AuditReport
-    groups: GroupFacts
+    group_facts: GroupFacts
     attacks: tuple[AttackResult, ...]
     attack_note: str
     setting: Setting | None
     bins: tuple[WiderBins, ...]
     release: Release | None
     source: str
+
+
+class Survey:
+    """What the report needs of every group, gathered while an audit passes over them."""
+
+    def __init__(self, schema: Schema, policy: Policy) -> None:
+        """``policy`` is that of the audit."""
+        policy = policy.publishable()
+        self._schema, self._policy = schema, policy
+        self._tally = GroupTally(schema, policy)
+        self._kept = CellKeeper(max(CELLS_IN_MEMORY, lab.LAB_RECORDS))
+
+    def add(self, batch: CellBatch) -> None:
+        """Take the next batch of whole groups."""
+        self._tally.add(batch)
+        self._kept.add(batch)
+
+    def findings(
+        self, audit: AuditReport, *, release: Release | None = None, source: str = ""
+    ) -> Findings:
+        """Attack the cells, make them coarser and judge by the workload, once all have passed."""
+        policy, cube = self._policy, self._kept.cube(self._schema)
+        attacks, note = lab.run(cube, policy, audit)
+        bins: tuple[WiderBins, ...] = ()
+        if cube is not None and audit.cells <= CELLS_IN_MEMORY:
+            bins = bin_effects(cube, policy, k=audit.single_records.k)
+        return Findings(
+            audit=replace(audit, policy=policy),
+            group_facts=self._tally.facts(),
+            attacks=attacks,
+            attack_note=note,
+            setting=lab.setting(cube, policy),
+            bins=bins,
+            release=release,
+            source=source,
+        )
 
 
 def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = None) -> None:
@@ -68,30 +107,8 @@ def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = No
         raise PolicyError(
             "The internal report must not lie inside the release.", hint="Choose another folder."
         )
-    refuse_inside_release(path, "the internal report")
-    check_file(path, overwrite=overwrite, hint="Choose another name for the report.")
-    vega_scripts()
-
-
-def write_internal(
-    table: Table,
-    policy: Policy,
-    path: Path,
-    *,
-    release: Release | None = None,
-    source: str = "",
-    overwrite: bool = False,
-    k: int = K,
-    keep_identifier: Iterable[str] = (),
-) -> None:
-    """Write the report, readable by its owner alone."""
-    check_internal(path, overwrite=overwrite, out=None if release is None else release.path)
-    found = find(
-        table, policy, release=release, source=source, k=k, keep_identifier=keep_identifier
-    )
-    html = internal_html(found)
-    with whole_file(path, overwrite=overwrite, private=True) as work:
-        work.write_text(html, encoding="utf-8")
+    check_file(path, overwrite=overwrite, private=_WHAT, hint=_HINT)
+    browser_scripts()
 
 
 def find(
@@ -103,20 +120,19 @@ def find(
     k: int = K,
     keep_identifier: Iterable[str] = (),
 ) -> Findings:
-    """Audit, count, attack and judge by the workload."""
-    if policy.sample_size in ("octave", "public") and not (
-        policy.tail_bound.worst_at_largest_frequency
-    ):
-        # An audit may use such a bound; a publication with it could only be that of the paper.
-        policy = replace(policy, sample_size="paper")
-    audit = table.audit(policy, worst=_TAILS, k=k, keep_identifier=keep_identifier)
-    groups = group_facts(table.groups(), table.schema, policy)
-    attacks, note = lab.run(table, policy, audit)
-    bins: tuple[WiderBins, ...] = ()
-    if audit.cells <= CELLS_IN_MEMORY:
-        bins = bin_effects(collect(table.groups(), table.schema), policy, k=k)
-    setting = lab.setting(table, policy)
-    return Findings(audit, groups, attacks, note, setting, bins, release, source)
+    """Audit a table and gather what the report shows, in one pass over its groups."""
+    survey = Survey(table.schema, policy)
+    audit = table.audit(
+        policy, worst=TAILS, k=k, keep_identifier=keep_identifier, watch=[survey.add]
+    )
+    return survey.findings(audit, release=release, source=source)
+
+
+def write_findings(found: Findings, path: Path, *, overwrite: bool = False) -> None:
+    """Write the report, readable by its owner alone."""
+    html = internal_html(found)
+    with whole_file(path, overwrite=overwrite, private=_WHAT, hint=_HINT) as work:
+        work.write_text(html, encoding="utf-8")
 
 
 def internal_html(found: Findings) -> str:
@@ -125,13 +141,13 @@ def internal_html(found: Findings) -> str:
     lead = paragraph(
         f"{audit.records:,} records, sensitive column {audit.sensitive}"
         + (f", from {found.source}" if found.source else "")
-        + ". It tells about the raw table: keep it as you keep the table.",
+        + ". This report describes the raw table: guard it as you guard the table.",
         "lead",
     )
     sections = [
         _summary(found),
         changes.section(audit, found.bins),
-        _sizes(found.groups),
+        _sizes(found.group_facts),
         _attributes(found),
         _tails(found),
         _trials(found),
@@ -143,7 +159,7 @@ def internal_html(found: Findings) -> str:
 
 
 def _summary(found: Findings) -> Section:
-    audit, groups, setting = found.audit, found.groups, found.setting
+    audit, groups, setting = found.audit, found.group_facts, found.setting
     single = audit.single_records
     cards = [
         ("groups", f"{audit.groups:,}", f"{audit.records:,} records"),
@@ -177,36 +193,36 @@ def _summary(found: Findings) -> Section:
         cards.append(
             ("most exposed group", percent(setting.group_error), "expected error of an adversary")
         )
-    kind = {"bad": "verdict bad", "fair": "verdict fair", "good": "verdict good"}[audit.standing]
     parts = facts(
         [
             ("groups", audit.groups_sentence),
             ("single records", single.sentence),
-            ("columns", audit.columns_sentence),
+            ("columns", worded(audit.columns_sentence, plain_words)),
         ]
     )
     said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
-    notes = "".join(paragraph(f"Warning: {n}") for n in audit.warnings if n not in said)
-    html = paragraph(audit.sentences[0], kind) + parts + figures(cards) + notes
-    return Section("summary", "Summary", html)
+    notes = [
+        paragraph(f"Warning: {worded(n, plain_words)}") for n in audit.warnings if n not in said
+    ]
+    verdict = paragraph(worded(audit.sentences[0], plain_words), f"verdict {audit.standing}")
+    return Section("summary", "Summary", (verdict, parts, figures(cards), *notes))
 
 
 def _sizes(groups: GroupFacts) -> Section:
     text = paragraph(
-        "Each point is one or more groups of a size |g| and a largest private size s_g. Under the"
-        " dashed line a group has more records than may be perturbed independently: an"
-        " adversary's estimate would be too good."
+        "Each point is one or more groups of a size |g| and a largest private size s_g. Below"
+        " the dashed line a group has more records than may be perturbed independently: an"
+        " adversary's estimate would be too accurate."
     )
     if not groups.shapes:
-        return Section(
-            "sizes", "Group sizes against s_g", text + paragraph("No group has a limit.")
-        )
+        none = paragraph("No group has a limit.")
+        return Section("sizes", "Group sizes against s_g", (text, none))
     rows = [
         {
             "size": size,
             "limit": limit,
             "groups": count,
-            "verdict": charts.PRIVATE if private else charts.EXPOSED,
+            "series": charts.PRIVATE if private else charts.NOT_PRIVATE,
         }
         for size, limit, count, private in groups.shapes
     ]
@@ -219,7 +235,8 @@ def _sizes(groups: GroupFacts) -> Section:
     if groups.shapes_left_out:
         caption += f" {groups.shapes_left_out:,} points are not drawn."
     spec = charts.sizes_chart(rows, "Group sizes against the largest private size")
-    return Section("sizes", "Group sizes against s_g", text, (Chart("chart-sizes", spec, caption),))
+    chart = Chart("chart-sizes", spec, caption)
+    return Section("sizes", "Group sizes against s_g", (text, chart))
 
 
 def _attributes(found: Findings) -> Section:
@@ -228,26 +245,33 @@ def _attributes(found: Findings) -> Section:
         "The public values with the most records in violating groups, and their share of all such"
         " records."
     )
+    title = "Violating groups by attribute"
     if not total:
-        return Section("attributes", "Violating groups by attribute", paragraph("There are none."))
-    parts = []
-    for name, shares in found.groups.shares.items():
-        rows = "".join(
-            _bar(label(share.value), share.violating_records / total, share.violating_groups)
-            for share in shares
-            if share.violating_records
+        return Section("attributes", title, (paragraph("There are none."),))
+    parts = [
+        tag(
+            "section",
+            tag("h3", name),
+            [
+                _bar(label(share.value), share.violating_records / total, share.violating_groups)
+                for share in shares
+                if share.violating_records
+            ],
         )
-        parts.append(f"<section><h3>{escape(name)}</h3>{rows}</section>")
-    html = text + f'<div class="attributes">{"".join(parts)}</div>'
-    return Section("attributes", "Violating groups by attribute", html)
+        for name, shares in found.group_facts.shares.items()
+    ]
+    return Section("attributes", title, (text, tag("div", parts, class_="attributes")))
 
 
-def _bar(name: str, share: float, groups: int) -> str:
-    safe = escape(name, quote=True)
-    return (
-        f'<div class="row" title="{safe}: {groups:,} violating groups"><span>{safe}</span>'
-        f'<span class="track"><i style="width:{100 * share:.1f}%"></i></span>'
-        f"<span>{percent(share)}</span></div>"
+def _bar(name: str, share: float, groups: int) -> Html:
+    filled = tag("i", style=f"width:{100 * share:.1f}%;background:{EXPOSED.colour}")
+    return tag(
+        "div",
+        tag("span", name),
+        tag("span", filled, class_="track"),
+        tag("span", percent(share)),
+        class_="row",
+        title=f"{name}: {groups:,} violating groups",
     )
 
 
@@ -255,13 +279,13 @@ def _tails(found: Findings) -> Section:
     audit = found.audit
     title = "Exact tails beside the bound"
     text = paragraph(
-        "The policy asks that the bound of both tails stay above δ. A bound is loose: the exact"
+        "The policy requires the bound on both tails to stay above δ. A bound is loose: the exact"
         " probability that the estimate is off by more than ε is smaller still. Both are shown for"
-        f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; the"
-        " smaller of the two tails counts."
+        f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; of"
+        " the two tails, the smaller counts."
     )
     if not audit.worst:
-        return Section("tails", title, text)
+        return Section("tails", title, (text,))
     series = ("bound", "exact tail")
     rows = []
     for verdict in audit.worst:
@@ -273,18 +297,18 @@ def _tails(found: Findings) -> Section:
             {
                 "group": group_words(verdict.public),
                 "size": verdict.size,
-                "what": what,
+                "series": what,
                 "probability": max(float(value), _LEAST_TAIL),
             }
             for what, value in zip(series, both, strict=True)
         ]
     spec = charts.tails_chart(rows, audit.policy.delta, series, "Bound and exact tails by size")
-    caption = "What is below one in a million is drawn at the bottom."
-    return Section("tails", title, text, (Chart("chart-tails", spec, caption),))
+    caption = "Values below one in a million are drawn at the bottom."
+    return Section("tails", title, (text, Chart("chart-tails", spec, caption)))
 
 
 def _trials(found: Findings) -> Section:
-    policy, groups = found.audit.policy, found.groups
+    policy, groups = found.audit.policy, found.group_facts
     text = paragraph(
         f"With sample size {policy.sample_size!r}, {groups.sampled_groups:,} groups with"
         f" {groups.sampled_records:,} records are published from fewer independent trials than"
@@ -303,7 +327,7 @@ def _trials(found: Findings) -> Section:
         ("records in the group", "records", "trials"),
         tuple((name, r, t) for name, (_, _, r, t) in zip(names, groups.classes, strict=True)),
     )
-    return Section("trials", "Trials kept", text, (chart,))
+    return Section("trials", "Trials kept", (text, chart))
 
 
 def _worst(audit: AuditReport) -> Section:
@@ -324,7 +348,7 @@ def _worst(audit: AuditReport) -> Section:
         "The groups with the largest |g|/s_g, each with its largest frequency and the value behind"
         " it. The exact tails are those of the most exposed value."
     )
-    return Section("worst", "Worst groups", text + (table(head, rows) if rows else ""))
+    return Section("worst", "Worst groups", (text, table(head, rows)) if rows else (text,))
 
 
 def _parameters(found: Findings) -> Section:
@@ -354,7 +378,7 @@ def _parameters(found: Findings) -> Section:
         ("Python", platform.python_version()),
         *((name, _version(name)) for name in ("numpy", "scipy", "pyarrow", "duckdb", "altair")),
     ]
-    return Section("parameters", "Parameters and versions", facts(rows))
+    return Section("parameters", "Parameters and versions", (facts(rows),))
 
 
 def _release_rows(release: Release) -> list[tuple[str, str]]:
@@ -367,7 +391,7 @@ def _release_rows(release: Release) -> list[tuple[str, str]]:
         ]
         if written.unattainable_groups:
             rows.append(("kept one trial", f"{written.unattainable_groups:,} groups"))
-    return rows + [("note", note) for note in release.warnings]
+    return rows + [("note", worded(note, plain_words)) for note in release.warnings]
 
 
 def _version(package: str) -> str:

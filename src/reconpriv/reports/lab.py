@@ -4,85 +4,87 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
-from reconpriv.attacks.target import Target
 from reconpriv.core.audit import AuditReport
+from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.messages.numbers import percent
 from reconpriv.policy import Policy
-from reconpriv.reports.page import Section, facts, paragraph, percent, table
+from reconpriv.queries.workload import make_workload
+from reconpriv.reports.page import Section, facts, paragraph, table
+from reconpriv.show.markup import Html, tag
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.tuner import Tuner
-
-if TYPE_CHECKING:
-    from reconpriv.table import Table
 
 # Larger tables are not attacked for a report: it should take seconds.
 LAB_RECORDS = 2_000_000
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
     " the share predicted for it; error 50%: the median relative error; guess right: violating"
-    " groups whose most frequent value is guessed; all groups: the same of all; persons: people"
-    " whose own value that guess is.",
+    " groups whose most frequent value is guessed; all groups: the same for all groups;"
+    " persons: people whose own value is that guess.",
 }
 # Columns of an attack's table that check the attack itself, or are too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
 
 
-def run(source: Table, policy: Policy, audit: AuditReport) -> tuple[tuple[AttackResult, ...], str]:
+def run(
+    cube: Cube | None, policy: Policy, audit: AuditReport
+) -> tuple[tuple[AttackResult, ...], str]:
     """Micro reconstruction and differencing; or why they were not run."""
     if not audit.violating_groups:
         return (), "No group violates the policy under perturbation alone: nothing to attack."
-    if audit.records > LAB_RECORDS:
+    if cube is None or audit.records > LAB_RECORDS:
         return (), (
-            f"Not run: the table has more than {LAB_RECORDS:,} records. `reconpriv attack micro`"
-            " runs the attack by itself."
+            f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
+            " run on its own."
         )
-    target = Target.of(source, replace(policy, unattainable="one-trial"))
+    target = AttackedTable(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
     found = [attack_micro(target)]
-    if source.schema.public:
+    if cube.schema.public:
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
     return tuple(found), (
-        f"Run with keys of the lab, never with yours: {names}. `reconpriv attack` runs these and"
-        " others one by one."
+        f"Run with the lab's own keys, never with yours: {names}. These and other attacks can be"
+        " run one by one."
     )
 
 
-def setting(source: Table, policy: Policy) -> Setting | None:
+def setting(cube: Cube | None, policy: Policy) -> Setting | None:
     """The policy judged by the standard workload; None where there is none, or it is too large."""
-    if source.schema.records > LAB_RECORDS:
+    if cube is None or cube.records.sum() > LAB_RECORDS:
         return None
     try:
-        tuner = Tuner.of(source.groups(), source.schema)
+        workload = make_workload(cube)
     except InputError:
         return None
-    return tuner.setting(policy)
+    return Tuner.on(cube, workload).setting(policy)
 
 
 def section(attacks: Sequence[AttackResult], note: str) -> Section:
     """What the attacks found, with their rates and tables."""
-    html = [paragraph(note)]
+    parts = [paragraph(note)]
     for result in attacks:
-        html.append(f"<h3>{escape(result.name)}</h3>{paragraph(result.verdict)}")
+        parts += [tag("h3", result.name), paragraph(result.verdict)]
         rates = [
             (name, f"{rate} ({rate.what})")
             for name in ("success", "baseline", "control")
             if (rate := getattr(result, name)) is not None
         ]
-        html.append(facts([("adversary knew", result.knew), *rates]))
+        parts.append(facts([("adversary knew", result.knew), *rates]))
         if result.table:
-            html.append(_attack_table(result.table))
+            parts.append(_attack_table(result.table))
         if result.name in _EXPLAINED:
-            html.append(paragraph(_EXPLAINED[result.name], "note"))
-    return Section("lab", "What the attack lab found", "".join(html))
+            parts.append(paragraph(_EXPLAINED[result.name], "note"))
+    return Section("lab", "What the attack lab found", tuple(parts))
 
 
-def _attack_table(rows: Sequence[dict[str, Any]]) -> str:
+def _attack_table(rows: Sequence[dict[str, Any]]) -> Html:
     head = tuple(str(name) for name in rows[0] if name not in _LEFT_OUT)
     shares = {
         name

@@ -1,19 +1,5 @@
 // Colours are the page's own (currentColor), so that dark mode and printing need no second drawing.
-const narrow = window.innerWidth < 500;
-const config = {
-  background: "transparent",
-  font: "system-ui, sans-serif",
-  view: { stroke: null },
-  axis: {
-    labelColor: "currentColor", titleColor: "currentColor", domainColor: "currentColor",
-    tickColor: "currentColor", gridColor: "currentColor", gridOpacity: 0.13, domainOpacity: 0.4,
-    tickOpacity: 0.4, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500, labelLimit: narrow ? 110 : 230,
-  },
-  legend: {
-    labelColor: "currentColor", titleColor: "currentColor", orient: "top", labelFontSize: 12,
-    titleFontSize: 12, titleFontWeight: 500, symbolOpacity: 1, labelLimit: 260,
-  },
-};
+const config = { axis: { labelLimit: window.innerWidth < 500 ? 110 : 230 } };
 const specs = JSON.parse(document.getElementById("charts").textContent);
 const drawn = Object.entries(specs).map(([id, spec]) =>
   vegaEmbed(document.getElementById(id), spec, {

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from importlib.resources import files
 from typing import Any
 
-from reconpriv.errors import InputError
-from reconpriv.extras import install_hint
+from reconpriv.messages import numbers
+from reconpriv.show import charts, markup
+from reconpriv.show.markup import Html, tag, words
 
 Cell = str | int | float | None
 STAMP = "INTERNAL - NOT FOR RELEASE"
@@ -37,50 +36,37 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with HTML below it, already escaped, and charts."""
+    """A heading with what is below it: HTML and charts."""
 
     name: str
     title: str
-    html: str
-    charts: tuple[Chart, ...] = ()
-    after: str = ""
+    parts: tuple[Html | Chart, ...]
 
 
-def page(title: str, lead: str, sections: Sequence[Section], *, internal: bool) -> str:
-    """The whole file. ``lead`` is HTML; an internal page says so on screen and on every sheet."""
-    charts = [chart for section in sections for chart in section.charts]
-    stamp = f'<div class="stamp" role="note">{STAMP}</div>' if internal else ""
-    mark = f'<div class="watermark" aria-hidden="true">{STAMP}</div>' if internal else ""
+def page(title: str, lead: Html, sections: Sequence[Section], *, internal: bool) -> str:
+    """The whole file; an internal page says so on screen and on every sheet."""
+    specs = {p.name: p.spec for s in sections for p in s.parts if isinstance(p, Chart)}
+    data = json.dumps(specs, ensure_ascii=False, allow_nan=False)
     top = (
         f'@page {{ @top-center {{ content: "{STAMP}"; font: 700 9pt sans-serif;'
         " color: #b3261e; } }"
     )
-    links = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
-    body = "".join(_section(section) for section in sections)
-    specs = json.dumps({c.name: c.spec for c in charts}, ensure_ascii=False, allow_nan=False)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_SECURITY}">
-<meta name="robots" content="noindex">
-<title>{escape(title)}{f" ({STAMP})" if internal else ""}</title>
-<style>{_asset("style.css")}{top if internal else ""}</style>
-</head>
-<body>
-{stamp}{mark}
-<main>
-<header><h1>{escape(title)}</h1>{lead}
-<nav aria-label="On this page"><ul>{links}</ul></nav></header>
-{body}
-</main>
-<script id="charts" type="application/json">{script_safe(specs)}</script>
-<script>{vega_scripts()}</script>
-<script>{_asset("page.js")}</script>
-</body>
-</html>
-"""
+    links = [tag("li", tag("a", s.title, href=f"#{s.name}")) for s in sections]
+    navigation = tag("nav", tag("ul", links), aria_label="On this page")
+    return markup.document(
+        f"{title} ({STAMP})" if internal else title,
+        tag("div", STAMP, class_="stamp", role="note") if internal else None,
+        tag("div", STAMP, class_="watermark", aria_hidden="true") if internal else None,
+        tag("main", tag("header", tag("h1", title), lead, navigation), map(_section, sections)),
+        tag("script", Html(script_safe(data)), id="charts", type="application/json"),
+        tag("script", Html(charts.browser_scripts())),
+        tag("script", Html(_asset("page.js"))),
+        style=_asset("style.css") + (top if internal else ""),
+        meta=[
+            tag("meta", http_equiv="Content-Security-Policy", content=_SECURITY),
+            tag("meta", name="robots", content="noindex"),
+        ],
+    )
 
 
 def script_safe(text: str) -> str:
@@ -89,129 +75,71 @@ def script_safe(text: str) -> str:
 
 
 @cache
-def vega_scripts() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, from the version that altair writes for."""
-    try:
-        import altair  # noqa: PLC0415 - an extra
-        import vl_convert  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise needs_extra() from None
-    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    # Its type stub asks for an argument that is optional.
-    bundle: Any = vl_convert.javascript_bundle
-    return str(bundle(vl_version=version)).replace("</script", "<\\/script")
-
-
-def needs_extra() -> InputError:
-    """What to say where altair or vl-convert is not installed."""
-    return InputError("Reports need altair and vl-convert-python.", hint=install_hint("report"))
-
-
-@cache
 def _asset(name: str) -> str:
     return files("reconpriv.reports").joinpath(name).read_text(encoding="utf-8")
 
 
-def _section(section: Section) -> str:
-    charts = "".join(_figure(chart) for chart in section.charts)
-    return (
-        f'<section id="{section.name}"><h2>{escape(section.title)}</h2>{section.html}{charts}'
-        f"{section.after}</section>"
-    )
+def _section(section: Section) -> Html:
+    parts = [_figure(part) if isinstance(part, Chart) else part for part in section.parts]
+    return tag("section", tag("h2", section.title), parts, id=section.name)
 
 
-def _figure(chart: Chart) -> str:
-    more = ""
+def _figure(chart: Chart) -> Html:
+    more = None
     if chart.rows:
-        more = f"<details><summary>As a table</summary>{table(chart.head, chart.rows)}</details>"
-    return (
-        f'<figure><div class="chart" id="{chart.name}"></div>'
-        f"<figcaption>{escape(chart.caption)}</figcaption>{more}</figure>"
+        more = tag("details", tag("summary", "As a table"), table(chart.head, chart.rows))
+    return tag(
+        "figure",
+        tag("div", class_="chart", id=chart.name),
+        tag("figcaption", chart.caption),
+        more,
     )
 
 
-def paragraph(text: str, kind: str = "") -> str:
+def paragraph(text: str, kind: str = "") -> Html:
     """A paragraph of plain text."""
-    return f'<p class="{kind}">{words(text)}</p>' if kind else f"<p>{words(text)}</p>"
+    return tag("p", words(text), class_=kind or None)
 
 
-def words(text: str) -> str:
-    """Plain text as HTML; what stands between backticks is code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-def figures(pairs: Iterable[tuple[str, str, str]]) -> str:
+def figures(pairs: Iterable[tuple[str, str, str]]) -> Html:
     """Large numbers with their names and a remark."""
-    cards = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}"
-        f"{f'<small>{escape(remark)}</small>' if remark else ''}</dd></div>"
+    cards = [
+        tag("div", tag("dt", name), tag("dd", value, tag("small", remark) if remark else None))
         for name, value, remark in pairs
-    )
-    return f'<dl class="figures">{cards}</dl>'
+    ]
+    return tag("dl", cards, class_="figures")
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
+def facts(pairs: Iterable[tuple[str, str]]) -> Html:
     """Names and what they are."""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{words(value)}</td></tr>'
-        for name, value in pairs
-    )
-    return f'<div class="scroll"><table class="facts"><tbody>{rows}</tbody></table></div>'
+    rows = [
+        tag("tr", tag("th", name, scope="row"), tag("td", words(value))) for name, value in pairs
+    ]
+    return tag("div", tag("table", tag("tbody", rows), class_="facts"), class_="scroll")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Html:
     """A table; numbers are set to the right, and a wide one scrolls by itself."""
     body = [list(row) for row in rows]
-    number = [any(_is_number(row[i]) for row in body) for i in range(len(head))]
-    long = [any(len(shown(row[i])) > 16 for row in body) for i in range(len(head))]
-    kind = [
-        'class="n"' if n else 'class="t"' if many else ""
-        for n, many in zip(number, long, strict=True)
-    ]
-    heads = "".join(
-        f'<th scope="col" {"class=n" if n else ""}>{escape(h)}</th>'
-        for h, n in zip(head, number, strict=True)
-    )
-    lines = "".join(
-        "<tr>"
-        + "".join(f"<td {k}>{escape(shown(c))}</td>" for c, k in zip(row, kind, strict=True))
-        + "</tr>"
-        for row in body
-    )
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>"
-    )
+    texts = [[numbers.cell(value) for value in row] for row in body]
+    kinds = []
+    for i in range(len(head)):
+        is_number = any(_is_number(row[i]) for row in body)
+        is_long = any(len(row[i]) > 16 for row in texts)
+        kinds.append({"class_": "n" if is_number else "t" if is_long else None})
+    return tag(
+        "div", markup.table(head, texts, kinds), class_="scroll", tabindex="0", role="region",
+        aria_label="Table",
+    )  # fmt: skip
 
 
 def _is_number(cell: Cell) -> bool:
-    return cell.endswith(" %") if isinstance(cell, str) else cell is not None
+    return cell.endswith("%") if isinstance(cell, str) else cell is not None
 
 
-def copyable(command: str) -> str:
+def copyable(command: str) -> Html:
     """A command with a button that copies it."""
-    return (
-        f'<div class="copy"><pre tabindex="0">{escape(command)}</pre>'
-        '<button type="button">Copy</button></div>'
-    )
-
-
-def shown(value: Cell) -> str:
-    """A cell for reading."""
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return f"{value:,}" if isinstance(value, int) else value
-
-
-def percent(share: float) -> str:
-    """A share for reading, down to one in ten thousand."""
-    if 0 < share < 1e-4:
-        return "< 0.01 %"
-    return f"{100 * share:.2f} %" if share < 0.01 else f"{100 * share:.1f} %"
-
-
-def label(value: Any) -> str:
-    """A value of the data for reading."""
-    return "(missing)" if value is None else str(value)
+    return tag(
+        "div", tag("pre", command, tabindex="0"), tag("button", "Copy", type="button"),
+        class_="copy",
+    )  # fmt: skip

@@ -14,21 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
-from reconpriv.attacks.granularity import (
-    SIZES,
-    Attempt,
-    attack_granularity,
-    attempt,
-    summary,
-)
+from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, summary
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.ratio import attack_ratio
 from reconpriv.attacks.repeat import attack_repeat
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.side_channels import attack_side_channels
 from reconpriv.attacks.statistics import Rate
-from reconpriv.attacks.target import Target
 from reconpriv.datasets import dataset_path
 from reconpriv.policy import SAMPLE_SIZES, Policy
 from reconpriv.reading import read
@@ -39,6 +33,7 @@ from reconpriv.table import Table
 POLICY = Policy(0.5, 0.5, 0.3, unattainable="one-trial")
 SAMPLES = (300_000, 500_000)
 LEAST = (200, 500)
+SCALED = ("paper", "octave", "public")
 _KEYS = 20
 
 
@@ -49,28 +44,28 @@ def census_table(base: str) -> Table:
     return read(dataset_path("census_workers"), sensitive=sensitive, public=public)
 
 
-def census_targets() -> dict[str, Target]:
+def census_targets() -> dict[str, AttackedTable]:
     """EDU and OCC: the raw table and the two samples of the study."""
     targets = {}
     population = census_population(SAMPLES[-1])
     for base in BASES:
         with census_table(base) as table:
-            targets[f"{base} raw"] = Target.of(table, POLICY)
+            targets[f"{base} raw"] = AttackedTable.of(table, POLICY)
         for records in SAMPLES:
             with population.sample(base, records) as table:
-                targets[f"{base} {records // 1000}K"] = Target.of(table, POLICY)
+                targets[f"{base} {records // 1000}K"] = AttackedTable.of(table, POLICY)
     return targets
 
 
 def granularity_study(
-    targets: dict[str, Target],
+    targets: dict[str, AttackedTable],
 ) -> tuple[list[Row], dict[str, dict[str, Attempt]]]:
     """Groups from 200 and from 500 records on, on every table and sample size; and all groups."""
     rows: list[Row] = []
     kept: dict[str, dict[str, Attempt]] = {}
     for name, target in targets.items():
         exposed = target.only(target.violating(1 if "raw" in name else LEAST[0]))
-        for size in SIZES:
+        for size in SCALED:
             found = attempt(exposed, size)
             kept.setdefault(name, {})[size] = found
             floors = (1, *LEAST) if "raw" in name else LEAST
@@ -109,7 +104,7 @@ def copies_study(kept: dict[str, dict[str, Attempt]], limits: dict[str, Attempt]
     return rows
 
 
-def limits_study(targets: dict[str, Target]) -> dict[str, Attempt]:
+def limits_study(targets: dict[str, AttackedTable]) -> dict[str, Attempt]:
     """`paper` once more, for an adversary who knows all but the most frequent value's share."""
     return {
         name: attempt(
@@ -170,7 +165,7 @@ def run_lab(folder: Path) -> None:
     raw = {base: targets[f"{base} raw"] for base in BASES}
     micro = {base: attack_micro(target, keys=_KEYS) for base, target in raw.items()}
     write_csv(folder / "micro.csv", _both(micro))
-    pictures.draw_micro(micro, POLICY.epsilon, folder / "micro.png")
+    pictures.draw_micro(_both(micro), POLICY.epsilon, folder / "micro.png")
     ratio = {base: attack_ratio(target) for base, target in raw.items()}
     write_csv(folder / "ratio.csv", _both(dict(list(ratio.items())[:1])))
     write_csv(folder / "ratio-groups.csv", [
@@ -187,7 +182,7 @@ def run_lab(folder: Path) -> None:
         {"table": base, **{k: str(v) for k, v in result.figures.items()}}
         for base, result in repeat.items()
     ])  # fmt: skip
-    pictures.draw_repeat(repeat, folder / "repeat.png")
+    pictures.draw_repeat(_both(repeat), folder / "repeat.png")
     differencing = {base: attack_differencing(target) for base, target in raw.items()}
     write_csv(folder / "differencing.csv", _both(differencing))
     pictures.draw_differencing(pairs_of_estimates(raw["EDU"]), folder / "differencing.png")

@@ -1,4 +1,4 @@
-"""One picture an attack: Okabe and Ito's colours, with a marker each, so colour is never alone."""
+"""One picture for each attack."""
 
 from __future__ import annotations
 
@@ -7,180 +7,206 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.granularity import Attempt
-from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.result import Row
+from reconpriv.messages.numbers import TICK
 from reconpriv.policy import Policy
-from reconpriv.research.figures import require_matplotlib
+from reconpriv.show import charts, palette
+from reconpriv.show.charts import Key
+from reconpriv.show.palette import Look
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.ratio import ratio_tails
 
-Floats = NDArray[np.float64]
-
-BLACK, BLUE, VERMILION, GREEN, ORANGE, GREY = (
-    "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#999999",
-)  # fmt: skip
 _MODES = ("none", "paper", "octave", "public")
+_BASES = {"EDU": palette.FIRST, "OCC": palette.SECOND}
+_MLE, _ATTACK = Look(palette.ORANGE, "circle"), Look(palette.BLUE, palette.CROSS)
 
 
-def _pyplot() -> Any:
-    pyplot = require_matplotlib()
-    pyplot.rcParams.update(
-        {
-            "grid.color": "#dddddd",
-            "grid.alpha": 1.0,
-            "axes.axisbelow": True,
-            "legend.frameon": False,
-        }
-    )
-    return pyplot
+def _log(low: float, high: float, base: int = 10) -> Any:
+    return charts.altair("attacks").Scale(type="log", base=base, domain=[low, high], nice=False)
 
 
-def _save(pyplot: Any, figure: Any, path: Path) -> None:
-    figure.savefig(path, dpi=130, bbox_inches="tight", metadata={"Software": None})
-    pyplot.close(figure)
-
-
-def draw_micro(results: dict[str, AttackResult], epsilon: float, path: Path) -> None:
+def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
     """The error of the most frequent value on each sample size, and how often it is under ε."""
-    pyplot = _pyplot()
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for offset, (base, result), colour, marker in zip(
-        (-0.14, 0.14), results.items(), (BLUE, VERMILION), "so", strict=True
-    ):
-        rows = {row["sample size"]: row for row in result.table}
-        x = np.arange(len(_MODES)) + offset
-        for at, mode in zip(x, _MODES, strict=True):
-            row = rows[mode]
-            axes[0].plot([at, at], [row["error 10%"], row["error 90%"]], color=colour, lw=1.2)
-            axes[0].plot([at, at], [row["error 25%"], row["error 75%"]], color=colour, lw=5)
-        medians = [rows[mode]["error 50%"] for mode in _MODES]
-        axes[0].plot(x, medians, marker, color="white", mec=colour, ms=6, label=base)
-        under = [rows[mode]["under ε"] for mode in _MODES]
-        axes[1].bar(x, under, width=0.24, color=colour, label=f"{base}, 20 keys")
-        exact = [rows[m]["with copies"] or rows[m]["exact tails"] for m in _MODES]
-        axes[1].plot(x, exact, "_", color=BLACK, ms=16, mew=2)
-    axes[0].axhline(epsilon, color=BLACK, ls="--", lw=1)
-    axes[0].text(-0.45, epsilon + 0.02, "ε", ha="left")
-    axes[0].set_ylabel("relative error of the largest f\n(10, 25, 50, 75, 90 %)")
-    axes[1].plot([], [], "_", color=BLACK, ms=12, mew=2, label="exact prediction")
-    axes[1].set_ylabel("violating groups with error under ε")
-    axes[1].set_ylim(0, 1)
-    for axis in axes:
-        axis.set_xticks(range(len(_MODES)), _MODES)
-        axis.grid(axis="x", visible=False)
-    axes[0].legend(loc="upper left", bbox_to_anchor=(0.0, 1.0))
-    axes[1].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8)
-    _save(pyplot, figure, path)
+    alt = charts.altair("attacks")
+    values = [
+        {
+            "mode": row["sample size"],
+            "series": row["table"],
+            **{f"q{share}": row[f"error {share}%"] for share in (10, 25, 50, 75, 90)},
+            "under": row["under ε"],
+            "exact": row["with copies"] or row["exact tails"],
+        }
+        for row in rows
+    ]
+    base = alt.Chart(charts.rows(values)).encode(
+        x=alt.X("mode:N", title="sample size", sort=list(_MODES), axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("series:N", scale=alt.Scale(paddingInner=0.15)),
+        color=charts.colour(_BASES),
+    )
+    title = alt.Y("q10:Q", title="relative error of the largest f", axis=charts.percent_axis())
+    errors = alt.layer(
+        base.mark_rule(strokeWidth=1.5).encode(y=title, y2="q90:Q"),
+        base.mark_bar(width=11).encode(y="q25:Q", y2="q75:Q"),
+        charts.points(base.encode(y="q50:Q"), _BASES, 45).encode(
+            color=alt.value(palette.WHITE), stroke=alt.value(palette.BLACK)
+        ),
+        charts.level(epsilon, "ε"),
+    )
+    share = alt.Scale(domain=[0, 1])
+    under = alt.Y("under:Q", title="violating groups with error under ε", scale=share,
+                  axis=charts.percent_axis())  # fmt: skip
+    rates = alt.layer(
+        base.mark_bar(opacity=0.4).encode(y=under),
+        base.mark_tick(thickness=2, width=26, opacity=1).encode(
+            y="exact:Q", color=alt.value(palette.BLACK)
+        ),
+        charts.points(base.encode(y="under:Q"), _BASES, 45),
+    )
+    entries = [Key(name, look, "mark") for name, look in _BASES.items()]
+    entries.append(Key("exact prediction", palette.PLAIN, "line"))
+    panels = [
+        charts.panel(errors, 280, 240, "line: 10 to 90%, bar: 25 to 75%, mark: median"),
+        charts.panel(rates, 280, 240, "measured over 20 keys"),
+    ]
+    charts.save(charts.figure(panels, entries=entries), path)
 
 
 def draw_ratio(policy: Policy, path: Path) -> None:
     """The larger and the smaller exact tail over |g|·f, for two λ."""
-    pyplot = _pyplot()
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+    alt = charts.altair("attacks")
+    looks = {
+        "λ = 0.1, above ε": Look(palette.BLUE),
+        "λ = 0.1, below -ε": Look(palette.BLUE, dash=(6, 3)),
+        "λ = 0.05, above ε": Look(palette.VERMILION, dash=(9, 2, 2, 2)),
+        "λ = 0.05, below -ε": Look(palette.VERMILION, dash=(2, 2)),
+    }
     counts = np.geomspace(0.3, 300, 160)
-    for axis, f in zip(axes, (0.25, 0.8), strict=True):
-        for privacy, colour in ((0.1, BLUE), (0.05, VERMILION)):
+    panels = []
+    for f in (0.25, 0.8):
+        values = []
+        for privacy in (0.1, 0.05):
             tails = ratio_tails(counts / f, f, privacy=privacy, epsilon=policy.epsilon)
-            axis.plot(counts, tails.above, color=colour, label=f"λ = {privacy}, above ε")
-            axis.plot(counts, tails.below, color=colour, ls="--", label=f"λ = {privacy}, below -ε")
-        axis.axhline(policy.delta, color=BLACK, lw=1, ls=":")
-        axis.text(0.32, policy.delta + 0.012, "δ", color=BLACK)
-        axis.set_xscale("log")
-        axis.set_title(f"f = {f}", loc="left", fontsize=10)
-        axis.set_xlabel("records that hold the value, |g|·f")
-    axes[0].set_ylabel("exact tail of the noisy ratio")
-    axes[0].legend(loc="upper right")
-    _save(pyplot, figure, path)
+            for side, tail in (("above ε", tails.above), ("below -ε", tails.below)):
+                values += [
+                    {"x": x, "y": y, "series": f"λ = {privacy}, {side}"}
+                    for x, y in zip(counts.tolist(), tail.tolist(), strict=True)
+                ]
+        x = alt.X("x:Q", title="records that hold the value, |g|·f", scale=_log(0.3, 300),
+                  axis=alt.Axis(values=[1, 10, 100], format=TICK))  # fmt: skip
+        y = alt.Y("y:Q", title="exact tail of the noisy ratio" if f == 0.25 else None,
+                  axis=charts.percent_axis(), scale=alt.Scale(domain=[0, 0.7]))  # fmt: skip
+        drawn = charts.lines(values, looks, x, y, marks=False)
+        level = charts.level(policy.delta, "δ")
+        panels.append(charts.panel(alt.layer(level, drawn), 290, 220, f"f = {f}"))
+    entries = [Key(name, look, "line") for name, look in looks.items()]
+    charts.save(charts.figure(panels, entries=entries), path)
 
 
 def draw_granularity(kept: dict[str, dict[str, Attempt]], path: Path) -> None:
     """True f against the attack's and the MLE's, on every scaled sample size."""
-    pyplot = _pyplot()
-    figure, axes = pyplot.subplots(1, 3, figsize=(10, 3.7), sharey=True, layout="constrained")
-    for axis, size in zip(axes, ("paper", "octave", "public"), strict=True):
+    alt = charts.altair("attacks")
+    looks = {"MLE": _MLE, "granularity attack": _ATTACK}
+    ticks = [0.1, 0.2, 0.5, 1.0]
+    panels = []
+    for size in ("paper", "octave", "public"):
         found = [kept["EDU 500K"][size], kept["OCC 500K"][size]]
-        truth = np.concatenate([one.truth for one in found])
-        mle = np.concatenate([one.mle for one in found])
-        attack = np.concatenate([one.frequency for one in found])
-        axis.plot(truth, mle, "o", color=ORANGE, ms=3, mew=0, alpha=0.55, label="MLE")
-        axis.plot(truth, attack, "x", color=BLUE, ms=3, mew=0.8, label="granularity attack")
-        axis.plot([0.05, 1], [0.05, 1], color=BLACK, lw=0.8)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        ticks = [0.1, 0.2, 0.5, 1.0]
-        axis.set_xticks(ticks, [f"{t:g}" for t in ticks])
-        axis.set_yticks(ticks, [f"{t:g}" for t in ticks])
-        axis.minorticks_off()
-        axis.set_xlim(0.08, 1.05)
-        axis.set_ylim(0.05, 1.1)
-        axis.set_title(size, loc="left", fontsize=10)
-        axis.set_xlabel("true largest f")
-    axes[0].set_ylabel("inferred f")
-    axes[0].legend(loc="upper left", markerscale=2)
-    _save(pyplot, figure, path)
+        values = [
+            {"x": truth, "y": float(np.clip(guess, 0.05, 1.1)), "series": name}
+            for one in found
+            for name, guesses in zip(looks, (one.mle, one.frequency), strict=True)
+            for truth, guess in zip(one.truth.tolist(), guesses.tolist(), strict=True)
+        ]
+        first = size == "paper"
+        x = alt.X("x:Q", title="true largest f", scale=_log(0.08, 1.05),
+                  axis=alt.Axis(values=ticks, format=TICK))  # fmt: skip
+        y = alt.Y("y:Q", title="inferred f" if first else None, scale=_log(0.05, 1.1),
+                  axis=alt.Axis(values=ticks, format=TICK, labels=first))  # fmt: skip
+        truth = charts.rows([{"x": end, "y": end} for end in (0.08, 1.0)])
+        drawn = alt.layer(
+            charts.points(alt.Chart(charts.rows(values)).encode(x=x, y=y), looks, 16, 0.6),
+            alt.Chart(truth).mark_line(color=palette.BLACK, strokeWidth=1).encode(x=x, y=y),
+        )
+        panels.append(charts.panel(drawn, 195, 210, size))
+    entries = [Key(name, look, "mark") for name, look in looks.items()]
+    entries.append(Key("the truth", palette.PLAIN, "line"))
+    charts.save(charts.figure(panels, entries=entries, columns=3), path)
 
 
-def draw_repeat(results: dict[str, AttackResult], path: Path) -> None:
+def draw_repeat(rows: Sequence[Row], path: Path) -> None:
     """The error of the average over k releases, with fresh keys and with one."""
-    pyplot = _pyplot()
-    figure, axis = pyplot.subplots(figsize=(5.2, 3.6), layout="constrained")
-    for (base, result), colour, marker in zip(
-        results.items(), (BLUE, VERMILION), "so", strict=True
-    ):
-        k = np.array([row["releases"] for row in result.table], dtype=np.float64)
-        error = np.array([row["root mean square error"] for row in result.table])
-        axis.plot(k, error, marker + "-", color=colour, label=f"{base}, fresh keys")
-        axis.plot(k, np.full(k.size, error[0]), marker + ":", color=colour, mfc="white",
-                  label=f"{base}, one key")  # fmt: skip
-        axis.plot(k, error[0] / np.sqrt(k), color=GREY, lw=1, zorder=1)
-    axis.plot([], [], color=GREY, lw=1, label="1/√k")
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    ticks = [0.03, 0.1, 0.3]
-    axis.set_yticks(ticks, [f"{t:g}" for t in ticks])
-    axis.minorticks_off()
-    axis.set_xticks(k, [f"{i:.0f}" for i in k])
-    axis.set_xlabel("releases k")
-    axis.set_ylabel("root mean square relative error of f")
-    axis.legend(loc="lower left", fontsize=8)
-    _save(pyplot, figure, path)
+    alt = charts.altair("attacks")
+    looks = {
+        "EDU, fresh keys": palette.FIRST,
+        "EDU, one key": Look(palette.BLUE, "circle", (2, 2)),
+        "OCC, fresh keys": palette.SECOND,
+        "OCC, one key": Look(palette.VERMILION, "diamond", (2, 2)),
+    }
+    first = {row["table"]: row["root mean square error"] for row in reversed(rows)}
+    values, expected = [], []
+    for row in rows:
+        base, k = row["table"], row["releases"]
+        measured = row["root mean square error"]
+        values.append({"x": k, "y": measured, "series": f"{base}, fresh keys"})
+        values.append({"x": k, "y": first[base], "series": f"{base}, one key"})
+        expected.append({"x": k, "y": first[base] / k**0.5, "base": base})
+    times = sorted({row["releases"] for row in rows})
+    x = alt.X("x:Q", title="releases k", scale=_log(times[0] * 0.9, times[-1] * 1.1, 2),
+              axis=alt.Axis(values=times, format=TICK, grid=False))  # fmt: skip
+    errors = [row["y"] for row in (*values, *expected)]
+    y = alt.Y("y:Q", title="root mean square relative error of f",
+              scale=_log(min(errors) * 0.9, max(errors) * 1.1),
+              axis=charts.percent_axis(values=[0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5]))  # fmt: skip
+    falling = alt.Chart(charts.rows(expected)).mark_line(color=palette.GREY, strokeWidth=1)
+    drawn = alt.layer(falling.encode(x=x, y=y, detail="base:N"), charts.lines(values, looks, x, y))
+    entries = [Key(name, look) for name, look in looks.items()]
+    entries.append(Key("1/√k", Look(palette.GREY), "line"))
+    figure = charts.figure([charts.panel(drawn, 400, 260)], entries=entries, width=420)
+    charts.save(figure, path)
 
 
 def draw_differencing(estimates: tuple[Floats, Floats, Floats], path: Path) -> None:
     """X minus Y against the local estimate: on the diagonal, unless Y is another release's."""
-    pyplot = _pyplot()
-    local, global_, mixed = estimates
-    figure, axis = pyplot.subplots(figsize=(4.6, 3.8), layout="constrained")
-    axis.plot(local, mixed, "o", color=ORANGE, ms=3, mew=0, alpha=0.5,
-              label="Y of another release (control)")  # fmt: skip
-    axis.plot(local, global_, "x", color=BLUE, ms=4, mew=0.9, label="X and Y of one release")
-    axis.set_xlabel("local estimate F'")
-    axis.set_ylabel("estimate as X minus Y")
-    axis.set_ylim(-0.6, 2.0)
-    axis.set_xlim(0, 1.4)
-    axis.legend(loc="upper left", fontsize=8, frameon=True, framealpha=0.9)
-    _save(pyplot, figure, path)
+    alt = charts.altair("attacks")
+    looks = {"Y of another release (control)": _MLE, "X and Y of one release": _ATTACK}
+    local, global_, mixed = (one.tolist() for one in estimates)
+    low, high = -0.6, 2.0
+    values = [
+        {"x": x, "y": y, "series": name}
+        for name, guesses in zip(looks, (mixed, global_), strict=True)
+        for x, y in zip(local, guesses, strict=True)
+        if low <= y <= high and 0 <= x <= 1.4
+    ]
+    x = alt.X("x:Q", title="local estimate F'", axis=alt.Axis(tickCount=7),
+              scale=alt.Scale(domain=[0, 1.4], nice=False))  # fmt: skip
+    y = alt.Y("y:Q", title="estimate as X minus Y", scale=alt.Scale(domain=[low, high], nice=False))
+    drawn = charts.points(alt.Chart(charts.rows(values)).encode(x=x, y=y), looks, 24, 0.65)
+    entries = [Key(name, look, "mark") for name, look in looks.items()]
+    figure = charts.figure([charts.panel(drawn, 400, 260)], entries=entries, width=420)
+    charts.save(figure, path)
 
 
 def draw_side_channels(rows: Sequence[Row], path: Path) -> None:
     """Channels against sample sizes: a dot where nothing leaks, a cross where something does."""
-    pyplot = _pyplot()
+    alt = charts.altair("attacks")
+    looks = {
+        "no": Look(palette.GREEN),
+        "yes": Look(palette.VERMILION, palette.CROSS),
+    }
     names = list(dict.fromkeys(row["channel"] for row in rows))
-    figure, axis = pyplot.subplots(figsize=(5.2, 0.36 * len(names) + 0.9), layout="constrained")
-    for leaks, colour, marker, label in (
-        ("no", GREEN, "o", "nothing but the published rows"),
-        ("yes", VERMILION, "X", "tells more"),
-    ):
-        found = [row for row in rows if row["leaks"] == leaks]
-        x = [_MODES.index(row["sample size"]) for row in found]
-        y = [names.index(row["channel"]) for row in found]
-        axis.plot(x, y, marker, color=colour, ms=8, label=label, ls="none")
-    axis.set_xticks(range(len(_MODES)), _MODES)
-    axis.set_yticks(range(len(names)), names)
-    axis.set_xlim(-0.5, len(_MODES) - 0.5)
-    axis.set_ylim(len(names) - 0.4, -0.6)
-    axis.grid(visible=False)
-    axis.tick_params(length=0)
-    axis.legend(loc="lower left", bbox_to_anchor=(-0.05, 1.0), ncols=2, fontsize=8)
-    _save(pyplot, figure, path)
+    values = [
+        {"mode": row["sample size"], "channel": row["channel"], "series": row["leaks"]}
+        for row in rows
+    ]
+    base = alt.Chart(charts.rows(values)).encode(
+        x=alt.X("mode:N", title="sample size", sort=list(_MODES),
+                scale=alt.Scale(domain=list(_MODES)), axis=alt.Axis(labelAngle=0, ticks=False)),
+        y=alt.Y("channel:N", title=None, sort=names, axis=alt.Axis(labelLimit=260, ticks=False)),
+    )  # fmt: skip
+    entries = [
+        Key("nothing but the published rows", looks["no"], "mark"),
+        Key("tells more", looks["yes"], "mark"),
+    ]
+    drawn = charts.panel(charts.points(base, looks, 90), 340, 24 * len(names))
+    charts.save(charts.figure([drawn], entries=entries, width=340), path)

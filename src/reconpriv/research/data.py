@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from numpy.typing import NDArray
 
 from reconpriv.core.randomness import Key, Randomness, unit_interval
 from reconpriv.datasets import dataset_path
-from reconpriv.engines.duckdb.engine import read_all
+from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
 from reconpriv.reading import read
 from reconpriv.table import Table
+from reconpriv.theory.arrays import Floats, Ints
 
 ATTRIBUTES = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
 BASES = {"EDU": "Education", "OCC": "Occupation"}
@@ -35,7 +35,7 @@ class Population:
     """The people that samples are drawn from, in a fixed random order that prefixes share."""
 
     people: pa.Table
-    order: NDArray[np.int64]
+    order: Ints
     label: str
 
     @property
@@ -86,7 +86,7 @@ def study_key(number: int, purpose: str = "release") -> Key:
     return Key(hashlib.blake2b(f"study {purpose} {number}".encode(), digest_size=32).digest())
 
 
-def _uniform(count: int, seed: int) -> NDArray[np.float64]:
+def _uniform(count: int, seed: int) -> Floats:
     randomness = Randomness(study_key(seed, "sample"))
     words = randomness.words(np.zeros(count, np.uint64), np.arange(count, dtype=np.uint64))
     return unit_interval(words[:, 0])

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.attacks.laplace import noisy_answers
-from reconpriv.core.kernel import largest_frequency
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
-from reconpriv.research.setting import SIZES, Effort
+from reconpriv.research.setting import SIZES, StudySize
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.ratio import ratio_tails
 
 PRIVACIES = (0.1, 0.05)
@@ -75,8 +74,8 @@ def own_groups(population: Population) -> Iterator[Group]:
         with population.sample(base, records) as table:
             overall = table.engine.value_counts(table.schema.sensitive)
             domain = table.schema.domain
-            for batch in table.groups():
-                frequency = largest_frequency(batch)
+            for batch in table.batches():
+                frequency = batch.largest_frequencies
                 for group in np.flatnonzero(batch.sizes > LEAST_SIZE[base]):
                     alone = batch.slice(int(group), int(group) + 1)
                     value = int(alone.value[np.argmax(alone.count)])
@@ -87,7 +86,7 @@ def own_groups(population: Population) -> Iterator[Group]:
             yield Group(base, "ours", number, size, frequency_, share)
 
 
-def run_dp_tables(population: Population, effort: Effort, step: Step) -> Result:
+def run_dp_tables(population: Population, effort: StudySize, step: Step) -> Result:
     """Each group, λ, ε and side: the printed count, the exact probability, the simulated share."""
     rows: list[Row] = []
     for group in (*paper_groups(), *own_groups(population)):
@@ -120,16 +119,14 @@ def run_dp_tables(population: Population, effort: Effort, step: Step) -> Result:
     return Result("dp-tables", tuple(rows))
 
 
-def simulate_ratios(
-    size: int, frequency: float, privacy: float, trials: int
-) -> NDArray[np.float64]:
+def simulate_ratios(size: int, frequency: float, privacy: float, trials: int) -> Floats:
     """F' = o'_2 / o'_1 from OpenDP's Laplace mechanism with b = 1/λ."""
     whole = noisy_answers(size, privacy, trials)
     part = noisy_answers(size * frequency, privacy, trials)
     return np.asarray(part / whole)
 
 
-def printed_scores(privacy_factor: float = 1.0) -> NDArray[np.float64]:
+def printed_scores(privacy_factor: float = 1.0) -> Floats:
     """Z of all 112 printed counts against their exact probabilities.
 
     ``privacy_factor`` other than 1 asks whether another noise scale would fit as well.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
@@ -16,9 +15,7 @@ from reconpriv.queries.plan import Plan, plan_queries, publish_cube
 from reconpriv.queries.workload import Workload, make_workload, mean_relative_error
 from reconpriv.research.data import BASES, Population, study_key
 from reconpriv.research.results import Result, Row, Step
-from reconpriv.research.setting import METHODS, SWEEPS, Effort, Setting, sweep
-
-Ints = NDArray[np.int64]
+from reconpriv.research.setting import METHODS, SWEEPS, Setting, StudySize, sweep
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class _Prepared:
     workload: Workload
 
 
-def run_error(population: Population, effort: Effort, step: Step) -> Result:
+def run_error(population: Population, effort: StudySize, step: Step) -> Result:
     """Mean relative error over the pool, its mean and spread over repeated keys."""
     rows: list[Row] = []
     for base in BASES:
@@ -76,7 +73,7 @@ def _key(setting: Setting, sample_size: str) -> tuple[Setting, str]:
 
 def _prepare(population: Population, base: str, records: int, queries: int) -> _Prepared:
     with population.sample(base, records) as table:
-        batches = list(table.groups())
+        batches = list(table.batches())
         schema = table.schema
     raw = collect(batches, schema)
     workload = make_workload(raw, queries=queries)

@@ -1,188 +1,169 @@
-"""The figures: colour-blind safe, defaults marked, as SVG and PNG."""
+"""The figures of the study as SVG and PNG, with the default of each parameter marked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from reconpriv.errors import InputError
-from reconpriv.extras import install_hint
+from reconpriv.messages.numbers import TICK
 from reconpriv.research.data import BASES
-from reconpriv.research.results import Result
+from reconpriv.research.results import Result, Row
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS
+from reconpriv.show import charts, palette
+from reconpriv.show.charts import Key, Spec
+from reconpriv.show.palette import Look
 
-# Okabe and Ito's palette, with a marker and a dash for each, so that colour is never alone.
-_STYLES = {
-    "UP": ("#000000", "o", "-"),
-    "RP": ("#0072B2", "s", "-"),
-    "octave": ("#D55E00", "^", "--"),
-    "public": ("#009E73", "D", ":"),
-}
-_LABELS = {
-    "UP": "UP (perturbation alone)",
-    "RP": "RP (the paper's Algorithm 1)",
-    "octave": "octave (hardened, default)",
-    "public": "public (hardened)",
+_METHODS = {
+    "UP": ("UP (perturbation alone)", palette.PLAIN),
+    "RP": ("RP (the paper's Algorithm 1)", palette.FIRST),
+    "octave": ("octave (hardened, default)", palette.SECOND),
+    "public": ("public (hardened)", palette.THIRD),
 }
 _AXES = {
     "retention": "retention probability p",
     "epsilon": "relative error ε",
     "delta": "tail probability δ",
-    "records": "records |D| (thousands)",
+    "records": "records |D|",
 }
+_WIDTH, _HEIGHT = 300, 170
 
 
 def draw(result: Result, folder: Path, label: str) -> list[Path]:
     """Draw the figures of one experiment; ``label`` says what the data are."""
-    drawings: dict[str, Callable[[Any, Result, str], dict[str, Any]]] = {
+    drawings: dict[str, Callable[[Result, str], dict[str, Spec]]] = {
         "distribution": _distribution,
         "violations": _violations,
         "error": _error,
         "dp-tables": _dp_tables,
     }
-    pyplot = require_matplotlib()
+    charts.altair("experiments")
     written = []
-    for name, figure in drawings[result.name](pyplot, result, label).items():
-        for ending in ("svg", "png"):
-            path = folder / f"{name}.{ending}"
-            # No date in the file: the same results give the same bytes.
-            metadata = {"Date": None} if ending == "svg" else None
-            figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
-            written.append(path)
-        pyplot.close(figure)
+    for name, figure in drawings[result.name](result, label).items():
+        paths = [folder / f"{name}.{ending}" for ending in ("svg", "png")]
+        charts.save(figure, *paths)
+        written += paths
     return written
 
 
-def require_matplotlib() -> Any:
-    """Matplotlib's pyplot, set up for files; or how to get it."""
-    try:
-        import matplotlib  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError(
-            "The figures need the package matplotlib.",
-            hint=install_hint("experiments"),
-        ) from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415
-
-    pyplot.rcParams.update(
-        {
-            "svg.hashsalt": "reconpriv",
-            "font.size": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.25,
-        }
-    )
-    return pyplot
+def _distribution(result: Result, label: str) -> dict[str, Spec]:
+    alt = charts.altair()
+    panels = []
+    for base in BASES:
+        found = result.select(base=base)
+        title = f"{base}-{found[0]['records'] // 1000}K: {BASES[base]}, {len(found)} values"
+        values = [{"rank": row["rank"], "share": row["frequency"]} for row in found]
+        bars = alt.Chart(charts.rows(values)).mark_bar(color=palette.BLUE)
+        ticks = alt.Axis(values=list(range(1, len(found) + 1, 5)), labelAngle=0)
+        x = alt.X("rank:O", title="sensitive value, most frequent first", axis=ticks)
+        top = math.ceil(10 * values[0]["share"]) / 10
+        y = alt.Y("share:Q", title="share of records", axis=charts.percent_axis(),
+                  scale=alt.Scale(domain=[0, top]))  # fmt: skip
+        panels.append(charts.panel(bars.encode(x=x, y=y), _WIDTH, _HEIGHT, title))
+    title = "Figure 1: distribution of the sensitive attribute"
+    return {"figure-1-distribution": charts.figure(panels, title, note=label)}
 
 
-def _distribution(pyplot: Any, result: Result, label: str) -> dict[str, Any]:
-    figure, axes = pyplot.subplots(1, len(BASES), figsize=(11, 3.6), layout="constrained")
-    for axis, base in zip(axes, BASES, strict=True):
-        rows = result.select(base=base)
-        axis.bar([r["rank"] for r in rows], [100 * r["frequency"] for r in rows], color="#0072B2")
-        axis.set_title(f"{base}-{rows[0]['records'] // 1000}K: {BASES[base]}, {len(rows)} values")
-        axis.set_xlabel("sensitive value, most frequent first")
-        axis.set_ylabel("share of records (%)")
-    figure.suptitle(f"Figure 1: distribution of the sensitive attribute ({label})", fontsize=10)
-    return {"figure-1-distribution": figure}
-
-
-def _panels(pyplot: Any, title: str, y_label: str, plot: Callable[[Any, str], None]) -> Any:
-    """Four panels, one for each parameter, sharing a y axis, defaults marked."""
-    figure, axes = pyplot.subplots(
-        1, len(SWEEPS), figsize=(14, 3.9), sharey=True, layout="constrained"
-    )
-    for axis, parameter in zip(axes, SWEEPS, strict=True):
-        plot(axis, parameter)
-        axis.axvline(
-            _x(parameter, getattr(DEFAULT, parameter)), color="grey", linewidth=1, linestyle=":",
-            label="default" if parameter == "retention" else None,
-        )  # fmt: skip
-        axis.set_xlabel(_AXES[parameter])
-        axis.set_xticks([_x(parameter, value) for value in SWEEPS[parameter]])
-    # Only now: a limit set earlier would cut off what later panels need.
-    axes[0].set_ylim(bottom=0)
-    axes[0].set_ylabel(y_label)
-    figure.suptitle(title, fontsize=11)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    return figure
-
-
-def _x(parameter: str, value: float) -> float:
-    return value / 1000 if parameter == "records" else value
-
-
-def _violations(pyplot: Any, result: Result, label: str) -> dict[str, Any]:
+def _violations(result: Result, label: str) -> dict[str, Spec]:
+    looks = {"groups": palette.FIRST, "records in them": palette.SECOND}
     figures = {}
     for number, base in ((2, "EDU"), (4, "OCC")):
-
-        def plot(axis: Any, parameter: str, base: str = base) -> None:
-            rows = result.select(base=base, parameter=parameter)
-            axis.plot(
-                [_x(parameter, r["value"]) for r in rows],
-                [r["percent_groups"] for r in rows],
-                color="#0072B2", marker="o", label="groups",
-            )  # fmt: skip
-            axis.plot(
-                [_x(parameter, r["value"]) for r in rows],
-                [r["percent_records"] for r in rows],
-                color="#D55E00", marker="^", linestyle="--", label="records in them",
-            )  # fmt: skip
-
-        title = f"Figure {number}: {base}, violating micro groups ({label})"
-        figure = _panels(pyplot, title, "violating (%)", plot)
-        figures[f"figure-{number}-violations-{base.lower()}"] = figure
+        values = [
+            {
+                "parameter": row["parameter"],
+                "x": row["value"],
+                "series": name,
+                "y": row[field] / 100,
+            }
+            for row in result.select(base=base)
+            for name, field in zip(looks, ("percent_groups", "percent_records"), strict=True)
+        ]
+        figures[f"figure-{number}-violations-{base.lower()}"] = _sweeps(
+            values, looks, f"Figure {number}: {base}, violating micro groups", label, "violating"
+        )
     return figures
 
 
-def _error(pyplot: Any, result: Result, label: str) -> dict[str, Any]:
+def _error(result: Result, label: str) -> dict[str, Spec]:
+    looks = dict(_METHODS.values())
     figures = {}
     for number, base in ((3, "EDU"), (5, "OCC")):
-
-        def plot(axis: Any, parameter: str, base: str = base) -> None:
-            for method in METHODS:
-                rows = result.select(base=base, parameter=parameter, method=method)
-                colour, marker, dash = _STYLES[method]
-                axis.errorbar(
-                    [_x(parameter, r["value"]) for r in rows],
-                    [r["error"] for r in rows],
-                    yerr=[r["spread"] for r in rows],
-                    color=colour, marker=marker, linestyle=dash, markersize=4, capsize=2,
-                    label=_LABELS[method],
-                )  # fmt: skip
-
-        keys = result.rows[0]["keys"]
-        title = (
-            f"Figure {number}: {base}, relative error of count queries ({label};"
-            f" bars: standard deviation over {keys} keys)"
+        values = [
+            {"parameter": row["parameter"], "x": row["value"], "series": _METHODS[method][0],
+             "y": row["error"], "low": row["error"] - row["spread"],
+             "high": row["error"] + row["spread"]}
+            for method in METHODS
+            for row in result.select(base=base, method=method)
+        ]  # fmt: skip
+        note = f"{label}; bars: standard deviation over {result.rows[0]['keys']} keys"
+        title = f"Figure {number}: {base}, relative error of count queries"
+        figures[f"figure-{number}-error-{base.lower()}"] = _sweeps(
+            values, looks, title, note, "mean relative error"
         )
-        figure = _panels(pyplot, title, "mean relative error", plot)
-        figures[f"figure-{number}-error-{base.lower()}"] = figure
     return figures
 
 
-def _dp_tables(pyplot: Any, result: Result, label: str) -> dict[str, Any]:
+def _sweeps(
+    values: Sequence[Row], looks: Mapping[str, Look], title: str, note: str, y_title: str
+) -> Spec:
+    """Four panels, one for each parameter, on one scale, with the default marked."""
+    top = max(row[field] for row in values for field in ("y", "high") if field in row)
+    entries = [Key(name, look) for name, look in looks.items()]
+    panels = [_sweep(values, looks, parameter, y_title, top) for parameter in SWEEPS]
+    return charts.figure(
+        panels, title, note=note, entries=[*entries, Key("default", palette.REFERENCE, "line")]
+    )
+
+
+def _sweep(
+    values: Sequence[Row], looks: Mapping[str, Look], parameter: str, y_title: str, top: float
+) -> Spec:
+    alt = charts.altair()
+    found = [row for row in values if row["parameter"] == parameter]
+    ticks = list(SWEEPS[parameter])
+    margin = 0.06 * (ticks[-1] - ticks[0])
+    shown = alt.Axis(values=ticks, format=TICK, grid=False)
+    span = alt.Scale(domain=[ticks[0] - margin, ticks[-1] + margin], nice=False, zero=False)
+    x = alt.X("x:Q", title=_AXES[parameter], axis=shown, scale=span)
+    first = parameter in list(SWEEPS)[::2]
+    y = alt.Y("y:Q", title=y_title if first else None, axis=charts.percent_axis(labels=first),
+              scale=alt.Scale(domain=[0, top], nice=True))  # fmt: skip
+    default = alt.Chart(charts.rows([{"x": getattr(DEFAULT, parameter)}])).mark_rule(
+        color=palette.REFERENCE.colour, strokeDash=list(palette.REFERENCE.dash), strokeWidth=1.5
+    )
+    parts = [default.encode(x="x:Q"), charts.lines(found, looks, x, y)]
+    if found and "low" in found[0]:
+        bars = alt.Chart(charts.rows(found)).mark_rule(strokeWidth=1.5, opacity=0.6)
+        parts.append(bars.encode(x=x, y="low:Q", y2="high:Q", color=charts.colour(looks)))
+    return charts.panel(alt.layer(*parts), _WIDTH, _HEIGHT)
+
+
+def _dp_tables(result: Result, label: str) -> dict[str, Spec]:
     """Exact probability against the printed share and the simulated one."""
-    figure, axis = pyplot.subplots(figsize=(5.2, 5), layout="constrained")
-    printed = [r for r in result.rows if r["printed"] != ""]
-    axis.plot([0, 0.42], [0, 0.42], color="grey", linewidth=1, label="equal")
-    axis.scatter(
-        [r["exact"] for r in printed], [r["printed"] / 100 for r in printed],
-        s=18, color="#0072B2", marker="o", label="printed in the paper (of 100 draws)", alpha=0.8,
-    )  # fmt: skip
-    axis.scatter(
-        [r["exact"] for r in result.rows], [r["simulated"] for r in result.rows],
-        s=14, color="#D55E00", marker="x", linewidths=0.9,
-        label=f"OpenDP's Laplace ({result.rows[0]['trials']:,} draws)",
-    )  # fmt: skip
-    axis.set_xlabel("exact probability of a tail")
-    axis.set_ylabel("share of draws in the tail")
-    axis.set_title("Tables 4 and 5: the ratio attack on noisy answers", fontsize=10)
-    axis.legend(frameon=False, fontsize=8)
-    del label
-    return {"tables-4-5-ratio": figure}
+    del label  # the paper's own groups as well as ours
+    alt = charts.altair()
+    looks = {
+        "printed in the paper (of 100 draws)": palette.FIRST,
+        f"OpenDP's Laplace ({result.rows[0]['trials']:,} draws)": Look(
+            palette.VERMILION, palette.CROSS
+        ),
+    }
+    printed, simulated = looks
+    values = [
+        {"x": row["exact"], "y": row["printed"] / 100, "series": printed}
+        for row in result.rows
+        if row["printed"] != ""
+    ]
+    values += [{"x": r["exact"], "y": r["simulated"], "series": simulated} for r in result.rows]
+    top = max(max(row["x"], row["y"]) for row in values)
+    x = alt.X("x:Q", title="exact probability of a tail", axis=charts.percent_axis())
+    y = alt.Y("y:Q", title="share of draws in the tail", axis=charts.percent_axis())
+    equal = alt.Chart(charts.rows([{"x": 0, "y": 0}, {"x": top, "y": top}])).mark_line(
+        color=palette.GREY, strokeWidth=1
+    )
+    dots = charts.points(alt.Chart(charts.rows(values)).encode(x=x, y=y), looks, 26, 0.75)
+    panel = charts.panel(alt.layer(equal.encode(x=x, y=y), dots), 430, 320)
+    entries = [Key(name, look, "mark") for name, look in looks.items()]
+    entries.append(Key("equal", Look(palette.GREY), "line"))
+    title = "Tables 4 and 5: the ratio attack on noisy answers"
+    return {"tables-4-5-ratio": charts.figure([panel], title, entries=entries, width=460)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 
 from reconpriv._version import __version__
 from reconpriv.research.findings import Finding
 from reconpriv.research.results import Result, Row
+from reconpriv.show import markup, palette
+from reconpriv.show.markup import Html, tag
 
 PAGE_TITLE = "The paper's empirical study, re-run"
 
@@ -17,16 +18,17 @@ _TITLES = {
     "error": "Figures 3 and 5: relative error of count queries",
     "dp-tables": "Tables 4 and 5: the ratio attack on differentially private answers",
 }
-_STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;margin:1rem 0;font-size:.92rem}
-td,th{border-bottom:1px solid #ddd;padding:.35rem .7rem;text-align:left;vertical-align:top}
-td.n{text-align:right;font-variant-numeric:tabular-nums}
-svg{max-width:100%;height:auto} .holds{color:#00664d;font-weight:600}
-.part{color:#9a4a00;font-weight:600} .fails{color:#a00;font-weight:600}
-@media(prefers-color-scheme:dark){body{background:#fff}}
+_STYLE = f"""
+body{{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222;
+background:#fff}}
+table{{border-collapse:collapse;margin:1rem 0;font-size:.92rem}}
+td,th{{border-bottom:1px solid #ddd;padding:.35rem .7rem;text-align:left;vertical-align:top}}
+.n{{text-align:right;font-variant-numeric:tabular-nums}}
+figure{{margin:1rem 0}} svg{{max-width:100%;height:auto}} b{{font-weight:600}}
+.holds{{color:{palette.GOOD}}} .part{{color:{palette.FAIR}}} .fails{{color:{palette.BAD}}}
 """
 _CLASSES = {"holds": "holds", "holds in part": "part", "does not hold": "fails"}
+_BELOW = "exact probability of each tail in percent, the paper's count of 100 in brackets."
 
 
 def write_pages(
@@ -71,7 +73,7 @@ def _markdown(
 
 
 def _dp_table(result: Result, base: str) -> tuple[list[str], list[list[str]]]:
-    """One row a group, for each λ, ε and side the exact probability in percent."""
+    """One row per group, for each λ, ε and side the exact probability in percent."""
     columns = [(p, e, s) for p in (0.1, 0.05) for e in (0.2, 0.3) for s in ("above", "below")]
     head = ["groups", "#", "size", "f in g", "f in D"]
     head += [f"λ={p:g} ε={e:g} {'>' if s == 'above' else '<'}" for p, e, s in columns]
@@ -99,7 +101,7 @@ def _dp_cell(rows: list[Row], privacy: float, epsilon: float, side: str) -> str:
 def _dp_markdown(result: Result, base: str) -> list[str]:
     head, rows = _dp_table(result, base)
     lines = [
-        f"{base}: exact probability of each tail in percent, the paper's count of 100 in brackets.",
+        f"{base}: {_BELOW}",
         "",
         "| " + " | ".join(head) + " |",
         "|" + "---|" * len(head),
@@ -110,40 +112,30 @@ def _dp_markdown(result: Result, base: str) -> list[str]:
 def _html(
     folder: Path, results: dict[str, Result], findings: list[Finding], facts: list[str]
 ) -> str:
-    parts = [f"<h1>{PAGE_TITLE}</h1>", "<ul>"]
-    parts += [f"<li>{escape(fact)}</li>" for fact in facts]
-    parts += ["</ul><h2>What holds</h2><table><thead><tr><th>the paper says</th><th>verdict</th>"]
-    parts += ["<th>what we measured</th></tr></thead><tbody>"]
-    for f in findings:
-        style = _CLASSES.get(f.verdict, "")
-        parts += [
-            f"<tr><td>{escape(f.statement)}</td><td class='{style}'>{escape(f.verdict)}</td>"
-            f"<td>{escape(f.evidence)}</td></tr>"
-        ]
-    parts += ["</tbody></table>"]
-    for name, result in results.items():
-        parts += [f"<h2>{escape(_TITLES[name])}</h2>"]
-        for path in _figures(folder, name):
-            svg = path.read_text(encoding="utf-8")
-            parts += ["<figure>", svg[svg.index("<svg") :], "</figure>"]
-        if name == "dp-tables":
-            parts += [_dp_html(result, base) for base in ("EDU", "OCC")]
-    body = "\n".join(parts)
-    return (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>reconpriv {__version__}: the study</title><style>{_STYLE}</style></head>"
-        f"<body>{body}</body></html>\n"
+    rows = [
+        (f.statement, tag("b", f.verdict, class_=_CLASSES.get(f.verdict)), f.evidence)
+        for f in findings
+    ]
+    return markup.document(
+        f"reconpriv {__version__}: the study",
+        tag("h1", PAGE_TITLE),
+        tag("ul", [tag("li", markup.words(fact)) for fact in facts]),
+        tag("h2", "What holds"),
+        markup.table(("the paper says", "verdict", "what we measured"), rows),
+        [_experiment(folder, name, result) for name, result in results.items()],
+        style=_STYLE,
     )
 
 
-def _dp_html(result: Result, base: str) -> str:
+def _experiment(folder: Path, name: str, result: Result) -> list[Html]:
+    pictures = [
+        tag("figure", Html(path.read_text(encoding="utf-8"))) for path in _figures(folder, name)
+    ]
+    bases = ("EDU", "OCC") if name == "dp-tables" else ()
+    return [tag("h2", _TITLES[name]), *pictures, *(_dp_html(result, base) for base in bases)]
+
+
+def _dp_html(result: Result, base: str) -> Html:
     head, rows = _dp_table(result, base)
-    cells = "".join(
-        "<tr>" + "".join(f"<td class='n'>{escape(c)}</td>" for c in row) + "</tr>" for row in rows
-    )
-    heads = "".join(f"<th>{escape(h)}</th>" for h in head)
-    return (
-        f"<p>{base}: exact probability of each tail in percent, the paper's count of 100 in"
-        f" brackets.</p><table><thead><tr>{heads}</tr></thead><tbody>{cells}</tbody></table>"
-    )
+    numbers = [{"class_": "n"}] * len(head)
+    return markup.join(tag("p", f"{base}: {_BELOW}"), markup.table(head, rows, numbers))

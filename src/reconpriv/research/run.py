@@ -14,13 +14,14 @@ from reconpriv.research.data import Population, census_population, own_populatio
 from reconpriv.research.distribution import run_distribution
 from reconpriv.research.dp_tables import run_dp_tables
 from reconpriv.research.error import run_error
-from reconpriv.research.figures import draw, require_matplotlib
+from reconpriv.research.figures import draw
 from reconpriv.research.findings import Finding, judge
 from reconpriv.research.page import PAGE_TITLE, write_pages
 from reconpriv.research.results import Result, Step
-from reconpriv.research.setting import DEFAULT, FAST, FULL, Effort
+from reconpriv.research.setting import DEFAULT, FAST, FULL, StudySize
 from reconpriv.research.violations import run_violations
-from reconpriv.writing.folder import check_target, new_folder
+from reconpriv.show import charts
+from reconpriv.writing.folder import Replaceable, check_folder, new_folder
 
 NAMES = ("distribution", "violations", "error", "dp-tables")
 
@@ -54,20 +55,21 @@ def run_study(
     """
     wanted = _wanted(names)
     effort = FAST if fast else FULL
-    check_target(folder, overwrite=overwrite, replaceable=is_study)
-    require_matplotlib()
+    earlier = Replaceable(is_study, "an earlier run of the study")
+    check_folder(folder, overwrite=overwrite, earlier=earlier)
+    charts.altair("experiments")
     if "dp-tables" in wanted:
         require_opendp()
     begun = time.monotonic()
     population = own_population(data) if data is not None else census_population()
-    runners: dict[str, Callable[[Population, Effort, Step], Result]] = {
+    runners: dict[str, Callable[[Population, StudySize, Step], Result]] = {
         "distribution": lambda people, _, s: run_distribution(people, s),
         "violations": lambda people, _, s: run_violations(people, s),
         "error": run_error,
         "dp-tables": run_dp_tables,
     }
     results: dict[str, Result] = {}
-    with new_folder(folder, overwrite=overwrite, replaceable=is_study) as work:
+    with new_folder(folder, overwrite=overwrite, earlier=earlier) as work:
         files: list[Path] = []
         for name in wanted:
             results[name] = runners[name](population, effort, step)
@@ -95,7 +97,7 @@ def _wanted(names: Sequence[str]) -> list[str]:
     return list(NAMES) if "all" in names else [name for name in NAMES if name in names]
 
 
-def _facts(population: Population, effort: Effort, names: list[str]) -> list[str]:
+def _facts(population: Population, effort: StudySize, names: list[str]) -> list[str]:
     size = min(DEFAULT.records, population.largest)
     command = "all" if list(NAMES) == names else " ".join(names)
     return [

@@ -55,7 +55,7 @@ def sweep(parameter: str) -> Iterator[tuple[float, Setting]]:
 
 
 @dataclass(frozen=True)
-class Effort:
+class StudySize:
     """How much of the study is run: all of it, or enough to see its shape in minutes."""
 
     keys: int
@@ -68,5 +68,5 @@ class Effort:
         return self.keys < FULL.keys
 
 
-FULL = Effort(keys=10, queries=5_000, trials=10_000)
-FAST = Effort(keys=2, queries=1_000, trials=1_000)
+FULL = StudySize(keys=10, queries=5_000, trials=10_000)
+FAST = StudySize(keys=2, queries=1_000, trials=1_000)

@@ -18,7 +18,7 @@ def run_violations(population: Population, step: Step) -> Result:
                 if parameter == "records" and records < setting.records:
                     continue
                 with population.sample(base, records) as table:
-                    report = audit_groups(table.groups(), table.schema, setting.policy(), worst=0)
+                    report = audit_groups(table.batches(), table.schema, setting.policy(), worst=0)
                 rows.append(
                     {
                         "base": base,

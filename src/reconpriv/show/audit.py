@@ -9,7 +9,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.messages.phrases import frequency_words, group_words, share_words
-from reconpriv.show.text import as_text, pairs_table
+from reconpriv.messages.remedies import Words, python_words, worded
+from reconpriv.show.text import pairs_table
 from reconpriv.show.words import policy_line
 
 if TYPE_CHECKING:
@@ -17,25 +18,20 @@ if TYPE_CHECKING:
     from reconpriv.core.column_risk import Figures
 
 
-def audit_text(report: AuditReport) -> str:
-    """The audit as plain text."""
-    return as_text(audit_view(report))
-
-
-def audit_view(report: AuditReport) -> RenderableType:
+def audit_view(report: AuditReport, words: Words = python_words) -> RenderableType:
     """Verdict first, then the figures, the columns, the sizes and the worst groups."""
-    parts: list[RenderableType] = [verdict(report), audit_figures(report)]
+    parts: list[RenderableType] = [verdict(report, words), audit_figures(report)]
     if report.columns:
-        parts += [columns_table(report), Text(f"\n{report.columns_sentence}")]
+        parts += [columns_table(report), Text(f"\n{worded(report.columns_sentence, words)}")]
     parts.append(sizes(report))
     if report.worst:
         parts.append(worst_groups(report))
     return Group(*parts)
 
 
-def verdict(report: AuditReport) -> Text:
+def verdict(report: AuditReport, words: Words = python_words) -> Text:
     """The audit in a few sentences, the worst in bold."""
-    first, *rest = report.sentences
+    first, *rest = (worded(sentence, words) for sentence in report.sentences)
     styles = {"bad": "bold red", "fair": "bold yellow", "good": "bold green"}
     text = Text(first, style=styles[report.standing])
     return Text.assemble(text, *(f" {sentence}" for sentence in rest), "\n")

@@ -9,16 +9,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.show.html import headed_tables
-from reconpriv.show.text import as_text, pairs_table
+from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
     from reconpriv.learning.evaluate import Learned
     from reconpriv.learning.independence import IndependenceTest
-
-
-def independence_text(test: IndependenceTest) -> str:
-    """The test as plain text."""
-    return as_text(independence_view(test))
 
 
 def independence_view(test: IndependenceTest) -> RenderableType:
@@ -54,7 +49,7 @@ def _test_tables(test: IndependenceTest) -> list[RichTable]:
     facts = [
         ("condition", test.condition),
         ("records", f"{test.records:,} in {test.groups:,} groups, {test.trials:,.0f} trials"),
-        ("design effect", f"{test.design_effect:.2f}: they tell as much as {alone:,.0f} unsampled"),
+        ("design effect", f"{test.design_effect:.2f}: worth {alone:,.0f} unsampled records"),
     ]
     return [pairs_table(facts), table]
 

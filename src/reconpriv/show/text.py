@@ -34,11 +34,6 @@ def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().splitlines())
 
 
-def release_text(release: Release) -> str:
-    """The publisher's summary of a release as plain text."""
-    return as_text(release_view(release))
-
-
 def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
     """Names and what they are, without a heading."""
     table = FittingTable(show_header=False)

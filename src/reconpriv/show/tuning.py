@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.messages.remedies import Advice, Control, Remedy, Words, either, python_words, worded
 from reconpriv.show.html import headed_tables
 from reconpriv.show.rows import FittingTable
-from reconpriv.show.text import as_text, pairs_table
+from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
     from reconpriv.tuning.report import Setting, TuneReport
@@ -20,22 +20,14 @@ if TYPE_CHECKING:
 _ROWS = 12
 
 
-def tune_text(report: TuneReport) -> str:
-    """The sweep as plain text."""
-    return as_text(tune_view(report))
-
-
-def tune_view(report: TuneReport, *, remedy: str | None = None) -> RenderableType:
-    """Where the current policy stands, the verdict, the figures, a choice of efficient settings.
-
-    ``remedy`` says what to do next; without it, it is said for Python.
-    """
+def tune_view(report: TuneReport, words: Words = python_words) -> RenderableType:
+    """Where the current policy stands, the verdict, the figures, a choice of efficient settings."""
     verdict = Text(f"{report.verdict}", style=f"bold {_colour(report)}")
-    next_step = remedy_words(report, _as_argument) if remedy is None else remedy
+    todo = worded(next_step(report), words)
     return Group(
         Text(f"{report.standing}\n"),
         verdict,
-        *([Text(next_step)] if next_step else []),
+        *([Text(todo)] if todo else []),
         Text(),
         *_tables(report),
     )
@@ -48,25 +40,21 @@ def tune_html(report: TuneReport) -> str:
         _colour(report) or "inherit",
         _tables(report),
         before=report.standing,
-        after=remedy_words(report, _as_argument),
+        after=next_step(report),
     )
 
 
-def remedy_words(report: TuneReport, spelled: Callable[[str, str | None], str]) -> str:
-    """What to do next; ``spelled`` writes an argument of ``Table.tune``, None being yes."""
+def next_step(report: TuneReport) -> str:
+    """What to do next; nothing where there is nothing to do."""
     if report.remedy == "state-a-target":
-        return f"State a target, such as {spelled('max_error', '0.1')}."
+        return Advice(Remedy("state a target, such as {}", Control.MAX_ERROR, 0.1))
     if report.needed is None:
         return ""
-    accepted = spelled("rho2", f"{rounded_up(report.needed.posterior):g}")
+    belief = rounded_up(report.needed.posterior)
+    ways = [Remedy("to allow that belief, ask with {}", Control.RHO2, belief)]
     if report.remedy == "weaker-records":
-        any_belief = spelled("weaker_records", None)
-        return f"To allow that belief, ask with {accepted}, or {any_belief} for any belief."
-    return f"To allow that belief, ask with {accepted}."
-
-
-def _as_argument(name: str, value: str | None) -> str:
-    return f"{name}={'True' if value is None else value}"
+        ways.append(Remedy("allow any belief", Control.WEAKER_RECORDS, True))
+    return either(*ways)
 
 
 def rounded_up(share: float) -> float:

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-_SHOWN = 12
+from reconpriv.core.sample_sizes import SAMPLE_SIZES
 
-_SAMPLING = {
-    "none": "Every record was perturbed by itself; no group was sampled, and no promise is made"
-    " about groups.",
-    "paper": "Large groups rest on fewer independent trials than they have records, by the"
-    " paper's Algorithm 1. How many is not told, but can be read off the counts of large groups,"
-    " and with it their largest frequency.",
-    "octave": "Large groups rest on fewer independent trials than they have records; the file"
-    " groups tells how many.",
-    "public": "Large groups rest on fewer independent trials than they have records, as many as"
-    " their size alone allows; the file groups tells how many.",
-}
+_SHOWN = 12
 
 
 def policy_line(policy: dict[str, Any]) -> str:
@@ -44,7 +34,7 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
     if not recoded:
         return []
     how = {
-        "width": "bins of one width",
+        "width": "bins of equal width",
         "borders": "bins between declared borders",
         "quantiles": "bins between quantiles of the original table",
         "groups": "groups of the original values",
@@ -56,8 +46,8 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             "Recoded",
-            "; ".join(parts) + ". A condition that cuts a bin or a group cannot be answered; with"
-            " --whole-bins it is answered for the whole one.",
+            "; ".join(parts) + ". A condition that cuts a bin or a group cannot be answered unless"
+            " whole bins are allowed.",
         )
     ]
 
@@ -72,13 +62,13 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     exact = (
         f"Counts over these columns alone are exact: each record keeps {kept}."
         if facts["public_counts_exact"]
-        else "Counts over these columns alone are right up to a few coin flips in large groups."
+        else "Counts over these columns alone are right to within a few coin flips in large groups."
     )
     promise = (
-        ": no group is protected beyond the perturbation of its records."
-        if facts["sample_size"] == "none"
-        else ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
+        ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
         " rests on few trials; counts over many do not."
+        if SAMPLE_SIZES[facts["sample_size"]].samples
+        else ": no group is protected beyond the perturbation of its records."
     )
     if facts.get("unattainable") == "one-trial":
         promise += (
@@ -91,11 +81,12 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         (
             "Estimated",
             f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
-            f" drawn anew from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and nothing"
-            " marks which. So rows are not to be read one by one, and plain counts are biased:"
-            " use `reconpriv query`, which undoes the mixing and gives an interval.",
+            f" drawn at random from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and"
+            " nothing marks which. So do not read rows one by one, and do not count them"
+            " directly: plain counts are biased. Ask reconpriv, which undoes the mixing and gives"
+            " an interval.",
         ),
-        ("Groups", _SAMPLING[facts["sample_size"]]),
+        ("Groups", SAMPLE_SIZES[facts["sample_size"]].for_analysts),
         ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
         (
             "One record",

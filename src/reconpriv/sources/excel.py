@@ -19,10 +19,9 @@ import pyarrow.compute as pc
 
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
+from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.schema import ColumnLabels
 from reconpriv.sources.column_names import check_names
-
-EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 _BATCH = 1 << 17
 _TOP = 50  # rows in which the names of the columns are looked for
@@ -88,7 +87,7 @@ class Sheet:
                 raise InputError(
                     f"Column {name!r} of sheet {self._name!r} holds an error in row {row + 1},"
                     " such as #N/A or #DIV/0!.",
-                    hint="Mend or empty the cell, or leave the column out.",
+                    hint="Correct or empty the cell, or leave the column out.",
                 )
         yield from self._table.select(list(names)).to_batches(max_chunksize=_BATCH)
 
@@ -100,7 +99,8 @@ def _choose(sheets: list[str], sheet: str | None, shown: str) -> str:
     listed = ", ".join(sheets)
     if sheet is None and len(sheets) != 1:
         raise InputError(
-            f"{shown} has {len(sheets)} sheets.", hint=f"Choose with --table: {listed}."
+            f"{shown} has {len(sheets)} sheets.",
+            hint=Advice(Remedy("choose one with {}", Control.TABLE), f"It has: {listed}."),
         )
     if sheet is not None and sheet not in sheets:
         raise InputError(f"{shown} has no sheet {sheet!r}.", hint=f"It has: {listed}.")
@@ -111,7 +111,7 @@ def _no_names(sheet: str, shown: str, height: int) -> InputError:
     if height > _TOP:
         return InputError(
             f"The first {_TOP} rows of sheet {sheet!r} of {shown} are blank.",
-            hint="The names of the columns are looked for there: remove blank rows above them.",
+            hint="Column names are expected there: remove the blank rows above them.",
         )
     return InputError(f"The sheet {sheet!r} of {shown} is empty.")
 
@@ -167,6 +167,6 @@ def _clear_errors(shown: str) -> Iterator[None]:
         yield
     except (fastexcel.FastExcelError, OSError):
         raise InputError(
-            f"{shown} is truncated, protected by a password, or no spreadsheet.",
+            f"{shown} is truncated, protected by a password, or not a spreadsheet.",
             hint="Open it and save it again.",
         ) from None

@@ -151,7 +151,7 @@ def _polars_errors() -> Iterator[None]:
     except (polars.exceptions.PolarsError, OSError) as error:
         raise InputError(
             f"Polars cannot compute the LazyFrame ({type(error).__name__}).",
-            hint="Its collect() says why.",
+            hint="Call its collect() to see why.",
         ) from None
 
 

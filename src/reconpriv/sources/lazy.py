@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from reconpriv.errors import InputError
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.schema import ColumnLabels
 
 
@@ -79,7 +80,7 @@ def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Path, stop
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InputError(
             "The table has a column of a type that cannot be stored.",
-            hint="Leave it out with --drop, or name the public columns.",
+            hint=either(Remedy("leave it out", Control.DROP), "name the public columns"),
         ) from None
     finally:
         if writer is not None:

@@ -28,7 +28,7 @@ _POLL_SECONDS = 1.0
 TITLES = (
     "Open a table",
     "What is each column?",
-    "Choose a policy by looking",
+    "Choose a policy",
     "Publish",
     "Take it with you",
     "Ask the release",
@@ -157,7 +157,7 @@ def _serve_elsewhere(live: Live) -> None:
         if not words:
             return None
         return tags.div(
-            tags.p(tags.strong(words), " This page still shows what was there before."),
+            tags.p(tags.strong(words), " This page still shows the earlier state."),
             tags.button(
                 "Reload this page", {"data-reload": ""}, type="button", class_="button small"
             ),

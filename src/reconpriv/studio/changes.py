@@ -11,7 +11,7 @@ from reconpriv.studio.plan import Plan, Roles
 
 _POLICY = {
     "retention": "p", "epsilon": "ε", "delta": "δ", "bound": "tail bound",
-    "sample_size": "sample size", "unattainable": "groups that no sample makes private",
+    "sample_size": "sample size", "unattainable": "groups that cannot be made private",
 }  # fmt: skip
 _ROLES = {
     "sensitive": "sensitive column",
@@ -85,14 +85,14 @@ def same_key_means(before: Plan, after: Plan) -> str:
     resampled = [*roles, *(_POLICY[name] for name in changed if name not in _SAME_SAMPLE)]
     if resampled:
         return (
-            f"Even with the same key, another {' and another '.join(resampled)} makes an"
-            " independent second sample, which an adversary can average with the first. Replace the"
-            " last release; do not hand out both."
+            f"Even with the same key, a different {' and a different '.join(resampled)} makes"
+            " an independent second sample, which an adversary can average with the first. Replace"
+            " the last release; do not hand out both."
         )
     if changed:
         return (
             "With the same key, the new release shares its trials with the last one and gives no"
-            " second sample away. Together they protect as well as the weaker one."
+            " second sample away. Together they protect only as well as the weaker one."
         )
     return ""
 

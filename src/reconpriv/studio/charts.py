@@ -1,4 +1,7 @@
-"""Pictures as plain SVG: they follow the page's colours and need no script."""
+"""Pictures as plain SVG: drawn anew at every move of a slider, with no script.
+
+Colours and numbers are those of every other chart; the frame follows the page.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,16 @@ from dataclasses import dataclass
 
 from htmltools import Tag, TagChild, tags
 
+from reconpriv.messages.numbers import brief_percent, count
+from reconpriv.show import palette
 from reconpriv.tuning.report import Setting
 
 Shown = Callable[[float], str]
+
+Dot = tuple[str, int, float]
+"""The colour of a dot, its width and its opacity."""
+_SETTING: Dot = (palette.GREY, 5, 0.8)
+_EFFICIENT: Dot = (palette.BLUE, 7, 1.0)
 
 WIDTH, HEIGHT = 640, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 16, 56
@@ -71,8 +81,8 @@ class RiskUtility:
         front = [s for s in self.shown if s.efficient]
         parts: list[TagChild] = [
             *_frame(x, y, "Analysts’ expected error of a count →", "Adversary’s error →"),
-            self._dots(self.shown, "dots"),
-            self._dots(front, "dots efficient"),
+            self._dots(self.shown, _SETTING),
+            self._dots(front, _EFFICIENT),
         ]
         return _svg(
             parts,
@@ -80,19 +90,17 @@ class RiskUtility:
             f" {len(front)} of them efficient.",
         )
 
-    def _dots(self, settings: Sequence[Setting], kind: str) -> Tag:
-        """Round-ended strokes of no length: one element, however many settings there are."""
-        at = (f"M{self.x(s.error):.1f} {self.y(s.group_error):.1f}h0" for s in settings)
-        return Tag("path", d="".join(at), class_=kind)
+    def _dots(self, settings: Sequence[Setting], dot: Dot) -> Tag:
+        return _dots([(self.x(s.error), self.y(s.group_error)) for s in settings], dot)
 
     def marker(self, current: Setting, suggested: Setting | None) -> Tag:
         """The current setting and the suggested one, in a layer of their own: the dots stay."""
         words = (
-            f"Your setting: analysts {_percent(current.error)}, adversary"
-            f" {_percent(current.group_error)}."
+            f"Your setting: analysts {brief_percent(current.error)}, adversary"
+            f" {brief_percent(current.group_error)}."
         )
         at = self.x(current.error), self.y(current.group_error)
-        marks = [_dot(*at, 8, "dot current")]
+        marks = [_ring(*at, 8)]
         if suggested is not None:
             marks.append(_diamond(self.x(suggested.error), self.y(suggested.group_error)))
         return _svg(marks, words)
@@ -110,10 +118,11 @@ def group_sizes(sizes: Sequence[tuple[int, int, int, int]]) -> Tag:
         title = f"{span}: {groups:,} groups, {records:,} records"
         bars += [
             Tag("rect", Tag("title", title), x=f"{left + room * 0.1:.1f}", y=f"{y(records):.1f}",
-                width=f"{room * 0.8:.1f}", height=f"{y(0) - y(records):.1f}", rx="2", class_="bar"),
+                width=f"{room * 0.8:.1f}", height=f"{y(0) - y(records):.1f}", rx="2",
+                fill=palette.BLUE),
             _text(left + room / 2, HEIGHT - _BOTTOM + 20, f"{low:,}", "middle", i % 2),
         ]  # fmt: skip
-    frame = _grid(None, y, None, _thousands)
+    frame = _grid(None, y, None, count)
     label = "Records by the size of their group: " + "; ".join(
         f"{low:,} to {high:,}: {records:,}" for low, high, _, records in sizes
     )
@@ -136,7 +145,7 @@ def _padded(values: Sequence[float]) -> tuple[float, float]:
 def _frame(x: Axis, y: Axis, x_title: str, y_title: str) -> list[TagChild]:
     middle = (_LEFT + WIDTH - _RIGHT) / 2
     return [
-        *_grid(x, y, _percent, _percent),
+        *_grid(x, y, brief_percent, brief_percent),
         _text(middle, HEIGHT - 7, x_title, "middle"),
         Tag(
             "text", y_title, {"text-anchor": "middle"}, x="14", y=f"{HEIGHT / 2 - 16}",
@@ -175,32 +184,39 @@ def _text(x: float, y: float, words: str, anchor: str, spare: int = 0) -> Tag:
     return Tag("text", words, {"text-anchor": anchor}, x=f"{x:.1f}", y=f"{y:.1f}", class_=kind)
 
 
-def _dot(x: float, y: float, radius: float, kind: str) -> Tag:
-    return Tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius}", class_=kind)
+def _dots(places: Sequence[tuple[float, float]], dot: Dot) -> Tag:
+    """Round-ended strokes of no length: one element, however many dots there are."""
+    colour, width, opacity = dot
+    path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places)
+    return Tag(
+        "path", d=path, stroke=colour, stroke_width=width, stroke_opacity=opacity, class_="dots"
+    )
 
 
-def _diamond(x: float, y: float) -> Tag:
-    points = f"{x},{y - 9} {x + 9},{y} {x},{y + 9} {x - 9},{y}"
-    return Tag("polygon", points=points, class_="suggested")
+def _ring(x: float, y: float, radius: float) -> Tag:
+    return Tag(
+        "circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius}", fill="none", stroke=palette.INK,
+        stroke_width="3.5",
+    )  # fmt: skip
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.3g} %"
-
-
-def _thousands(value: float) -> str:
-    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+def _diamond(x: float, y: float, size: float = 9) -> Tag:
+    points = f"{x},{y - size} {x + size},{y} {x},{y + size} {x - size},{y}"
+    return Tag("polygon", points=points, fill=palette.GREEN, class_="suggested")
 
 
 def legend() -> Tag:
-    """What the marks of the risk-utility picture mean."""
+    """What the marks of the risk-utility picture mean, drawn as they are there."""
     marks = (
-        ("dot", "a setting"),
-        ("efficient", "efficient: no other is better all round"),
-        ("current", "yours"),
-        ("suggested", "suggested"),
+        (_dots([(8, 8)], _SETTING), "a setting"),
+        (_dots([(8, 8)], _EFFICIENT), "efficient: no other setting is better all round"),
+        (_ring(8, 8, 5.5), "yours"),
+        (_diamond(8, 8, 7), "suggested"),
     )
     return tags.ul(
-        *(tags.li(tags.span({"aria-hidden": "true"}, class_=f"key {k}"), w) for k, w in marks),
+        *(
+            tags.li(Tag("svg", mark, {"aria-hidden": "true"}, viewBox="0 0 16 16", class_="key"), w)
+            for mark, w in marks
+        ),
         class_="legend",
     )

@@ -21,6 +21,7 @@ import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.studio.keys import KeyRing, TableKey, identity_of_path, identity_of_upload
 from reconpriv.studio.plan import Plan, Roles, read_table
+from reconpriv.studio.words import page_words
 
 Progress = Callable[[str, float], None]
 
@@ -263,38 +264,6 @@ def shown_plan(published: Published) -> Plan:
     return replace(published.plan, source=published.settled.opened.shown)
 
 
-HINTS = (
-    (r"with --missing drop", "by “leave them out”"),
-    (r"with --missing value", "by “a value of its own”"),
-    (r"or allow whole bins \(--whole-bins, whole_bins=True\)\.",
-     "or tick “Answer for whole bins”."),
-    (r"; leave it out with --drop .*$", "; give it the role “leave out”."),
-    (r"Leave (\w+) out \(--drop [^)]*\), bin \w+( \(--bin\))?, or keep \w+ on purpose"
-     r" \(--keep-identifier .*\)\.$",
-     r"Leave \1 out or bin \1, in the roles step, or tick the box to publish \1 as it is."),
-    (r"Drop (\w+), bin \w+( \(--bin\))?, or keep \w+ on purpose with `--keep-identifier [^`]*`\.",
-     r"Leave \1 out or bin \1, or confirm \1 when you publish."),
-    (r"Leave it out \(--drop [^)]*\) or turn it into text with --sql\.", "Leave it out."),
-    (r"Bin it: --bin .*$", "Give it bins in its row."),
-    (r"Bin it on the way in with --sql\.", "Choose another column."),
-    (r"Bin it \(--bin\) or group its values \(--group\), or declare the domain if it really is"
-     r" that large\.", "Give it bins or groups in its row, or choose another column."),
-    (r", or allow whole bins \(--whole-bins, whole_bins=True\)\.", "."),
-    (r"Add a lower border: --bin .*$", "Add a lower border."),
-    (r"Group its values \(--group\), or turn it into a number with --sql\.",
-     "Group its values instead."),
-    (r"Bin it \(--bin\)\.", "Give it bins in its row."),
-    (r"Make them missing, or leave those records out, with --sql\.", "Take them out first."),
-    (r"or accept one trial in each of them with --unattainable one-trial\.",
-     "or accept one trial in each of them, in the policy step."),
-    (r"Declare the full domain \(--domain FILE\) if the table shows only part of it\.",
-     "Choose another column."),
-    (r"Turn it into text with --sql\.", "Turn it into text first."),
-    (r"Raise --memory or lower --threads\.", "Use the command line with --memory."),
-    (r"Make one: reconpriv keygen FILE\.", "Let the studio generate one."),
-)  # fmt: skip
-
-
 def explain(error: BaseException) -> str:
     """An error in a sentence or two, in the words of the page."""
     if not isinstance(error, rp.ReconprivError):
@@ -302,11 +271,4 @@ def explain(error: BaseException) -> str:
             f"Something unexpected happened ({type(error).__name__}). Your settings are kept;"
             " RECONPRIV_DEBUG=1 shows more in the terminal."
         )
-    return in_page_words(str(error))
-
-
-def in_page_words(text: str) -> str:
-    """What the library says, with the page's own controls in place of options."""
-    for pattern, words in HINTS:
-        text = re.sub(pattern, words, text)
-    return text
+    return error.worded(page_words)

@@ -26,7 +26,7 @@ _PAGE = (
 # the new cookie along with the redirected request.
 _WELCOME = _PAGE.format(
     head='<meta http-equiv="refresh" content="0;url=/">',
-    text='The studio opens. <a href="/">Open it now</a>.',
+    text='The studio is opening. <a href="/">Open it now</a>.',
 )
 _REFUSED = _PAGE.format(
     head="",

@@ -36,7 +36,7 @@ class Live:
             self.notes[place] = reactive.value("")
         return self.notes[place]
 
-    def keep(self, values: dict[str, Any]) -> None:
+    def remember(self, values: dict[str, Any]) -> None:
         """Keep inputs for the next page; other pages learn that they changed."""
         draft = self.desk.draft
         changed = any(name in draft and draft[name] != value for name, value in values.items())

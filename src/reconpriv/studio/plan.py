@@ -61,7 +61,7 @@ def read_table(source: str, roles: Roles) -> rp.Table:
 def python_script(plan: Plan) -> str:
     """A program that makes the same release, byte for byte, with the same key."""
     roles, policy = plan.roles, plan.policy.as_dict()
-    hint = "  # the table that was uploaded: where is your copy?" if plan.uploaded else ""
+    hint = "  # the uploaded table: give the path of your own copy" if plan.uploaded else ""
     key = "rp.Key.test()" if plan.test_key else "rp.Key.from_file(KEY)"
     kept = f", keep_identifier={list(plan.keep_identifier)!r}" if plan.keep_identifier else ""
     lines = [

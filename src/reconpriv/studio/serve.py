@@ -16,6 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from reconpriv.errors import InputError, OutputError
+from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.studio.app import make_app
 from reconpriv.studio.desk import Desk, Opened
 from reconpriv.studio.guard import Guard
@@ -44,7 +45,7 @@ def run_studio(
                 _serve(desk, listener, browser=browser, say=say)
         finally:
             desk.close()
-    say("Studio closed; uploads and temporary files are removed.")
+    say("Studio closed; uploads and temporary files have been removed.")
 
 
 def _check_column(opened: Opened, name: str | None) -> None:
@@ -75,7 +76,7 @@ def _serve(
     if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     say(f"Studio: {guard.address}")
-    say("The address works once, in one browser. Ctrl-C ends the studio.")
+    say("The address works once, in one browser. Press Ctrl-C to stop the studio.")
     if browser:
         threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
     server.run(sockets=[listener])
@@ -109,7 +110,7 @@ def _listening(port: int) -> Iterator[socket.socket]:
         listener.close()
         raise OutputError(
             f"Port {port} of {HOST} cannot be used: {error.strerror}.",
-            hint="Choose another --port, or leave it out for any free one.",
+            hint=Remedy("choose another {}, or leave it out for any free port", Control.PORT),
         ) from None
     with listener:
         yield listener

@@ -9,10 +9,12 @@ from htmltools import Tag, TagChild, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
+from reconpriv.queries.estimate import ESTIMATORS
 from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, check, choice, footer, grid, notice
+from reconpriv.studio.words import ANSWER_WHOLE_BINS
 
 ANY = ""
 _MISSING = "(missing)"
@@ -20,7 +22,7 @@ _MOST_ROWS = 40
 _KEPT = 12
 # From here on a decimal is noise.
 _LARGE = 100
-ESTIMATORS = {"mle": "unbiased", "constrained": "possible", "exact": "none needed"}
+_NOT_ESTIMATED = {"exact": "none needed"}
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ def panel() -> Tag:
                     class_="field",
                 ),
                 ui.output_ui("ask_choices"),
-                check(
-                    "possible",
-                    "Only possible values",
-                    "No estimate below 0 or above the number of records, and the values of a group"
-                    " add up. Unbiased estimates, the default, can be impossible, but are right on"
-                    " average.",
+                choice(
+                    "estimator",
+                    "Estimates",
+                    {one.name: one.label for one in ESTIMATORS.values()},
+                    "mle",
+                    " ".join(f"{one.label}: {one.explanation}" for one in ESTIMATORS.values()),
                 ),
                 button("ask", "Ask", primary=True),
                 {"data-enter": "ask"},
@@ -89,13 +91,13 @@ def serve(input: Inputs, live: Live) -> None:
     def _() -> None:
         published = live.published()
         if published is None:
-            note.set("Publish first: there is no release to ask.")
+            note.set("Publish first: there is no release to query yet.")
             return
         where = input.where().strip()
         # The choices appear a moment after the step does; a quick key must not be lost.
         value = input.ask_value() if "ask_value" in input else ANY
         by = input.ask_by() if "ask_by" in input else ANY
-        estimator = "constrained" if input.possible() else "mle"
+        estimator = input.estimator()
         whole = "whole_bins" in input and bool(input.whole_bins())
         job.start(lambda: ask(published, where or None, value, by, estimator, whole))
 
@@ -128,8 +130,8 @@ def _serve_form(live: Live) -> None:
             choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, ANY),
             check(
                 "whole_bins",
-                "Answer for whole bins",
-                "A condition that cuts a bin or a group is refused otherwise.",
+                ANSWER_WHOLE_BINS,
+                "Otherwise a condition that cuts a bin or a group is refused.",
             )
             if published.settled.roles.recoded
             else None,
@@ -173,6 +175,11 @@ def ask(
     ]
 
 
+def _estimator_words(name: str) -> str:
+    known = ESTIMATORS.get(name)
+    return known.label.lower() if known is not None else _NOT_ESTIMATED.get(name, name)
+
+
 def answers_card(found: tuple[Answer, ...]) -> Tag:
     """The latest answers first."""
     head = ("Question", "Estimate", "95 % interval", "Estimator", "Truth", "Inside?")
@@ -186,7 +193,7 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
                 answer.label,
                 number(estimate.count),
                 "exact" if estimate.exact else interval,
-                ESTIMATORS.get(estimate.estimator, estimate.estimator),
+                _estimator_words(estimate.estimator),
                 f"{answer.truth:,}",
                 tags.span(
                     "yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}"

@@ -17,11 +17,15 @@ from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
 
 STEP = 5
 OFFERS = (
-    ("get_release", "Release", "release.zip: the data, its groups, its description. For analysts."),
+    (
+        "get_release",
+        "Release",
+        "release.zip, for analysts: the data, its groups and its description.",
+    ),
     (
         "analyst_report",
         "Report for analysts",
-        "HTML, from the release alone: what is exact, what is estimated, how to ask.",
+        "HTML, made from the release alone: what is exact, what is estimated, how to ask.",
     ),
     (
         "internal_report",
@@ -31,7 +35,7 @@ OFFERS = (
     (
         "get_key",
         "Secret key",
-        "Keep it apart from the release, with mode 0600: the next release needs it.",
+        "Keep it apart from the release, with mode 0600; you need it to publish again.",
     ),
     ("get_script", "Python script", "publish.py makes the same release with the same key."),
     ("get_command", "Shell command", "publish.sh does the same from a terminal."),
@@ -47,9 +51,9 @@ def panel() -> Tag:
         card(
             "The same without the studio",
             ui.output_ui("recipes"),
-            intro="A record of what was done, to be run again or kept with the release.",
+            intro="A record of what was done, to run again or to keep with the release.",
         ),
-        footer(5, "Continue to ask"),
+        footer(5, "Continue to questions"),
     )
 
 
@@ -124,8 +128,8 @@ def stale_notice(published: Published, changed: list[str]) -> Tag:
         tags.span("!", {"aria-hidden": "true"}, class_="mark"),
         tags.div(
             tags.p(
-                f"The release below was made at {published.made:%H:%M}, with other settings than"
-                " those you have now. What has changed since:"
+                f"The release below was made at {published.made:%H:%M}, with settings that"
+                " differ from your current ones. Changed since then:"
             ),
             tags.ul(*(tags.li(change) for change in changed), class_="effects"),
             button("republish", "Publish again"),

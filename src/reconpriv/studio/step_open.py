@@ -7,6 +7,8 @@ from pathlib import Path
 from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, req, ui
 
+from reconpriv.messages.phrases import listed
+from reconpriv.sources.formats import local_formats, upload_endings
 from reconpriv.studio.desk import Opened, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
@@ -14,11 +16,8 @@ from reconpriv.studio.parts import alert_place, button, card, facts, footer, not
 
 EXAMPLES = {
     "adult": ("Adult", "48,842 people of the 1994 US census; try occupation as sensitive."),
-    "census_workers": ("Census workers", "148,318 people; the table of the paper's study."),
+    "census_workers": ("Census workers", "148,318 people; used to re-run the paper's study."),
 }
-_ENDINGS = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".jsonl", ".ndjson", ".json",
-            ".arrow", ".feather", ".ipc", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt",
-            ".xlsx", ".xls", ".ods")  # fmt: skip
 
 
 def panel() -> Tag:
@@ -28,10 +27,10 @@ def panel() -> Tag:
             card(
                 "Upload a file",
                 ui.input_file(
-                    "upload", "Table file", accept=list(_ENDINGS), button_label="Choose a file…",
+                    "upload", "Table file", accept=upload_endings(), button_label="Choose a file…",
                     placeholder="Nothing chosen", width="100%",
                 ),
-                intro="CSV, Parquet, JSON lines, Arrow, SPSS, Stata, SAS or Excel. It stays on this"
+                intro=f"{listed([one.label for one in local_formats()], 'or')}. It stays on this"
                 " computer, in a folder that only you can read and that is removed when the studio"
                 " ends.",
             ),
@@ -46,7 +45,7 @@ def panel() -> Tag:
                     class_="field joined",
                 ),
                 intro="Better for large tables: nothing is copied. A folder or glob of Parquet"
-                " files works, too.",
+                " files works too.",
             ),
             card(
                 "Try an example",
@@ -88,7 +87,7 @@ def serve(input: Inputs, live: Live) -> None:
     def _() -> None:
         path = input.path().strip()
         if not path or path == "-":
-            note.set("Write the path of a file first.")
+            note.set("Enter the path of a file first.")
             return
         job.start(lambda: live.desk.look(str(Path(path).expanduser())))
 
@@ -99,7 +98,7 @@ def serve(input: Inputs, live: Live) -> None:
     @reactive.event(input.next_1)
     async def _() -> None:
         if live.opened() is None:
-            note.set("Choose a table first: upload one, give its path, or take an example.")
+            note.set("Choose a table first: upload one, enter its path, or pick an example.")
         else:
             await live.go(2)
 
@@ -128,7 +127,7 @@ def summary_card(opened: Opened | None) -> Tag | None:
     summary = opened.summary
     identifiers = [column.name for column in summary.columns if column.identifier]
     return card(
-        "Table on the desk",
+        "The open table",
         facts(
             [
                 ("Table", tags.strong(opened.shown)),

@@ -10,6 +10,7 @@ from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
+from reconpriv.core.sample_sizes import offered
 from reconpriv.studio import targets
 from reconpriv.studio.charts import RiskUtility, legend
 from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
@@ -28,28 +29,14 @@ from reconpriv.studio.targets import (
     target_of,
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
+from reconpriv.studio.words import UNATTAINABLE
+from reconpriv.theory.bounds import BOUNDS
 from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
 _PLAIN_BOUND = "chernoff"
 START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": _PLAIN_BOUND, "sample_size": "octave",
          "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
-BOUNDS = {
-    "chernoff": "Chernoff (the paper’s)",
-    "chernoff-full": "Chernoff in full",
-    "hoeffding": "Hoeffding",
-    "bernstein": "Bernstein",
-    "chebyshev": "Chebyshev",
-    "markov": "Markov",
-    "exact": "Exact tails",
-}
-SAMPLE_SIZES = {
-    "octave": "Octave (default)",
-    "public": "Public",
-    "paper": "Paper (leaks)",
-    "none": "None: perturb only",
-}
-UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
 STEP = 3
 _WORST = 6
 # What each column does is counted unasked up to here: within a second or two.
@@ -68,12 +55,12 @@ def panel(draft: dict[str, Any]) -> Tag:
                  " as safe. Higher: stricter.", at["e"], (0.05, 1.0, 0.05)),
             dial("d", "δ", "Tail", "Such an error must not be provably rarer than this. Higher:"
                  " stricter.", at["d"], (0.01, 0.99, 0.01)),
-            choice("sample_size", "Sample size", SAMPLE_SIZES, at["sample_size"],
-                   "What the trials of a large group may depend on. Octave: on its largest"
-                   " frequency to a power of ½. Public: on its size alone."),
-            choice("bound", "Tail bound", BOUNDS, at["bound"],
-                   "How it is proved that an error is rare."),
-            choice("unattainable", "Groups that no sample makes private", UNATTAINABLE,
+            choice("sample_size", "Sample size", {one.name: one.label for one in offered()},
+                   at["sample_size"], _sample_size_help()),
+            choice("bound", "Tail bound",
+                   {one.name: one.label or one.name for one in BOUNDS.values()}, at["bound"],
+                   "How to prove that an error is rare."),
+            choice("unattainable", "Groups that cannot be made private", UNATTAINABLE,
                    at["unattainable"]),
         ),
         class_="dials",
@@ -92,14 +79,20 @@ def panel(draft: dict[str, Any]) -> Tag:
             ),
             legend(),
             targets.panel(at),
-            intro="Each dot is a policy. Right: analysts’ counts are less accurate. Up: an"
-            " adversary learns less about the most exposed group.",
+            intro="Each dot is a policy. Further right, analysts’ counts are less accurate;"
+            " further up, an adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),
         tags.div(ui.output_ui("columns_part")),
         class_="answers",
     )  # fmt: skip
     return tags.div(tags.div(dials, answers, class_="split"), footer(3, "Continue to publish"))
+
+
+def _sample_size_help() -> str:
+    """What the trials of a large group depend on; the others have their own warnings."""
+    said = [f"{one.name.capitalize()}: {one.explanation}" for one in offered() if one.recommended]
+    return " ".join(["How many trials a large group keeps.", *said])
 
 
 @dataclass(frozen=True)
@@ -145,7 +138,7 @@ def serve(input: Inputs, live: Live) -> None:
     async def _() -> None:
         note = live.note("policy")
         if live.policy() is None:
-            note.set(note() or "Choose a policy that can be used first.")
+            note.set(note() or "First choose a policy that can be used.")
         else:
             await live.go(4)
 
@@ -247,7 +240,7 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
         if known is None or known.settled is not live.settled():
             return tags.div(class_="chart empty")
         if known.chart is None or known.report is None:
-            words = known.reason or "No setting of the sweep can be published on this table."
+            words = known.reason or "None of the settings tried can be published for this table."
             return tags.p(words, class_="empty-state")
         return known.chart.picture()
 
@@ -282,7 +275,7 @@ def _serve_targets(
 
     @reactive.effect
     def _() -> None:
-        live.keep({name: input[name]() for name in (*WISHES, "weaker")})
+        live.remember({name: input[name]() for name in (*WISHES, "weaker")})
 
     for name in WISHES:
         _serve_standing(name, live, judged, asked)
@@ -403,7 +396,7 @@ def _serve_dials(input: Inputs, live: Live) -> None:
     def _() -> None:
         names = ("bound", "sample_size", "unattainable")
         values = {name: input[name]() for name in ("p", "e", "d", *names)}
-        live.keep(values)
+        live.remember(values)
         try:
             policy = rp.Policy(
                 values["p"], values["e"], values["d"], **{name: values[name] for name in names}
@@ -438,9 +431,5 @@ def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
 
 def _bound_for_sampling(policy: rp.Policy) -> str:
     """The bound of the policy where settings with a sample can have it."""
-    chosen = policy.as_dict()
-    try:
-        replace(policy, sample_size="octave").check_sampling()
-    except rp.ReconprivError:
-        return _PLAIN_BOUND
-    return str(chosen["bound"])
+    bound = policy.tail_bound
+    return bound.name if bound.worst_at_largest_frequency else _PLAIN_BOUND

@@ -10,25 +10,26 @@ from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
+from reconpriv.messages.remedies import worded
 from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import (
     CancelledError,
     Published,
     Settled,
     explain,
-    in_page_words,
 )
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.keys import TableKey
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, facts, footer, notice
 from reconpriv.studio.plan import KEY_FILE, Plan
+from reconpriv.studio.words import page_words
 
 TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
         " not for release.")  # fmt: skip
 COST = (
-    "the release is an independent second sample: averaged with the first, it tells more about"
-    " every group than the policy allows."
+    "the release is an independent second sample: averaged with the first, it reveals more"
+    " about every group than the policy allows."
 )
 _POLL_SECONDS = 0.15
 
@@ -81,7 +82,7 @@ def serve(input: Inputs, live: Live) -> None:
     def _() -> None:
         settled, policy = live.settled(), live.policy()
         if settled is None or policy is None:
-            note.set("Choose a policy that can be used first.")
+            note.set("First choose a policy that can be used.")
             return
         try:
             key = chosen_key(input, live.desk.key_of(settled.opened))
@@ -190,23 +191,26 @@ def key_options(known: TableKey | None, *, newer: bool = False) -> dict[str, tup
                 "For a first release. The studio keeps it as this table’s key and offers it for"
                 " download.",
             ),
-            "own": ("Use my key", "For a table that was published before, or a key you have."),
+            "own": (
+                "Use my key",
+                "For a table that was published before, or a key you already have.",
+            ),
             "test": TEST,
         }
     title = f"Use this table’s key ({known.origin})"
-    words = "Published again with the same settings, the table gives no second sample away."
+    words = "Publishing again with the same settings gives no second sample away."
     if newer:
         title = f"Use the key of the earlier {known.shown} ({known.origin})"
         words = (
-            "Another file of this name was published before. A table that has grown or was"
-            " corrected keeps its key."
+            "A different file of this name was published before. A table that has grown or"
+            " been corrected keeps its key."
         )
     return {
         "table": (title, words),
         "own": ("Use another key of mine", f"If it is not the key of the first release, {COST}"),
         "another": (
             "Make another key",
-            f"With a new key, {COST} It replaces the key above: download that first.",
+            f"With a new key, {COST} It replaces the key above: download that one first.",
         ),
         "test": TEST,
     }
@@ -274,8 +278,8 @@ def identifier_boxes(names: list[str]) -> Tag:
             class_="shiny-input-checkboxgroup",
             role="group",
         ),
-        intro="Most records have a value of their own here: anyone who knows it finds the record."
-        " Such a column is published only where you say so.",
+        intro="Most records have their own value here, so anyone who knows it can find the"
+        " record. Such a column is published only if you say so.",
     )  # fmt: skip
 
 
@@ -341,7 +345,7 @@ def result_card(live: Live) -> Tag:
         notice(f"Changed since: {'; '.join(changed)}. {means}".strip(), "warning")
         if changed
         else None,
-        *(notice(in_page_words(text), "warning") for text in published.release.warnings),
+        *(notice(worded(text, page_words), "warning") for text in published.release.warnings),
         tags.div(button("publish", label, primary=bool(changed)), class_="publish-row"),
     )
 
@@ -355,10 +359,10 @@ def key_notice(known: TableKey, *, fresh: bool) -> Tag:
     """The key of this table, to be taken along."""
     words = (
         f"A new key was made for {known.shown}. Download it now and keep it apart from the release,"
-        " readable by you alone. The studio keeps it until it ends; without it, the next release of"
-        " this table is a second sample."
+        " readable by you alone. The studio keeps it until it closes; without it, the next release"
+        " of this table is a second sample."
         if fresh
-        else f"The key of {known.shown} ({known.origin}) is kept until the studio ends."
+        else f"The key of {known.shown} ({known.origin}) is kept until the studio closes."
     )
     link = ui.download_button("get_table_key", "Download the key").add_class("button small")
     return tags.div(

@@ -14,16 +14,16 @@ from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, choice, footer, grid, notice, select
 from reconpriv.studio.plan import Roles
+from reconpriv.studio.words import MISSING
 
 ROLES = {"public": "Public", "sensitive": "Sensitive", "drop": "Leave out"}
-MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
 
 _HELP = (
     "Bins: a width (", tags.code("10"), " turns 37 into 30 to 39), borders (",
     tags.code("0, 18, 65"), " makes 0 to 17, 18 to 64, 65 or more), or ", tags.code("quantiles:5"),
     ", whose borders are read off the data and published. Groups: one line per value, ",
     tags.code("value,group"), "; ", tags.code("*,group"), " takes all other values. Fewer values"
-    " make larger groups of people; questions can then be asked about whole bins only.",
+    " make larger groups of people; after that, only whole bins can be asked about.",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def panel() -> Tag:
         tags.p(
             tags.strong("Sensitive"), " is the one column to protect; it will be randomised. ",
             tags.strong("Public"), " columns are published as they are, and are what an adversary"
-            " is taken to know about a person. ", tags.strong("Leave out"),
+            " is assumed to know about a person. ", tags.strong("Leave out"),
             " names, numbers and anything nearly unique.",
             class_="lead",
         ),

@@ -28,8 +28,8 @@ WISHES = {
         0.99,
     ),
     "min_group_error": (
-        "Least error in every group",
-        "Of an adversary who reconstructs it; 0.2 is 20 %.",
+        "Smallest error in every group",
+        "For an adversary who reconstructs it; 0.2 is 20 %.",
         10.0,
     ),
 }
@@ -131,20 +131,20 @@ def advice(report: TuneReport, asked: Asked) -> TagList:
     """The suggestion in words, with all that it would change."""
     mine, best = report.current, suggestion(report)
     if not asked.target.stated:
-        return TagList(tags.p("State a target for a suggestion.", class_="help"))
+        return TagList(tags.p("State a target to get a suggestion.", class_="help"))
     parts: list[Tag | None] = []
     if report.recommended is not None:
         met = not missed(mine, asked.target) and mine.eligible
         already = "Your policy meets these targets" if met else ""
         if best is None:
-            parts.append(notice(f"{already}, and is the one to suggest.", "good"))
+            parts.append(notice(f"{already}, and none is better suited.", "good"))
         else:
-            lead = f"{already} already. To give an adversary less: " if met else "Suggested: "
+            lead = f"{already} already. To tell an adversary less: " if met else "Suggested: "
             parts.append(notice(f"{lead}{', '.join(parameter_changes(mine, best))}.", "info"))
     else:
         parts.append(notice(_out_of_reach(report, asked), "warning"))
-        near = "Your policy comes nearest." if best is None else (
-            f"Nearest: {', '.join(parameter_changes(mine, best))}."
+        near = "Your policy comes closest." if best is None else (
+            f"Closest: {', '.join(parameter_changes(mine, best))}."
         )  # fmt: skip
         parts.append(notice(near, "info"))
     if best is not None:

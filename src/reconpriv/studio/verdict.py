@@ -8,10 +8,13 @@ from htmltools import Tag, TagList, tags
 
 import reconpriv as rp
 from reconpriv.core.column_risk import ColumnRisk, identifiers_named
+from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
-from reconpriv.messages.phrases import frequency_words, group_words
+from reconpriv.messages.phrases import frequency_words, group_words, listed
+from reconpriv.messages.remedies import worded
 from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.parts import card, figures, grid, notice
+from reconpriv.studio.words import page_words
 from reconpriv.tuning.report import Setting
 
 Figure = tuple[str, str, str]
@@ -41,9 +44,9 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
         figures(
             [
                 (f"{single.unique:,}", "records are unique on the public columns", ""),
-                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+                (f"{single.posterior:.0%}", "the most a belief of 10 % can grow to", ""),
                 (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
-                (f"{found.trials / records:.1%}", "of the records stay independent trials", ""),
+                (f"{found.trials / records:.1%}", "of the records remain independent trials", ""),
             ],
             "four",
         ),
@@ -55,7 +58,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     """What the audit alone can say, where no setting can be tried out on the table."""
     single, count = report.single_records, f"{report.violating_groups:,}"
     kind, _ = audit_verdict(report)
-    unknown = ("–", "groups open to reconstruction: publishing tells", "")
+    unknown = ("–", "groups open to reconstruction: publish to find out", "")
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
         three_parts(audit_verdict(report), single, report.columns),
@@ -73,7 +76,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
         figures(
             [
                 (f"{single.unique:,}", "records are unique on the public columns", ""),
-                (f"{single.posterior:.0%}", "most that a belief of 10 % can grow to", ""),
+                (f"{single.posterior:.0%}", "the most a belief of 10 % can grow to", ""),
             ]
         ),
         tags.p(reason, class_="help"),
@@ -131,7 +134,7 @@ def column_verdict(columns: Sequence[ColumnRisk], records: int) -> Said:
 def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:
     """Two columns that cannot be taken for one another."""
     columns = (
-        ("Before", "the raw table, only perturbed", before),
+        ("Before", "the raw table, if only perturbed", before),
         ("After", "what the release leaves", after),
     )
     return tags.div(
@@ -149,7 +152,7 @@ def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:
 
 def left_open(policy: rp.Policy, found: Setting) -> Figure:
     """The number that decides the verdict on groups, in its colour."""
-    if found.sample_size == "none":
+    if not found.sampling.samples:
         tone = "bad" if found.violating_groups else "good"
         return f"{found.violating_groups:,}", "groups stay open to reconstruction", tone
     if found.unattainable_groups:
@@ -157,14 +160,14 @@ def left_open(policy: rp.Policy, found: Setting) -> Figure:
         if policy.unattainable == "one-trial":
             return count, "groups keep one trial, without a promise", "warn"
         return count, "groups in which not even one trial is private", "bad"
-    if found.sample_size == "paper" and found.sampled_groups:
+    if found.sampling.leaks and found.sampled_groups:
         return f"{found.sampled_groups:,}", "groups whose largest frequency leaks", "warn"
     return "0", "groups beyond the limit of the policy", "good"
 
 
 def group_verdict(policy: rp.Policy, found: Setting) -> Said:
     """What a release with this policy leaves of the groups at risk."""
-    if found.sample_size == "none":
+    if not found.sampling.samples:
         if found.violating_groups:
             return "error", (
                 f"without sampling, {found.violating_groups:,} of them stay open to reconstruction."
@@ -173,31 +176,31 @@ def group_verdict(policy: rp.Policy, found: Setting) -> Said:
         if policy.unattainable == "one-trial":
             return "warning", (
                 f"nothing is promised for {found.unattainable_groups:,} groups, which keep one"
-                " trial; the other groups keep the policy."
+                " trial; all other groups meet the policy."
             )
         return "error", (
-            f"this policy cannot be kept: in {found.unattainable_groups:,} groups not even one"
+            f"this policy cannot be met: in {found.unattainable_groups:,} groups not even one"
             " trial is private. Lower p, ε or δ, or let such groups keep one trial."
         )
-    elif found.sample_size == "paper" and found.sampled_groups:
+    elif found.sampling.leaks and found.sampled_groups:
         return "warning", (
-            "the paper’s sample size leaks the largest frequency of large groups; use octave or"
-            " public for a release."
+            f"sample size {found.sample_size} leaks the largest frequency of large groups; use"
+            f" {listed(recommended(), 'or')} for a release."
         )
     elif found.sampled_groups:
         return "good", (
-            f"every one keeps the policy; {found.sampled_groups:,} are published from a sample of"
+            f"all of them meet the policy; {found.sampled_groups:,} are published from a sample of"
             " their records."
         )
-    return "good", "every one is private: perturbing alone keeps this policy."
+    return "good", "all of them are private: perturbation alone is enough for this policy."
 
 
 def audit_verdict(report: rp.AuditReport) -> Said:
     """The same from an audit alone."""
     count = f"{report.violating_groups:,}"
     if not report.violating_groups:
-        return "good", "every one is private: perturbing alone keeps this policy."
-    if report.policy.sample_size == "none":
+        return "good", "all of them are private: perturbation alone is enough for this policy."
+    if not report.policy.sampling.samples:
         return "error", f"without sampling, {count} of them stay open to reconstruction."
     return "info", (
         f"{count} of them are open to reconstruction if only perturbed; publishing samples them."
@@ -222,15 +225,15 @@ def details_cards(report: rp.AuditReport) -> Tag:
         card(
             "Groups by size",
             group_sizes(report.size_distribution),
-            intro=f"{report.records:,} records in {report.groups:,} groups. Large groups are what"
-            " sampling is for; the smallest ones hold the people who can be found.",
+            intro=f"{report.records:,} records in {report.groups:,} groups. Sampling is for"
+            " the large groups; the people who can be singled out are in the smallest ones.",
         ),
         card(
             "Most exposed groups",
             grid(head, rows, label="Most exposed groups", numbers=4),
-            intro="Internal, not for release. f: the share of the most frequent value. Before: as"
-            " the raw table, only perturbed. Exact tails: how often an estimate is more than ε too"
-            " high / too low.",
+            intro="Internal, not for release. f: the share of the most frequent value. Before:"
+            " the raw table, if only perturbed. Exact tails: how often an estimate is more than ε"
+            " too high / too low.",
         ),
         class_="stack",
     )
@@ -265,12 +268,12 @@ def columns_table(report: rp.AuditReport) -> TagList:
         )
     head = ("Table", "Groups", "At risk", "Unique", "Analysts’ error")
     return TagList(
-        tags.p(report.columns_sentence) if not _identifiers(report) else None,
+        tags.p(worded(report.columns_sentence, page_words)) if not _identifiers(report) else None,
         grid(head, rows, label="The table without each column", numbers=4),
         tags.p(
             "At risk: the share of records in groups open to reconstruction before sampling."
-            " Unique: records alone on the public columns. The error without a column is that of"
-            " the questions that do not use it, beside the same questions now.",
+            " Unique: records alone on the public columns. The error without a column is for"
+            " the questions that do not use it; in brackets, the same questions now.",
             class_="help",
         ),
     )

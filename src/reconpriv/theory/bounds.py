@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reconpriv.errors import PolicyError
+from reconpriv.registry import Registry
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-
-Floats = NDArray[np.float64]
 
 
 class Tails(NamedTuple):
@@ -46,7 +44,8 @@ class Bound:
     ``size`` is the closed form of the largest private number of trials where there is one.
     ``worst_at_largest_frequency`` says that this size falls as f grows, so that it is the most
     frequent value that decides and a frequency may be rounded up without harm.
-    ``lattice`` marks tails that are not monotone in the number of trials.
+    ``lattice`` marks tails that are not monotone in the number of trials. ``label`` and
+    ``explanation`` are for menus and documents.
     """
 
     name: str
@@ -54,6 +53,8 @@ class Bound:
     size: SizeFunction | None = None
     worst_at_largest_frequency: bool = False
     lattice: bool = False
+    label: str = ""
+    explanation: str = ""
 
 
 def _log_lower_factor(theta: Floats) -> Floats:
@@ -151,18 +152,66 @@ def exact(count: ObservedCount) -> Tails:
     return Tails(*exact_tails(count))
 
 
-BOUNDS: dict[str, Bound] = {
-    bound.name: bound
-    for bound in (
-        Bound("chernoff", chernoff, chernoff_size, worst_at_largest_frequency=True),
-        Bound("chernoff-full", chernoff_full, chernoff_full_size, worst_at_largest_frequency=True),
-        Bound("hoeffding", hoeffding, hoeffding_size, worst_at_largest_frequency=True),
-        Bound("bernstein", bernstein, bernstein_size, worst_at_largest_frequency=True),
-        Bound("chebyshev", chebyshev, chebyshev_size, worst_at_largest_frequency=True),
-        Bound("markov", markov, markov_size, worst_at_largest_frequency=True),
-        Bound("exact", exact, lattice=True),
-    )
-}
+BOUNDS = Registry(
+    "tail bound",
+    (
+        Bound(
+            "chernoff",
+            chernoff,
+            chernoff_size,
+            worst_at_largest_frequency=True,
+            label="Chernoff (the paper’s)",
+            explanation="Chernoff's bound in its simplified form, as in the paper.",
+        ),
+        Bound(
+            "chernoff-full",
+            chernoff_full,
+            chernoff_full_size,
+            worst_at_largest_frequency=True,
+            label="Chernoff in full",
+            explanation="Chernoff's bound before it is simplified: a little tighter.",
+        ),
+        Bound(
+            "hoeffding",
+            hoeffding,
+            hoeffding_size,
+            worst_at_largest_frequency=True,
+            label="Hoeffding",
+            explanation="Hoeffding's inequality, which does not use the variance.",
+        ),
+        Bound(
+            "bernstein",
+            bernstein,
+            bernstein_size,
+            worst_at_largest_frequency=True,
+            label="Bernstein",
+            explanation="Bernstein's inequality with the exact variance.",
+        ),
+        Bound(
+            "chebyshev",
+            chebyshev,
+            chebyshev_size,
+            worst_at_largest_frequency=True,
+            label="Chebyshev",
+            explanation="Chebyshev's inequality in Cantelli's one-sided form.",
+        ),
+        Bound(
+            "markov",
+            markov,
+            markov_size,
+            worst_at_largest_frequency=True,
+            label="Markov",
+            explanation="Markov's inequality, which does not depend on the number of trials.",
+        ),
+        Bound(
+            "exact",
+            exact,
+            lattice=True,
+            label="Exact tails",
+            explanation="The tails themselves: δ is then a true probability.",
+        ),
+    ),
+)
 
 
 def resolve_bound(bound: str | Bound | TailBound) -> Bound:
@@ -171,8 +220,4 @@ def resolve_bound(bound: str | Bound | TailBound) -> Bound:
         return bound
     if callable(bound):
         return Bound(getattr(bound, "__name__", "custom"), bound)
-    if bound in BOUNDS:
-        return BOUNDS[bound]
-    raise PolicyError(
-        f"There is no tail bound called {bound!r}.", hint=f"Choose one of: {', '.join(BOUNDS)}."
-    )
+    return BOUNDS.find(bound)

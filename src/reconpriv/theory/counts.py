@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from reconpriv.errors import PolicyError
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.perturbation import (
     check_domain_size,
     check_retention,
     keep_probability,
     replacement_probability,
 )
-
-Floats = NDArray[np.float64]
 
 # θ is a quotient of rounded numbers; ε exactly at its limit must not be refused.
 _THETA_SLACK = 1e-12

@@ -15,12 +15,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # E|X| of a normal X is this times its standard deviation.
 MEAN_ABSOLUTE = math.sqrt(2.0 / math.pi)
@@ -48,8 +45,7 @@ def exact_spread(count: Ints, group: Ints, sizes: Ints, trials: Ints) -> Spread:
     on trials at random (hypergeometric): π = part(1-part), part the fraction of N/n.
     """
     n = trials.astype(np.float64)
-    part = (sizes % trials) / n
-    uneven = part * (1.0 - part)
+    uneven = uneven_copies(sizes, n)
     others = np.maximum(n - 1.0, 1.0)
     size, f = sizes[group], count / sizes[group]
     share = (count * trials[group]) % size / size
@@ -70,7 +66,7 @@ def coin_spread(
     """
     low = np.maximum(np.floor(trials), 1.0)
     above = trials - np.floor(trials)
-    uneven = (1.0 - above) * _uneven(sizes, low) + above * _uneven(sizes, low + 1.0)
+    uneven = (1.0 - above) * uneven_copies(sizes, low) + above * uneven_copies(sizes, low + 1.0)
     f = count / sizes[group]
     quota = count * (trials / sizes)[group]
     share = quota - np.floor(quota)
@@ -84,7 +80,8 @@ def coin_spread(
     return Spread(_weight(sizes, fewer, uneven), extra)
 
 
-def _uneven(sizes: Ints, trials: Floats) -> Floats:
+def uneven_copies(sizes: Ints, trials: Floats) -> Floats:
+    """π: the variance of a trial's copies, ⌊N/n⌋ or one more, that make N records of n trials."""
     part = sizes / trials - np.floor(sizes / trials)
     return np.asarray(part * (1.0 - part))
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.perturbation import keep_probability
-
-Floats = NDArray[np.float64]
 
 # How far from its mean, in standard deviations (and 40 more, for small counts), a binomial is
 # summed: the rest is below 1e-18.
@@ -79,7 +77,7 @@ def _sum_chunk(
     n: Floats,
     holders: Floats,
     first: Floats,
-    widths: NDArray[np.int64],
+    widths: Ints,
     highest_low: Floats,
     lowest_high: Floats,
     probabilities: tuple[float, float],

@@ -19,12 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import constrained_frequencies
-
-Floats = NDArray[np.float64]
 
 # A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
 _ROUNDING = 1.0 / 6.0

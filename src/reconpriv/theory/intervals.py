@@ -23,10 +23,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from reconpriv.theory.arrays import Floats, Ints
 
 # A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
 ROUNDING = 1.0 / 6.0

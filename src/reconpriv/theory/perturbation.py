@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.errors import PolicyError
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats
 
 # The belief before, where no other is asked about; the paper's example in section 6.2.
 PRIOR = 0.1
@@ -77,9 +75,9 @@ def retention_for_privacy(rho1: float, rho2: float, domain_size: int) -> float:
     retention = (gamma - 1) / (m - 1 + gamma) if math.isfinite(gamma) else 1.0
     if not 0 < retention < 1:
         raise PolicyError(
-            f"ρ1 = {rho1:g} and ρ2 = {rho2:g} are too far apart, or too near: p would be"
+            f"ρ1 = {rho1:g} and ρ2 = {rho2:g} are too far apart, or too close: p would be"
             f" {retention:g}.",
-            hint="Any p below 1 gives this privacy, or none does; choose ρ1 and ρ2 anew.",
+            hint="Any p below 1 gives this privacy, or none does; choose another ρ1 or ρ2.",
         )
     return retention
 

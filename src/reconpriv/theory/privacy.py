@@ -7,14 +7,12 @@ and the offset at which each group starts.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from reconpriv.errors import PolicyError
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.bounds import Bound, TailBound, chernoff_full_size, exact, resolve_bound
 from reconpriv.theory.counts import ObservedCount, observed_count
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Past this many trials a bound that never falls below δ is taken to hold for any size.
 _ENDLESS = 2.0**60
@@ -125,7 +123,7 @@ def _sizes(bound: Bound, count: ObservedCount, delta: float) -> Floats:
 def _size_by_bisection(bound: Bound, count: ObservedCount, delta: float) -> Floats:
     """The largest n with δ <= min(U, L) for a bound that falls as n grows (a user's function)."""
 
-    def holds(n: Floats) -> NDArray[np.bool_]:
+    def holds(n: Floats) -> Flags:
         tails = bound.tails(
             ObservedCount(n, count.frequency, count.retention, count.domain_size, count.epsilon)
         )

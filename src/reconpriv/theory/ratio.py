@@ -11,11 +11,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from reconpriv.errors import PolicyError
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats
 
 
 class RatioTails(NamedTuple):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
-
-Floats = NDArray[np.float64]
 
 
 def observed_mean(
@@ -27,12 +26,17 @@ def reconstruct_frequency(
 
 
 def reconstruct_count(
-    observed: ArrayLike, records: ArrayLike, *, retention: float, domain_size: int
+    observed: ArrayLike,
+    records: ArrayLike,
+    values: ArrayLike = 1,
+    *,
+    retention: float,
+    domain_size: int,
 ) -> Floats:
-    """|S| F' = (O* - |S| t) / p: the answer to a count query (section 3.1)."""
-    t = replacement_probability(retention, domain_size)
+    """|S| F' = (O* - |S| kt) / p: the answer to a count query for k values (section 3.1)."""
+    stray = np.asarray(values) * replacement_probability(retention, domain_size)
     return np.asarray(
-        (np.asarray(observed, dtype=np.float64) - np.asarray(records) * t) / retention
+        (np.asarray(observed, dtype=np.float64) - np.asarray(records) * stray) / retention
     )
 
 
@@ -77,7 +81,9 @@ def set_count_variance(
     t_set = np.asarray(values) * replacement_probability(retention, domain_size)
     r_set = retention + t_set
     scaled = np.asarray(scaled_records, dtype=np.float64)
-    holders = (np.asarray(scaled_observed, dtype=np.float64) - t_set * scaled) / retention
+    holders = reconstruct_count(
+        scaled_observed, scaled, values, retention=retention, domain_size=domain_size
+    )
     kept, strayed = r_set * (1 - r_set), t_set * (1 - t_set)
     # Rounding may leave a tiny negative number where every value is in the set.
     return np.maximum((holders * (kept - strayed) + scaled * strayed) / retention**2, 0.0)

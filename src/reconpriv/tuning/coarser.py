@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cube import Cube
 from reconpriv.schema import Kind
-
-Ints = NDArray[np.int64]
+from reconpriv.theory.arrays import Flags, Ints
 
 # Codes are packed into one number until it would not fit any more.
 _MOST = 1 << 62
@@ -62,7 +61,7 @@ def _numbers(cube: Cube, attribute: int) -> list[int | None]:
     return list(cube.values[attribute].to_pylist())
 
 
-def some_groups(cube: Cube, chosen: NDArray[np.bool_]) -> Cube:
+def some_groups(cube: Cube, chosen: Flags) -> Cube:
     """The chosen groups with their cells."""
     cells = chosen[cube.group]
     number = np.cumsum(chosen) - 1

@@ -6,20 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
 from reconpriv.core.column_risk import Figures, WithoutColumn
 from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import sample_limits
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
+from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
 from reconpriv.tuning.spread import Coded, Questions
-from reconpriv.tuning.tuner import Tuner, joined
-
-Floats = NDArray[np.float64]
+from reconpriv.tuning.tuner import Tuner
 
 # As many as tune asks, so that both show the same error.
 QUERIES = 5_000
@@ -46,7 +44,7 @@ class WiderBins:
 
 def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
     """Drop one public column after the other from the cells and judge what is left."""
-    policy = _for_sampling(policy)
+    policy = policy.publishable()
     workload = _workload(cube, queries)
     now = None
     if workload is not None:
@@ -82,7 +80,7 @@ def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
 
 def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     """What an audit would count on these cells."""
-    _, private = judge(joined(cube), policy, cube.schema.domain_size)
+    _, private = judge(cube.as_batch(), policy, cube.schema.domain_size)
     sizes = cube.records
     return Figures(
         groups=cube.groups,
@@ -93,14 +91,6 @@ def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     )
 
 
-def _for_sampling(policy: Policy) -> Policy:
-    """An audit may use a bound with which only the paper's sample size can be published."""
-    rounded = policy.sample_size in ("octave", "public")
-    if rounded and not policy.tail_bound.worst_at_largest_frequency:
-        return replace(policy, sample_size="paper")
-    return policy
-
-
 def _workload(cube: Cube, queries: int) -> Workload | None:
     """The standard workload; None where the table has no such queries."""
     try:
@@ -109,7 +99,7 @@ def _workload(cube: Cube, queries: int) -> Workload | None:
         return None
 
 
-def _chosen(workload: Workload, kept: NDArray[np.bool_]) -> Workload | None:
+def _chosen(workload: Workload, kept: Flags) -> Workload | None:
     """Some of the queries; None where there are none."""
     if not kept.any():
         return None
@@ -134,7 +124,7 @@ class _Errors:
 
         Only sampled groups add to what the answers themselves say, so the others are left out.
         """
-        sampled = cube.records > sample_limits(joined(cube), policy, cube.schema.domain_size)
+        sampled = cube.records > sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
         sampled[0] = True  # one group at least
         tuner = Tuner.on(some_groups(cube, sampled), workload, asked)
         return cls(tuner.question_errors(policy), tuner.variances.questions)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.messages.readable import Readable
 from reconpriv.policy import Policy
 
 if TYPE_CHECKING:
@@ -52,16 +54,21 @@ class Setting:
         )
 
     @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
+
+    @property
     def eligible(self) -> bool:
         """Whether it keeps its own promise and leaks no f: only such a setting is recommended."""
-        if self.unattainable_groups or self.sample_size == "paper":
+        if self.unattainable_groups or self.sampling.leaks:
             return False
-        return self.sample_size != "none" or not self.violating_groups
+        return self.sampling.samples or not self.violating_groups
 
     @property
     def approximate(self) -> bool:
         """Whether ``error`` rests on an approximation of Algorithm 1's coins."""
-        return self.sample_size == "paper"
+        return self.sampling.coins
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -100,8 +107,8 @@ class Remedy(StrEnum):
     LARGER_RHO2 = "larger-rho2"
 
 
-@dataclass(frozen=True)
-class TuneReport:
+@dataclass(frozen=True, repr=False)
+class TuneReport(Readable):
     """A sweep over policies on one table: for the publisher, since it tells about raw counts.
 
     ``current`` are the figures of the policy in use, ``misses`` the parts of the target that it
@@ -183,16 +190,3 @@ class TuneReport:
             "settings": [setting.as_dict() for setting in self.settings],
             "warnings": list(self.warnings),
         }
-
-    def __str__(self) -> str:
-        """The report as text."""
-        from reconpriv.show.tuning import tune_text  # noqa: PLC0415 - rich only where it is shown
-
-        return tune_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from reconpriv.show.tuning import tune_html  # noqa: PLC0415
-
-        return tune_html(self)

@@ -2,7 +2,7 @@
 
 By theory.design the variance of a query is (α A + β B)/p² + E. Without sampling A is the true
 answer, B the records it selects and E is 0. A sampled group adds to all three what its number of
-trials n says, whatever p is; so what the groups of one octave add at one n is summed once and kept.
+trials n says, whatever p is; so what the groups of one class add at one n is summed once and kept.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import largest_frequency, round_up_to_octave
+from reconpriv.core.sample_sizes import SampleSize, round_up_to_octave
+from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Sums kept: an entry has three numbers a query, some 30 KB for the standard workload.
 _KEPT = 4096
@@ -91,22 +90,46 @@ def spans(begin: Ints, length: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Groups of one octave and one class, by their place in the order, the largest first.
+
+    ``key`` says which groups they are: sample sizes that have a part in common share its sums.
+    """
+
+    groups: Ints
+    sizes: Ints
+    key: bytes
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All groups in parts, and the distinct (|g|, f) in each, one part after the other."""
+
+    members: tuple[Part, ...]
+    starts: Ints
+    sizes: Ints
+    frequency: Floats
+
+
+@dataclass(frozen=True)
 class QueryVariances:
     """A workload on the cells of a table, ready for any design.
 
-    Groups are sorted by octave, then by size from the largest on: those that a limit samples
-    stand together. ``octave_at`` says where each octave begins, ``order`` where the groups were.
+    Groups are sorted by octave of their largest frequency, then by size from the largest on: those
+    that a limit samples stand together. ``order`` says where the groups were. A part is a set of
+    groups with one limit: those of one octave and one class of a sample size.
     """
 
     questions: Questions
     order: Ints
     sizes: Ints
+    frequency: Floats
     starts: Ints
     count: Ints
-    octave_at: Ints
-    groups: Incidence
-    cells: Incidence
-    _kept: OrderedDict[tuple[int, int], NDArray[np.float32]] = field(
+    group_rows: Incidence
+    cell_rows: Incidence
+    _parts: dict[SampleSize, Parts] = field(default_factory=dict, repr=False)
+    _kept: OrderedDict[tuple[bytes, int], NDArray[np.float32]] = field(
         default_factory=OrderedDict, repr=False
     )
 
@@ -115,8 +138,8 @@ class QueryVariances:
         cls, cube: Cube, batch: CellBatch, workload: Workload, asked: Coded | None = None
     ) -> QueryVariances:
         """Sort the cells and find which query counts which of them."""
-        octave = -np.log2(round_up_to_octave(largest_frequency(batch))).astype(np.int64)
-        order = np.lexsort((-batch.sizes, octave))
+        frequency = batch.largest_frequencies
+        order = np.lexsort((-batch.sizes, -round_up_to_octave(frequency)))
         per_group = batch.cells_per_group[order]
         starts = np.concatenate([[0], np.cumsum(per_group)])
         cell = spans(batch.starts[order], per_group)
@@ -126,14 +149,13 @@ class QueryVariances:
         questions, group_rows, cell_rows = _match(
             cube, workload, asked, codes, batch.value[cell], owner
         )
-        present = np.unique(octave)
         return cls(
             questions,
             order,
             batch.sizes[order],
+            frequency[order],
             starts,
             batch.count[cell],
-            np.append(np.searchsorted(octave[order], present), order.size),
             _incidence(group_rows, order.size),
             _incidence(cell_rows, int(starts[-1])),
         )
@@ -154,37 +176,65 @@ class QueryVariances:
         """The sums where no group is sampled."""
         return np.zeros((3, self.questions.weight.size))
 
-    def by_octave(self, limits: Floats) -> Floats:
-        """The sums where each octave's groups have at most so many trials."""
-        total = self.nothing()
-        for octave, limit in enumerate(limits):
-            largest = int(self.sizes[self.octave_at[octave]])
-            if limit < largest:
-                total += self._octave(octave, max(int(limit), 1))
+    def by_class(self, policy: Policy, domain_size: int) -> Floats:
+        """The sums where a sample size limits the groups of each class."""
+        total, sampling = self.nothing(), policy.sampling
+        parts = self._parts_of(sampling)
+        limits = sampling.limits_at(parts.sizes, parts.frequency, policy, domain_size)
+        least = np.minimum.reduceat(limits, parts.starts)
+        most = np.maximum.reduceat(limits, parts.starts)
+        for part, low, high in zip(parts.members, least.tolist(), most.tolist(), strict=True):
+            if low >= part.sizes[0]:
+                continue
+            if low == high:
+                total += self._part(part, max(int(low), 1))
+                continue
+            frequency = self.frequency[part.groups]
+            each = sampling.limits_at(part.sizes, frequency, policy, domain_size)
+            sampled = part.sizes > each
+            trials = np.maximum(each[sampled], 1.0).astype(np.int64)
+            total += self.sums(part.groups[sampled], trials)
         return total
 
-    def _octave(self, octave: int, trials: int) -> NDArray[np.float32]:
-        kept = self._kept.get((octave, trials))
+    def _parts_of(self, sampling: SampleSize) -> Parts:
+        if sampling not in self._parts:
+            assert sampling.classes is not None
+            pairs = np.stack([round_up_to_octave(self.frequency), sampling.classes(self.frequency)])
+            _, number = np.unique(pairs, axis=1, return_inverse=True)
+            groups = [np.flatnonzero(number == one) for one in np.unique(number)[::-1]]
+            shapes = [
+                np.unique(np.stack([self.sizes[some], self.frequency[some]]), axis=1)
+                for some in groups
+            ]
+            size, frequency = np.concatenate(shapes, axis=1)
+            self._parts[sampling] = Parts(
+                tuple(Part(some, self.sizes[some], some.tobytes()) for some in groups),
+                np.cumsum([0, *(one.shape[1] for one in shapes[:-1])]),
+                size.astype(np.int64),
+                frequency,
+            )
+        return self._parts[sampling]
+
+    def _part(self, part: Part, trials: int) -> NDArray[np.float32]:
+        kept = self._kept.get((part.key, trials))
         if kept is not None:
-            self._kept.move_to_end((octave, trials))
+            self._kept.move_to_end((part.key, trials))
             return kept
-        first, last = int(self.octave_at[octave]), int(self.octave_at[octave + 1])
-        larger = int(np.searchsorted(-self.sizes[first:last], -trials, side="left"))
-        groups = np.arange(first, first + larger)
-        found = self.sums(groups, np.full(larger, trials, dtype=np.int64)).astype(np.float32)
-        self._kept[octave, trials] = found
+        larger = int(np.searchsorted(-part.sizes, -trials, side="left"))
+        found = self.sums(part.groups[:larger], np.full(larger, trials, dtype=np.int64))
+        self._kept[part.key, trials] = found.astype(np.float32)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
-        return found
+        return self._kept[part.key, trials]
 
     def sums(self, groups: Ints, trials: Ints) -> Floats:
-        """What sampled groups add to A, B and E of every query (`octave` and `public`)."""
+        """What sampled groups add to A, B and E of every query where totals are exact."""
         cells, owner = self._cells_of(groups)
         spread = exact_spread(self.count[cells], owner, self.sizes[groups], trials)
         return self._total(groups, cells, owner, spread)
 
     def coin_sums(self, limits: Floats, *, systematic: bool) -> Floats:
-        """The same for Algorithm 1, with a limit for every group (`paper`)."""
+        """The same for Algorithm 1, with a limit for every group."""
         groups = np.flatnonzero(self.sizes > limits)
         cells, owner = self._cells_of(groups)
         trials = np.maximum(limits[groups], 1.0)
@@ -200,12 +250,12 @@ class QueryVariances:
     def _total(self, groups: Ints, cells: Ints, owner: Ints, spread: Spread) -> Floats:
         rows, sizes = self.questions.weight.size, self.sizes[groups]
         more = spread.weight - sizes
-        by_part = self.groups.total(more, groups, self.questions.parts)
+        by_part = self.group_rows.total(more, groups, self.questions.parts)
         return np.stack(
             [
-                self.cells.total(self.count[cells] * (more / sizes)[owner], cells, rows),
+                self.cell_rows.total(self.count[cells] * (more / sizes)[owner], cells, rows),
                 by_part[self.questions.part],
-                self.cells.total(spread.extra, cells, rows),
+                self.cell_rows.total(spread.extra, cells, rows),
             ]
         )
 

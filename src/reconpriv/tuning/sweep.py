@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 
+from reconpriv.core.sample_sizes import recommended
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.theory.bounds import Bound, TailBound
@@ -20,7 +21,6 @@ from reconpriv.tuning.tuner import Tuner
 RETENTIONS = tuple(round(0.05 * i, 2) for i in range(2, 19))
 EPSILONS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 DELTAS = (0.1, 0.2, 0.3, 0.4, 0.5)
-SIZES = ("octave", "public")
 # The defaults of `publish`.
 CURRENT = Policy(retention=0.5, epsilon=0.5, delta=0.3)
 
@@ -44,6 +44,7 @@ def sweep(
 ) -> TuneReport:
     """Try every combination; lists that are not given are the defaults of this module.
 
+    Without ``sample_sizes`` all recommended ones are tried.
     A recommendation lets a single record tell no more than the current policy does (that of
     ``publish`` unless another is given), or than ρ2 where the target has one. The largest
     retention within that limit is tried as well.
@@ -60,7 +61,7 @@ def sweep(
         p_list = sorted({*p_list, largest})
     e_list = _numbers("ε", EPSILONS if epsilons is None else epsilons)
     d_list = _numbers("δ", DELTAS if deltas is None else deltas)
-    sizes = SIZES if sample_sizes is None else sample_sizes
+    sizes = recommended() if sample_sizes is None else sample_sizes
     sizes = (sizes,) if isinstance(sizes, str) else tuple(dict.fromkeys(sizes))
     if not sizes:
         raise PolicyError("There is no sample size to try.")
@@ -90,7 +91,7 @@ def _standing(tuner: Tuner, policy: Policy, rho1: float) -> Setting:
         return tuner.setting(policy, rho1=rho1)
     except PolicyError as error:
         raise PolicyError(
-            f"The current policy cannot be judged: {error.what}", hint=error.hint
+            f"The current policy cannot be judged: {error.what}", hint=error.advice
         ) from error
 
 

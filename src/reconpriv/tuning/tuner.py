@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import sample_limits
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.shapes import Shapes, sizes_of
+from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Tuner:
     @classmethod
     def on(cls, cube: Cube, workload: Workload, asked: Coded | None = None) -> Tuner:
         """Cells in memory, judged by a workload, whose codes may be known already."""
-        batch = joined(cube)
+        batch = cube.as_batch()
         shapes = Shapes.of(batch, cube.schema.domain_size)
         variances = QueryVariances.of(cube, batch, workload, asked)
         return cls(cube.schema, batch, workload, shapes, variances)
@@ -62,13 +60,13 @@ class Tuner:
         policy.check_sampling()
         violating = self.shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
-        size, plan = policy.sample_size, self._plan(policy)
+        plan = self._plan(policy)
         return Setting(
             retention=p,
             epsilon=policy.epsilon,
             delta=policy.delta,
             bound=policy.tail_bound.name,
-            sample_size=size,
+            sample_size=policy.sample_size,
             violating_groups=violating[0],
             violating_records=violating[1],
             sampled_groups=plan.sampled,
@@ -86,54 +84,34 @@ class Tuner:
         sums = self._plan(policy).sums
         return self.variances.errors(sums, policy.retention, self.schema.domain_size)
 
-    def _plan(self, policy: Policy) -> _Plan:
-        plans = {"none": self._whole, "paper": self._coins}
-        return plans.get(policy.sample_size, self._rounded)(policy)
-
     @property
     def records(self) -> int:
         """How many records there are."""
         return int(self._sizes.sum())
 
     @cached_property
-    def _sizes(self) -> NDArray[np.int64]:
+    def _sizes(self) -> Ints:
         return self.batch.sizes
 
-    def _whole(self, policy: Policy) -> _Plan:
-        """`none`: every record is a trial."""
-        shapes = self.shapes
-        error = group_error(
-            shapes.frequency,
-            shapes.size.astype(np.float64),
-            retention=policy.retention,
-            domain_size=shapes.domain_size,
-        )
-        return _Plan(0, self.records, 0, self.variances.nothing(), float(error.min()))
+    def _plan(self, policy: Policy) -> _Plan:
+        by_class = policy.sampling.classes is not None
+        return self._by_class(policy) if by_class else self._by_group(policy)
 
-    def _rounded(self, policy: Policy) -> _Plan:
-        """`octave` and `public`: a limit for each octave of the largest frequency."""
-        octaves = self.shapes.octaves
-        frequency = np.array([octave.frequency for octave in octaves])
-        if policy.sample_size == "public":
-            frequency = np.ones_like(frequency)
-        limits = np.floor(sizes_of(frequency, policy, self.schema.domain_size))
-        sampled = trials = unattainable = 0
-        for octave, limit in zip(octaves, limits, strict=True):
-            groups, records = octave.sampled(float(limit))
-            sampled += groups
-            trials += int(octave.records[-1]) - records
-            trials += groups * max(int(limit), 1) if groups else 0
-            unattainable += groups if limit < 1 else 0
+    def _by_class(self, policy: Policy) -> _Plan:
+        """A limit for each class of the largest frequency; groups of one shape share it."""
+        shapes, limits = self.shapes, self.shapes.limits(policy)
+        sampled = np.where(shapes.size > limits, shapes.how_many, 0)
+        trials = np.where(sampled, np.maximum(np.minimum(limits, shapes.size), 1.0), shapes.size)
         return _Plan(
-            sampled,
-            trials,
-            unattainable,
-            self.variances.by_octave(limits),
-            self.shapes.most_exposed(policy, limits),
+            int(sampled.sum()),
+            int(shapes.how_many @ trials),
+            int(sampled[limits < 1.0].sum()),
+            self.variances.by_class(policy, self.schema.domain_size),
+            shapes.most_exposed(policy, trials),
         )
 
-    def _coins(self, policy: Policy) -> _Plan:
-        """`paper`: a limit for each group; trials are those expected."""
+    def _by_group(self, policy: Policy) -> _Plan:
+        """Algorithm 1: a limit for each group; trials are those expected."""
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
         trials = np.where(sampled, np.maximum(limits, 1.0), self._sizes)
@@ -152,7 +130,7 @@ class Tuner:
 
     @cached_property
     def _frequency(self) -> Floats:
-        return np.asarray(np.maximum.reduceat(self.batch.count, self.batch.starts) / self._sizes)
+        return self.batch.largest_frequencies
 
 
 @dataclass(frozen=True)
@@ -164,10 +142,3 @@ class _Plan:
     unattainable: int
     sums: Floats
     most_exposed: float
-
-
-def joined(cube: Cube) -> CellBatch:
-    """The cells of a cube as one batch of whole groups."""
-    public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
-    starts = np.searchsorted(cube.group, np.arange(cube.groups))
-    return CellBatch(public, starts, cube.value, cube.count)

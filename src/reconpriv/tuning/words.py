@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reconpriv.messages.numbers import brief_percent as percent
 from reconpriv.tuning.report import Setting, Target
 
 MAX_ERROR, RHO2, MIN_GROUP_ERROR = "max_error", "rho2", "min_group_error"
@@ -33,11 +34,6 @@ def belief(setting: Setting, rho1: float) -> str:
     return f"one record raises a belief of {percent(rho1)} to at most {percent(setting.posterior)}"
 
 
-def percent(share: float) -> str:
-    """A share with three digits at most."""
-    return f"{100 * share:.3g}%"
-
-
 def standing(current: Setting, target: Target, misses: Sequence[str], rho1: float) -> str:
     """Where the current policy stands, and which parts of the target it misses."""
     words = f"Current policy: {in_words(current, rho1)}."
@@ -57,7 +53,7 @@ def standing(current: Setting, target: Target, misses: Sequence[str], rho1: floa
 
 
 def _broken(setting: Setting) -> str:
-    if setting.sample_size == "paper":
+    if setting.sampling.leaks:
         return "Its sample sizes leak the largest frequency of large groups."
     if setting.unattainable_groups:
         return f"In {setting.unattainable_groups:,} groups not even one trial is private."
@@ -91,12 +87,12 @@ def out_of_reach(
 ) -> str:
     """No setting that may be recommended reaches the target: why, and what it would take."""
     said = [f"No setting reaches {wish(target, rho1)}."]
-    near = "Nearest"
+    near = "Closest"
     if needed is not None and target.rho2 is None:
         said[0] = said[0][:-1] + " and protects single records as well as the current policy does."
-        near = "Nearest that does"
+        near = "The closest setting with that protection"
     elif target.rho2 is None and not target.weaker_records:
-        near = "Nearest that protects single records as well as the current policy does"
+        near = "The closest setting that protects single records as well as the current policy does"
     if needed is not None:
         limit = current.posterior if target.rho2 is None else target.rho2
         said.append(

@@ -8,24 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconpriv.errors import OutputError
+from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.messages.redaction import may_hold_password, shown_path
-from reconpriv.writing.folder import current_umask, refuse_inside_release
+from reconpriv.messages.remedies import REPLACE, Remedy
+from reconpriv.writing.marker import refuse_inside_release
+
+RAW = "a file that tells about the raw table"
 
 
 def check_file(
-    path: Path,
-    *,
-    overwrite: bool = False,
-    private: bool = False,
-    hint: str = "Use --overwrite to replace it.",
+    path: Path, *, overwrite: bool = False, private: str = "", hint: str | Remedy = REPLACE
 ) -> None:
     """Refuse a name that cannot be written, before any work is done.
 
-    What is ``private`` tells about the raw table: it must not lie inside a release.
+    What is ``private``, in words, tells about the raw table: it must not lie inside a release.
     """
     if private:
-        refuse_inside_release(path, "a file that tells about the raw table")
+        refuse_inside_release(path, private)
     if path.is_dir():
         raise OutputError(f"{shown_path(path)} is a folder.", hint="Give the name of a file.")
     if os.path.lexists(path) and not overwrite:
@@ -38,18 +37,20 @@ def no_folder_for(path: Path) -> OutputError:
     """The folder is not there that a file is to be written into."""
     if may_hold_password(path):
         return OutputError(
-            "There is no such folder to write into.", hint="Give a file of this machine, not a URL."
+            "There is no such folder to write into.", hint="Give a file on this machine, not a URL."
         )
     return OutputError(f"There is no folder {path.parent} to write {path.name} into.")
 
 
 @contextmanager
-def whole_file(path: Path, *, overwrite: bool = False, private: bool = False) -> Iterator[Path]:
+def whole_file(
+    path: Path, *, overwrite: bool = False, private: str = "", hint: str | Remedy = REPLACE
+) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when whole, or vanishes.
 
-    ``private`` leaves it readable by its owner alone: for what tells about the raw table.
+    What is ``private`` stays readable by its owner alone.
     """
-    check_file(path, overwrite=overwrite, private=private)
+    check_file(path, overwrite=overwrite, private=private, hint=hint)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
@@ -57,15 +58,32 @@ def whole_file(path: Path, *, overwrite: bool = False, private: bool = False) ->
         raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
     work = Path(name)
     try:
-        yield work
-        if not private:
-            work.chmod(0o666 & ~current_umask())
-        work.replace(path)
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise OutputError(
-            f"{shown_path(path)} could not be written: {error.strerror or error}."
-        ) from None
+        with writing_to(path):
+            yield work
+            if not private:
+                work.chmod(0o666 & ~current_umask())
+            work.replace(path)
     finally:
         work.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_to(path: Path, *, hint: str = "") -> Iterator[None]:
+    """Say of which output the system refused something, and why."""
+    try:
+        yield
+    except ReconprivError:
+        raise
+    except OSError as error:
+        # Arrow puts a position before the reason and details behind it.
+        reason = str(error.strerror or error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
+        raise OutputError(
+            f"{shown_path(path)} could not be written: {reason.strip().rstrip('.')}.", hint=hint
+        ) from None
+
+
+def current_umask() -> int:
+    """The mask that new files get; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

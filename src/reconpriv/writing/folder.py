@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from reconpriv.errors import OutputError, ReconprivError
-from reconpriv.messages.redaction import URL, shown_file, shown_path
-from reconpriv.release.manifest import MANIFEST
-
-
-def is_release(folder: Path) -> bool:
-    """Whether a folder holds a release (a manifest with our block)."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and isinstance(manifest.get("reconpriv"), dict)
-
-
-def release_around(path: Path) -> Path | None:
-    """The release whose folder, or a folder inside it, a path lies in."""
-    inside = path.parent.resolve()
-    return next((folder for folder in (inside, *inside.parents) if is_release(folder)), None)
-
-
-def refuse_inside_release(path: Path, what: str) -> None:
-    """Refuse to write what does not belong there into a release, which is handed out whole."""
-    around = release_around(path)
-    if around is not None:
-        raise OutputError(
-            f"{shown_file(around)!r} is a release; {what} must not lie inside it.",
-            hint="Choose another folder.",
-        )
+from reconpriv.errors import OutputError
+from reconpriv.messages.redaction import URL, shown_path
+from reconpriv.messages.remedies import REPLACE
+from reconpriv.writing.file import current_umask, writing_to
+from reconpriv.writing.marker import is_release, refuse_inside_release
 
 
 def is_uri(out: str | os.PathLike[str]) -> bool:
@@ -45,15 +22,21 @@ def is_uri(out: str | os.PathLike[str]) -> bool:
     return isinstance(out, str) and URL.match(out) is not None
 
 
-_NOT_OURS = {True: "not a release", False: "not an earlier run of the study"}
+@dataclass(frozen=True)
+class Replaceable:
+    """What may stand in the place of a new folder: how to tell it, and what it is called."""
+
+    is_one: Callable[[Path], bool]
+    name: str
+
+
+RELEASE = Replaceable(is_release, "a release")
 
 
 @contextmanager
-def new_folder(
-    target: Path, *, overwrite: bool, replaceable: Callable[[Path], bool] = is_release
-) -> Iterator[Path]:
+def new_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE) -> Iterator[Path]:
     """A temporary folder beside the target that takes its place when whole, or vanishes."""
-    check_target(target, overwrite=overwrite, replaceable=replaceable)
+    check_folder(target, overwrite=overwrite, earlier=earlier)
     missing = [p for p in (target.parent, *target.parent.parents) if not p.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,17 +44,10 @@ def new_folder(
     except OSError as error:
         raise OutputError(f"{shown_path(target)} cannot be written: {error.strerror}.") from None
     try:
-        yield work
-        work.chmod(0o755 & ~current_umask())
-        _replace(work, target)
-    except ReconprivError:
-        raise
-    except OSError as error:
-        reason = str(error.strerror or error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
-        raise OutputError(
-            f"{shown_path(target)} could not be written: {reason.strip().rstrip('.')}.",
-            hint="Nothing was left behind.",
-        ) from None
+        with writing_to(target, hint="Nothing was left behind."):
+            yield work
+            work.chmod(0o755 & ~current_umask())
+            _replace(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
         if not target.exists():
@@ -81,24 +57,19 @@ def new_folder(
                     parent.rmdir()
 
 
-def check_target(
-    target: Path, *, overwrite: bool, replaceable: Callable[[Path], bool] = is_release
-) -> None:
+def check_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE) -> None:
     """Refuse to write over anything that we did not make, or without being told to."""
     if is_uri(os.fspath(target)):
-        raise OutputError("A folder of this machine is needed, not a URL.")
+        raise OutputError("A folder on this machine is needed, not a URL.")
     refuse_inside_release(target, "another folder of results")
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise OutputError(
-            f"{shown_path(target)} exists already.", hint="Use --overwrite to replace it."
-        )
+        raise OutputError(f"{shown_path(target)} exists already.", hint=REPLACE)
     empty = target.is_dir() and not any(target.iterdir())
-    if target.is_symlink() or not (empty or replaceable(target)):
-        what = _NOT_OURS[replaceable is is_release]
+    if target.is_symlink() or not (empty or earlier.is_one(target)):
         raise OutputError(
-            f"{shown_path(target)} exists and is {what}; it will not be replaced.",
+            f"{shown_path(target)} exists and is not {earlier.name}; it will not be replaced.",
             hint="Choose another name, or remove it yourself.",
         )
 
@@ -116,10 +87,3 @@ def _replace(work: Path, target: Path) -> None:
         raise
     finally:
         shutil.rmtree(old, ignore_errors=True)
-
-
-def current_umask() -> int:
-    """The mask that new files get; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

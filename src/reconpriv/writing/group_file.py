@@ -2,58 +2,44 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
 from reconpriv.errors import OutputError
-from reconpriv.messages.redaction import shown_file, shown_path
-from reconpriv.writing.folder import refuse_inside_release
+from reconpriv.messages.redaction import shown_file
+from reconpriv.writing.file import check_file, whole_file
+
+_WRITERS = {".parquet": pyarrow.parquet.ParquetWriter, ".csv": pyarrow.csv.CSVWriter}
+_WHAT, _HINT = "a list of groups", "Choose another name."
 
 
 def check_groups_file(path: Path) -> None:
     """Refuse a name that cannot be written, before any work is done."""
-    if path.suffix.lower() not in (".parquet", ".csv"):
+    if path.suffix.lower() not in _WRITERS:
         raise OutputError(
             f"Groups cannot be written to {shown_file(path)!r}.",
             hint="Use a name in .parquet or .csv.",
         )
-    refuse_inside_release(path, "a list of groups")
-    if path.exists():
-        raise OutputError(f"{shown_path(path)} exists already.", hint="Choose another name.")
+    check_file(path, private=_WHAT, hint=_HINT)
 
 
-def write_groups(tables: Iterable[pa.Table], path: Path) -> None:
-    """Stream the tables into a new .parquet or .csv file; nothing half-written remains."""
+@contextmanager
+def groups_file(path: Path) -> Iterator[Callable[[pa.Table], None]]:
+    """A function that adds tables to a new file, which is there once all of them were added."""
     check_groups_file(path)
-    ending = path.suffix.lower()
-    try:
-        # Raw frequencies are in it, so it is made readable by its owner alone.
-        with tempfile.NamedTemporaryFile(
-            prefix=f".{path.name}.", dir=path.parent, delete=False
-        ) as handle:
-            work = Path(handle.name)
-    except OSError as error:
-        raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
-    try:
-        writer = None
-        for table in tables:
-            if writer is None:
-                opener = (
-                    pyarrow.csv.CSVWriter if ending == ".csv" else pyarrow.parquet.ParquetWriter
-                )
-                writer = opener(str(work), table.schema)
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
-        work.rename(path)
-    except OSError as error:
-        raise OutputError(
-            f"{shown_path(path)} could not be written: {error.strerror or error}."
-        ) from None
-    finally:
-        work.unlink(missing_ok=True)
+    with whole_file(path, private=_WHAT, hint=_HINT) as work, ExitStack() as stack:
+        writers: list[Any] = []
+
+        def add(table: pa.Table) -> None:
+            if not writers:
+                opened = _WRITERS[path.suffix.lower()](str(work), table.schema)
+                writers.append(stack.enter_context(opened))
+            writers[0].write_table(table)
+
+        yield add

@@ -270,7 +270,7 @@ def test_tables_views_and_partitioned_tables_are_found_by_name(server, named, na
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        (None, "Which table of the database? Name it with --table. It has: "),
+        (None, "Which table of the database? Name it with `table`. It has: "),
         ("{0}.sean", "The database has no table {0}.sean. Did you mean {0}.seen?"),
         ("smal", "The database has no table smal. Did you mean small?"),
         ("nowhere.small", "no table nowhere.small. Did you mean small?"),
@@ -382,7 +382,7 @@ def test_a_table_that_changes_meanwhile_is_read_as_it_was(server, schema):
     engine = DuckDBEngine(server.url(), table=f"{schema}.live")
     try:
         server.run(f"INSERT INTO {schema}.live SELECT 7 FROM generate_series(1, 5)")
-        engine.keep(["y"])
+        engine.expect_columns(["y"])
         assert engine.value_counts(engine.columns()[0]) == {0: 5, 1: 5}
         assert server.ask(
             "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
@@ -591,7 +591,7 @@ def test_only_an_earlier_release_is_replaced(server, schema, small, key, policy,
     plain.to_table(server.url(), name, overwrite=True)
     assert tables_of(server, schema) == {"survey", "survey_manifest"}
     server.run(f"CREATE VIEW {schema}.rests AS SELECT * FROM {name}")
-    with pytest.raises(OutputError, match="Something else in the database rests on the table"):
+    with pytest.raises(OutputError, match="Something else in the database depends on the table"):
         release.to_table(server.url(), name, overwrite=True)
     server.run(f"DROP VIEW {schema}.rests; CREATE TABLE {schema}.mine AS SELECT 1 AS x")
     for foreign in ("mine", "other"):
@@ -628,9 +628,9 @@ def test_what_postgresql_does_not_take(server, schema, key, policy, tmp_path):
     )
     try:
         url = server.url(login=f"{role}:guest-secret@")
-        with pytest.raises(OutputError, match=f"make tables in the schema {schema}"):
+        with pytest.raises(OutputError, match=f"create tables in the schema {schema}"):
             release.to_table(url, f"{schema}.t")
-        with pytest.raises(OutputError, match="make tables in the schema public"):
+        with pytest.raises(OutputError, match="create tables in the schema public"):
             release.to_table(url, "t")
     finally:
         server.run(f"DROP OWNED BY {role}; DROP ROLE {role}")
@@ -707,7 +707,7 @@ def test_another_thread_can_interrupt_the_fetching(server, scratch, whole):
 
     def fetch() -> None:
         try:
-            engine.to_arrow() if whole else engine.keep(["Education"])
+            engine.to_arrow() if whole else engine.expect_columns(["Education"])
         except BaseException as error:
             ended.append(error)
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.repeat import attack_repeat
-from reconpriv.attacks.target import Target
 from reconpriv.research import attack_pictures as pictures
 from reconpriv.research.attack_lab import (
     POLICY,
@@ -26,7 +26,7 @@ DOCS = ROOT / "docs"
 SHOWN = {
     "micro": ["table", "sample size", "under ε", "exact tails", "with copies", "z", "error 50%",
               "guess right", "all groups", "persons"],
-    "ratio": ["f", "smallest |g|·f violated", "smallest |g|·f told"],
+    "ratio": ["f", "smallest |g|·f violated", "smallest |g|·f exposed"],
     "granularity": ["table", "sample size", "records from", "groups", "median error", "MLE's",
                     "gain", "gain low", "gain high", "|g1| exact"],
     "granularity-copies": ["table", "copies from", "copies to", "groups", "|g1| exact",
@@ -70,7 +70,7 @@ def test_the_committed_figures_meet_the_bars_that_can_be_met():
 
 
 def test_pictures_can_be_drawn(census_tables, tmp_path):
-    target = Target.of(census_tables("Education"), POLICY)
+    target = AttackedTable.of(census_tables("Education"), POLICY)
     small = target.only(target.violating(100))
     rows, kept = granularity_study({"EDU raw": small})
     assert {row["sample size"] for row in rows} == {"paper", "octave", "public"}
@@ -79,13 +79,15 @@ def test_pictures_can_be_drawn(census_tables, tmp_path):
     assert sum(row["groups"] for row in by_copies) == 2 * small.batch.groups
     write_csv(tmp_path / "rows.csv", rows)
     assert markdown_table(tmp_path / "rows.csv", ["table", "groups"]).startswith("| table | groups")
-    micro = attack_micro(small, keys=1)
-    repeat = attack_repeat(small, releases=4)
-    pictures.draw_micro({"EDU": micro, "OCC": micro}, 0.5, tmp_path / "micro.png")
+    micro, repeat = (
+        [{"table": base, **row} for base in ("EDU", "OCC") for row in result.table]
+        for result in (attack_micro(small, keys=1), attack_repeat(small, releases=4))
+    )
+    pictures.draw_micro(micro, 0.5, tmp_path / "micro.png")
     pictures.draw_ratio(POLICY, tmp_path / "ratio.png")
     both = {"EDU 500K": kept["EDU raw"], "OCC 500K": kept["EDU raw"]}
     pictures.draw_granularity(both, tmp_path / "granularity.png")
-    pictures.draw_repeat({"EDU": repeat, "OCC": repeat}, tmp_path / "repeat.png")
+    pictures.draw_repeat(repeat, tmp_path / "repeat.png")
     assert attack_differencing(small).success is not None
     pictures.draw_differencing(pairs_of_estimates(small), tmp_path / "differencing.png")
     pictures.draw_side_channels(

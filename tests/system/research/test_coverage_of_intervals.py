@@ -26,7 +26,7 @@ def raw(census_tables):
     found = {}
     for sensitive in SENSITIVE:
         table = census_tables(sensitive)
-        batches = list(table.groups())
+        batches = list(table.batches())
         cube = collect(batches, table.schema)
         pool = make_workload(cube, queries=QUERIES, seed=3)
         truth = Answerer(cube, Design(P, table.schema.domain_size, "none"))

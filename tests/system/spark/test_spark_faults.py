@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
-import reconpriv.table
 from reconpriv.engines.spark import output as spark_output
+from reconpriv.release import publication
 from spark_fixtures import (
     PANDAS,
     Choice,
@@ -78,11 +78,11 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     ship_these_tasks()
     folder = tmp_path / "gate"
     folder.mkdir()
-    plain = reconpriv.table.Kernel
+    plain = publication.Kernel
 
     def closed(*, failing: bool = False) -> Path:
         monkeypatch.setattr(
-            reconpriv.table, "Kernel", lambda *parts: Gate(plain(*parts), str(folder), failing)
+            publication, "Kernel", lambda *parts: Gate(plain(*parts), str(folder), failing)
         )
         return folder
 

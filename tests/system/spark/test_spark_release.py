@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
-import reconpriv.table
+from reconpriv.release import publication
 from spark_fixtures import (
     ODD_NAME,
     PANDAS,
@@ -277,9 +277,9 @@ def test_a_kernel_that_is_seeded_by_partition_would_be_found_out(
     spark: Any, small: pa.Table, tmp_path: Path, choice: Choice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ship_these_tasks()
-    plain = reconpriv.table.Kernel
+    plain = publication.Kernel
     file = write(small, tmp_path / "t.parquet")
-    monkeypatch.setattr("reconpriv.table.Kernel", lambda *parts: SeededByPartition(plain(*parts)))
+    monkeypatch.setattr(publication, "Kernel", lambda *parts: SeededByPartition(plain(*parts)))
     by_duckdb, by_spark = published_by_both(
         spark, file, tmp_path / "out", choice, sensitive="Education"
     )

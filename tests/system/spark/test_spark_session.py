@@ -91,7 +91,7 @@ def test_a_data_frame_takes_no_settings_of_a_session(
 def test_a_running_session_keeps_its_settings(
     spark: Any, file: Path, setting: dict[str, Any], untouched: None
 ) -> None:
-    with pytest.raises(rp.ReconprivError, match="running already"):
+    with pytest.raises(rp.ReconprivError, match="already running"):
         rp.read(file, sensitive="s", engine="spark", **setting)
 
 
@@ -119,7 +119,7 @@ def test_settings_of_the_session_do_not_show_in_a_release(
             spark, file, tmp_path / "out", Choice(key), sensitive="s"
         )
         with rp.read(spark.read.parquet(str(file)), sensitive="s") as table:
-            groups = sum(batch.groups for batch in table.groups())
+            groups = sum(batch.groups for batch in table.batches())
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
@@ -261,7 +261,7 @@ def test_anything_but_a_select_that_works_is_refused(
         ("-", None, "cannot read standard input"),
         ("nowhere.parquet", None, "no such file"),
         ("nowhere.csv", None, "no such file"),
-        ("t.jsonl", b'{"s": 1}\n', "left to DuckDB"),
+        ("t.jsonl", b'{"s": 1}\n', "read by DuckDB"),
         ("t.parquet", b"PAR1 secret PAR1", "truncated or is not a Parquet"),
         ("t.csv", b"", "empty"),
         ("t.csv", b"a,s\n", "empty"),

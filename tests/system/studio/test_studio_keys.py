@@ -123,7 +123,7 @@ def test_the_choice_reads_naturally_before_and_after(desk: Desk, tmp_path: Path)
     assert "second sample" in after["another"][1]
     assert "second sample" in after["own"][1]
     notice = str(key_notice(known, fresh=True))
-    assert "until it ends" in notice
+    assert "until it closes" in notice
     assert known.key.secret.hex() not in notice + repr(known) + repr(desk.keys)
 
 
@@ -132,9 +132,9 @@ def test_the_choice_reads_naturally_before_and_after(desk: Desk, tmp_path: Path)
     [
         (Roles("job", ("age",)), POLICY, ""),
         (Roles("job", ("age",)), replace(POLICY, epsilon=0.4), "no second sample"),
-        (Roles("job", ("age",)), OTHER, "another p makes an independent second sample"),
+        (Roles("job", ("age",)), OTHER, "a different p makes an independent second sample"),
         (Roles("job", ("age", "sex")), POLICY, "public columns makes an independent"),
-        (Roles("job", ("age",), bins={"age": "10"}), POLICY, "another binning makes"),
+        (Roles("job", ("age",), bins={"age": "10"}), POLICY, "a different binning makes"),
     ],
 )
 def test_what_the_same_key_means_for_other_settings(

@@ -15,12 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.studio.desk import CancelledError, Desk, explain, in_page_words, safe_name
+from reconpriv.messages.remedies import worded
+from reconpriv.studio.desk import CancelledError, Desk, explain, safe_name
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
 from reconpriv.studio.step_policy import try_settings
 from reconpriv.studio.step_roles import chosen_roles, read_groups
 from reconpriv.studio.targets import Asked
 from reconpriv.studio.verdict import plain_verdict
+from reconpriv.studio.words import page_words
 from reconpriv.tuning.report import Target
 
 AWKWARD = pa.table(
@@ -85,7 +87,7 @@ def test_a_kept_identifier_is_kept_by_the_script_and_by_the_command(
     ):
         table.publish(plan.policy, "mine", key=rp.Key.test())
     assert "--" not in explain(caught.value)
-    assert "tick the box" in explain(caught.value)
+    assert "ticking the box" in explain(caught.value)
     kept = replace(plan, keep_identifier=("a, b",))
     with pytest.warns(rp.ReconprivWarning):
         exec(python_script(kept), {})
@@ -194,8 +196,8 @@ def test_warnings_name_no_command_line_options() -> None:
     data = pa.table({"a": list(range(40)), "x": ["u", "v"] * 20})
     with rp.read(data, sensitive="x") as table, pytest.warns(rp.ReconprivWarning):
         (warning,) = table.audit(rp.Policy(0.5, 0.5, 0.3)).warnings
-    assert "--drop" in warning
-    assert "--" not in in_page_words(warning)
+    assert 'drop=["a"]' in warning
+    assert worded(warning, page_words).endswith(" Leave it out in the roles step.")
 
 
 def test_a_bug_is_not_shown_as_a_trace() -> None:

@@ -79,7 +79,7 @@ def test_the_colours_agree_with_the_sentence(
     html = str(verdict_card(report, policy, found))
     used = {tone for tone in TONES.values() if f'class="figure {tone}"' in html}
     assert used == {TONES[kind]}
-    before = html[html.index("the raw table, only perturbed") : html.index("what the release")]
+    before = html[html.index("the raw table, if only perturbed") : html.index("what the release")]
     assert f"<dd>{found.violating_groups:,}</dd>" in before
     assert not any(tone in before for tone in TONES.values())
 
@@ -237,13 +237,13 @@ def page_of(desk: Desk) -> Live:
 def test_a_page_learns_what_another_one_changed(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     one, two = page_of(desk), page_of(desk)
-    one.keep({"p": 0.5})  # the first values of a page are no change
-    two.keep({"p": 0.5})
+    one.remember({"p": 0.5})  # the first values of a page are no change
+    two.remember({"p": 0.5})
     assert one.changed_elsewhere() == two.changed_elsewhere() == ""
-    one.keep({"p": 0.6})
+    one.remember({"p": 0.6})
     assert one.changed_elsewhere() == ""
     assert "settings" in two.changed_elsewhere()
-    two.keep({"p": 0.7})  # a change of its own does not hide what it missed
+    two.remember({"p": 0.7})  # a change of its own does not hide what it missed
     assert two.changed_elsewhere()
     assert one.changed_elsewhere()
     late = page_of(desk)

@@ -144,7 +144,7 @@ def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Pag
         page.click("#next_2")
         note = page.locator("#roles_note .notice")
         expect(note).to_contain_text("is missing in some records")
-        expect(note).to_contain_text("leave them out")
+        expect(note).to_contain_text("with “Leave them out” in the roles step")
         assert page.get_by_label("Role of occupation").input_value() == "sensitive"
         assert page.get_by_label("Bins of age").input_value() == "10"
         page.select_option("#missing", "drop")
@@ -187,7 +187,7 @@ def test_bins_and_groups_are_declared_and_a_cut_bin_is_refused(page: Page, tmp_p
         page.press("#where", "Enter")
         note = page.locator("#ask_note .notice")
         expect(note).to_contain_text("cuts the bin '60 or more'")
-        expect(note).to_contain_text("tick “Answer for whole bins”")
+        expect(note).to_contain_text("allow whole bins with “Answer for whole bins”.")
         page.check("#whole_bins")
         page.press("#where", "Enter")
         expect(page.locator("#answers tbody tr")).to_have_count(1)
@@ -210,7 +210,7 @@ def test_wrong_roles_are_explained(page: Page) -> None:
         page.get_by_label("Role of Weight").select_option("sensitive")
         page.click("#next_2")
         expect(note).to_contain_text("no natural finite domain")
-        expect(note).to_contain_text("Give it bins in its row")
+        expect(note).to_contain_text("Bin it at borders of your choice in the roles step.")
         page.get_by_label("Role of Gender").select_option("sensitive")
         expect(page.get_by_label("Role of Weight")).to_have_value("public")
 
@@ -222,7 +222,7 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
         to_policy(page)
         for dial in ("p", "e", "d"):
             set_dial(page, dial, "0.9")
-        expect(page.locator("#verdict .notice").first).to_contain_text("cannot be kept")
+        expect(page.locator("#verdict .notice").first).to_contain_text("cannot be met")
         page.select_option("#bound", "exact")
         expect(page.locator("#policy_note .notice")).to_contain_text("is not known to be one")
         expect(page.locator("#verdict .judged")).to_have_count(0)

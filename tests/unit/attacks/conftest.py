@@ -7,16 +7,16 @@ from collections.abc import Callable
 import pytest
 
 import reconpriv as rp
-from reconpriv.attacks.target import Target
+from reconpriv.attacks.attacked_table import AttackedTable
 
 
 @pytest.fixture(scope="module")
-def target(census_tables: Callable[[str], rp.Table], policy: rp.Policy) -> Target:
+def target(census_tables: Callable[[str], rp.Table], policy: rp.Policy) -> AttackedTable:
     """The census with Education sensitive, under the paper's default policy."""
-    return Target.of(census_tables("Education"), policy)
+    return AttackedTable.of(census_tables("Education"), policy)
 
 
 @pytest.fixture(scope="module")
-def exposed(target: Target) -> Target:
+def exposed(target: AttackedTable) -> AttackedTable:
     """Its 355 groups that violate the policy."""
     return target.only(target.violating())

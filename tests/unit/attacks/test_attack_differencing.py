@@ -8,18 +8,18 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.attacks import attack
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import (
     ROUNDING,
     attack_differencing,
     families,
     pairs_of_estimates,
 )
-from reconpriv.attacks.target import Target
 from reconpriv.policy import Policy
 
 
-def target_of(census_tables, size: str) -> Target:
-    return Target.of(census_tables("Education"), Policy(0.5, 0.5, 0.3, sample_size=size))
+def target_of(census_tables, size: str) -> AttackedTable:
+    return AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3, sample_size=size))
 
 
 @pytest.mark.parametrize("size", ["none", "octave", "public", "paper"])

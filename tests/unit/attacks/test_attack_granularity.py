@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
+from reconpriv.attacks.attacked_table import AttackedTable, dense
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, gain
 from reconpriv.attacks.lattice import Knowledge, infer, lattice_fit
-from reconpriv.attacks.target import Target, dense
 from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import round_up_to_octave
+from reconpriv.core.sample_sizes import round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.research.data import census_population
 from reconpriv.schema import Column, Kind, Schema
@@ -22,23 +22,23 @@ POLICY = Policy(0.5, 0.5, 0.3, sample_size="paper")
 
 
 @pytest.fixture(scope="module")
-def edu() -> Target:
+def edu() -> AttackedTable:
     """EDU-300K of the study: its violating groups of at least 200 records."""
     with census_population(300_000).sample("EDU", 300_000) as table:
-        target = Target.of(table, POLICY)
+        target = AttackedTable.of(table, POLICY)
     return target.only(target.violating(200))
 
 
 @pytest.fixture(scope="module")
-def occ() -> Target:
+def occ() -> AttackedTable:
     """OCC-300K: every fourth of its violating groups of at least 200 records."""
     with census_population(300_000).sample("OCC", 300_000) as table:
-        target = Target.of(table, POLICY)
+        target = AttackedTable.of(table, POLICY)
     return target.only(target.violating(200)[::4])
 
 
 @pytest.fixture(scope="module")
-def on(edu: Target, occ: Target):
+def on(edu: AttackedTable, occ: AttackedTable):
     targets = {"EDU": edu, "OCC": occ}
 
     @cache
@@ -114,7 +114,7 @@ def test_the_attack_must_fail_where_the_policy_is_another():
 
 def test_a_shuffled_sensitive_column_leaves_no_more_than_the_whole_table_tells(census_tables):
     """Shuffled, every group looks like the table: the attack finds that, and nothing of it."""
-    target = Target.of(census_tables("Education"), POLICY)
+    target = AttackedTable.of(census_tables("Education"), POLICY)
     large = target.violating(120)
     shuffled = target.shuffled()
     here = np.intersect1d(shuffled.violating(), large)
@@ -124,7 +124,7 @@ def test_a_shuffled_sensitive_column_leaves_no_more_than_the_whole_table_tells(c
     assert np.median(np.abs(found.frequency - target.overall.max())) < 0.1
 
 
-def one_group(counts: list[int], size: int) -> Target:
+def one_group(counts: list[int], size: int) -> AttackedTable:
     import pyarrow as pa
 
     assert sum(counts) == size
@@ -135,7 +135,7 @@ def one_group(counts: list[int], size: int) -> Target:
         (Encoded(np.zeros(1, np.int32), pa.array(["x"])),), np.zeros(1, np.int64),
         np.arange(m), np.array(counts),
     )  # fmt: skip
-    return Target(schema, POLICY, batch)
+    return AttackedTable(schema, POLICY, batch)
 
 
 def test_the_lattice_likelihood_equals_brute_force():
@@ -166,7 +166,7 @@ def test_the_lattice_likelihood_equals_brute_force():
 
 def test_a_group_that_is_not_sampled_is_taken_for_one(census_tables):
     """Counts of single trials: mostly |g1| = |g|, and never an estimate outside [1/m, 1]."""
-    target = Target.of(census_tables("Education"), POLICY)
+    target = AttackedTable.of(census_tables("Education"), POLICY)
     quiet = np.setdiff1d(np.flatnonzero(target.batch.sizes >= 60), target.violating())[:40]
     some = target.only(quiet)
     known = Knowledge.of(POLICY, target.schema.domain_size)
@@ -178,12 +178,12 @@ def test_a_group_that_is_not_sampled_is_taken_for_one(census_tables):
 
 
 def test_an_exact_bound_has_no_sizes_to_invert():
-    with pytest.raises(rp.ReconprivError, match="no function of"):
+    with pytest.raises(rp.ReconprivError, match="not a function of"):
         Knowledge.of(Policy(0.5, 0.5, 0.1, bound="exact", sample_size="paper"), 5)
 
 
 def test_the_result_of_the_whole_attack(census_tables):
-    target = Target.of(census_tables("Education"), POLICY)
+    target = AttackedTable.of(census_tables("Education"), POLICY)
     result = attack_granularity(target, least=120)
     assert result.success is not None and result.baseline is not None
     assert result.control is not None
@@ -195,6 +195,6 @@ def test_the_result_of_the_whole_attack(census_tables):
 
 
 def test_without_sampling_there_is_nothing_to_read(census_tables):
-    target = Target.of(census_tables("Education"), Policy(0.5, 0.5, 0.3, sample_size="none"))
+    target = AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3, sample_size="none"))
     with pytest.raises(rp.ReconprivError, match="nothing is scaled"):
         attack_granularity(target)

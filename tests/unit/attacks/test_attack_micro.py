@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from reconpriv.attacks.attacked_table import AttackedTable, count_of, largest_values
 from reconpriv.attacks.micro import (
     attack_micro,
     guesses,
@@ -15,7 +16,6 @@ from reconpriv.attacks.micro import (
     top_errors,
 )
 from reconpriv.attacks.statistics import score
-from reconpriv.attacks.target import Target, count_of, largest_values
 from reconpriv.policy import Policy
 from reconpriv.theory.perturbation import retention_for_privacy
 
@@ -94,7 +94,7 @@ def test_example_1_of_the_paper():
     group = ["M30"] * k + ["other"] * (9 * k)
     disease = ["x1"] * k + [f"x{2 + i % 9}" for i in range(9 * k)]
     with rp.read(pa.table({"group": group, "disease": disease}), sensitive="disease") as table:
-        target = Target.of(table, Policy(p, 0.5, 0.3, sample_size="none"))
+        target = AttackedTable.of(table, Policy(p, 0.5, 0.3, sample_size="none"))
     published = target.publish(0)
     bob = int(np.argmax(target.frequency))
     assert target.schema.domain[largest_values(published)[bob]] == "x1"
@@ -106,7 +106,7 @@ def test_example_1_of_the_paper():
 
 def test_a_table_without_a_violating_group_is_refused_kindly():
     with rp.read(pa.table({"a": ["x", "y"], "s": ["u", "v"]}), sensitive="s") as table:
-        target = Target.of(table, Policy(0.5, 0.5, 0.3))
+        target = AttackedTable.of(table, Policy(0.5, 0.5, 0.3))
     with pytest.raises(rp.ReconprivError, match="nothing to attack"):
         attack_micro(target)
 

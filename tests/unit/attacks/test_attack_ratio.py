@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.ratio import attack_ratio, group_tails, noisy_answers, smallest_told_count
-from reconpriv.attacks.target import Target
 from reconpriv.policy import Policy
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 
 @pytest.fixture(scope="module")
-def target(census_tables) -> Target:
-    return Target.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
+def target(census_tables) -> AttackedTable:
+    return AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
 
 
 def test_the_noise_is_laplace_with_the_scale_that_lambda_says():
@@ -40,7 +40,7 @@ def test_the_attack_succeeds_in_large_groups_and_fails_in_the_smallest(target):
     assert result.control.high < 0.3
     assert result.success.low > result.baseline.high
     assert abs(result.figures["z of simulation against closed form"]) < 5
-    told = result.figures["groups told (both tails under δ)"]
+    told = result.figures["groups exposed (both tails under δ)"]
     assert 0 < told < result.figures["groups violated as the paper says (a tail under δ)"]
 
 

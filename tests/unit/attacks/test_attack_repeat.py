@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
+from reconpriv.attacks.attacked_table import attack_key, count_of, largest_values
 from reconpriv.attacks.repeat import (
     attack_repeat,
     error_slope,
@@ -19,7 +20,6 @@ from reconpriv.attacks.repeat import (
     with_one_more,
 )
 from reconpriv.attacks.statistics import correlation
-from reconpriv.attacks.target import attack_key, count_of, largest_values
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.side_channels import (
     attack_side_channels,
     release_channels,
     scan_release,
     shuffled_records,
 )
-from reconpriv.attacks.target import Target
 from reconpriv.policy import Policy
 
 
@@ -110,7 +110,7 @@ def test_the_scan_leaves_the_release_as_it_was(release, files_of):
 
 def test_shuffled_records_are_the_same_records(small, count_rows):
     with rp.read(small, sensitive="Education") as table:
-        shuffled = shuffled_records(Target.of(table, Policy(0.5, 0.5, 0.3)))
+        shuffled = shuffled_records(AttackedTable.of(table, Policy(0.5, 0.5, 0.3)))
     assert count_rows(shuffled) == count_rows(small)
     assert not shuffled.equals(small)
 

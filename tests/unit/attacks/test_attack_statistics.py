@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from reconpriv.attacks.attacked_table import uniforms
 from reconpriv.attacks.result import AttackResult
 from reconpriv.attacks.statistics import (
     Interval,
@@ -22,7 +23,6 @@ from reconpriv.attacks.statistics import (
     score,
     wilson,
 )
-from reconpriv.attacks.target import uniforms
 
 
 @pytest.mark.parametrize(

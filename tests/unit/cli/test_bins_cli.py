@@ -70,7 +70,7 @@ def test_a_number_becomes_publishable_by_its_borders(cli, tmp_path: Path) -> Non
     file.write_text("\n".join(["sex,income", *rows]) + "\n")
     refused = cli("audit", file, "-s", "income")
     assert refused.code == 2
-    assert "Bin it: --bin income=0,1000,2000" in refused.err
+    assert "of your choice with --bin income=0,1000,2000." in refused.err
     common = ("-s", "income", "--bin", "income=0,10000,20000")
     assert cli("audit", file, *common).code in (0, 1)
     assert cli("publish", file, tmp_path / "out", *common, "--test-key").code == 0

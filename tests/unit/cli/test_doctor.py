@@ -15,6 +15,7 @@ from reconpriv import doctor
 from reconpriv.attacks.run import ATTACKS
 from reconpriv.cli.app import app
 from reconpriv.show.text import as_text, doctor_view
+from shell import offers
 
 
 def check(name: str) -> doctor.Check:
@@ -136,17 +137,7 @@ def test_it_speaks_json() -> None:
     ],
 )
 def test_a_shell_is_offered_what_fits(words: str, offered: list[str]) -> None:
-    done = CliRunner().invoke(
-        app,
-        [],
-        prog_name="reconpriv",
-        env={
-            "_RECONPRIV_COMPLETE": "complete_bash",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(len(words.split(" ")) - 1),
-        },
-    )
-    assert done.stdout.split() == offered
+    assert offers(words) == offered
 
 
 def test_the_help_of_the_whole_tells_exit_status_and_environment() -> None:

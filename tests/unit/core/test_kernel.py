@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import reconpriv as rp
 from reconpriv.core import kernel, randomness
 from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import Kernel, round_up_to_octave, sample_limits
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
@@ -23,6 +23,7 @@ from reconpriv.core.randomness import (
     perturb_words,
     unit_interval,
 )
+from reconpriv.core.sample_sizes import round_up_to_octave, sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, Schema
 
@@ -457,7 +458,7 @@ def test_a_smaller_sample_consists_of_trials_of_a_larger_one_up_to_rounding(adul
     drawn = []
     for epsilon in (0.5, 0.7):
         made = Kernel(adult.schema, Policy(0.5, epsilon, 0.3), Key.test())
-        drawn.append(np.concatenate([sampled(batch, made) for batch in adult.groups()]))
+        drawn.append(np.concatenate([sampled(batch, made) for batch in adult.batches()]))
     assert (drawn[1] - drawn[0]).max() <= 1
     assert drawn[1].sum() < drawn[0].sum()
 
@@ -479,7 +480,7 @@ def test_plain_perturbation_does_not_depend_on_epsilon_and_delta(tiny):
         for epsilon, delta in ((0.1, 0.14), (0.9, 0.46)):
             policy = Policy(0.5, epsilon, delta, sample_size="none")
             made = Kernel(opened.schema, policy, Key.test())
-            pieces = [piece for batch in opened.groups() for piece in made(batch)]
+            pieces = [piece for batch in opened.batches() for piece in made(batch)]
             found.append([piece.count.tolist() for piece in pieces])
     assert found[0] == found[1]
 
@@ -492,5 +493,5 @@ def test_exact_with_paper_draws_exactly_its_size():
     with rp.read(table, sensitive="sick", domain=domain) as opened:
         for number in range(30):
             made = Kernel(opened.schema, policy, key(number))
-            drawn |= {int(p.trials[0]) for batch in opened.groups() for p in made(batch)}
+            drawn |= {int(p.trials[0]) for batch in opened.batches() for p in made(batch)}
     assert drawn == {9}

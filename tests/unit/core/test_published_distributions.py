@@ -18,8 +18,9 @@ from scipy import stats
 import reconpriv as rp
 from reconpriv.core import kernel
 from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import Kernel, sample_limits
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import Key, Randomness
+from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Kind, Schema
 from reconpriv.theory.reconstruction import count_variance, reconstruct_count

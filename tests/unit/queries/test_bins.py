@@ -250,7 +250,7 @@ def test_missing_sensitive_values_are_dropped_or_a_value(people: pa.Table) -> No
         assert table.count(income=None) == missing
     with rp.read(holes, sensitive="income", bin=bins, missing="drop") as table:
         assert table.schema.records == len(values) - missing
-        assert sum(int(batch.count.sum()) for batch in table.groups()) == table.schema.records
+        assert sum(int(batch.count.sum()) for batch in table.batches()) == table.schema.records
 
 
 def test_the_range_of_bins_is_that_of_the_records_that_are_published() -> None:
@@ -350,7 +350,10 @@ def test_a_hierarchy_is_asked_for_by_level(people: pa.Table, tmp_path: Path) -> 
         ({"age": float("nan")}, "given by numbers"),
         ({"age": [0]}, "at least two borders"),
         ({"age": [0, 10, 10]}, "must ascend"),
-        ({"age": [20, 200]}, "holds values below its first border, 20. Add a lower border: --bin"),
+        (
+            {"age": [20, 200]},
+            'first border, 20. Add a lower border with bin={"age": [LOWER, 20, 200]}.',
+        ),
         ({"age": [0, 0.2, 0.8]}, "No whole number lies between"),
         ({"age": 2.5}, "holds whole numbers; a bin width of 2.5"),
         ({"income": 0.001}, "more than 1,000 values. Choose wider bins"),
@@ -379,7 +382,7 @@ def test_bad_bins_are_refused_in_a_sentence(people: pa.Table, bins, words: str) 
         ({"school": {"BSc": "HS", "HS": "x", "*": "y"}}, "has the name of a value in another"),
         ({"school": "nowhere.csv"}, "There is no file of groups at nowhere.csv"),
         ({"school": 5}, "a dictionary or a file, not a int"),
-        ({"income": {"1": "x"}}, "cannot be grouped one by one. Bin it (--bin)."),
+        ({"income": {"1": "x"}}, "cannot be grouped one by one. Bin it with `bin`."),
     ],
 )
 def test_bad_groups_are_refused_in_a_sentence(people: pa.Table, groups, words: str) -> None:
@@ -414,7 +417,7 @@ def test_recodings_and_roles_must_agree(people: pa.Table) -> None:
     assert "are its domain already" in refusal(
         people, sensitive="income", bin={"income": [0, 5]}, domain=["a", "b"]
     )
-    assert "--bin income=0,1000,2000" in refusal(people, sensitive="income")
+    assert 'bin={"income": [0, 1000, 2000]}' in refusal(people, sensitive="income")
     infinite = pa.table({"x": [1.0, float("inf")], "school": ["a", "b"]})
     assert "infinite numbers" in refusal(infinite, bin={"x": [0, 5]})
     empty = pa.table({"x": pa.array([None, None], pa.int64()), "school": ["a", "b"]})
@@ -474,10 +477,10 @@ def test_info_and_report_say_which_columns_are_recoded(release: rp.Release, tmp_
     from reconpriv.show.words import release_words
 
     said = dict(release_words(release.info()))["Recoded"]
-    assert "age: bins of one width (0 to 9, 10 to 19" in said
+    assert "age: bins of equal width (0 to 9, 10 to 19" in said
     assert "school: groups of the original values (Degree, School)" in said
     release.report(tmp_path / "report.html")
-    assert "bins of one width" in (tmp_path / "report.html").read_text()
+    assert "bins of equal width" in (tmp_path / "report.html").read_text()
 
 
 def test_labels_of_codes_do_not_stay_with_bins(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_place_in_sql_counts_in_what_was_typed(
     file = tmp_path / "t.csv"
     file.write_text("age,name,ill\n" + "20,Ann,flu\n30,Bob,none\n" * 10)
     done = cli("audit", file, "-s", "ill", "--sql", query)
-    assert f"The --sql query does not work {place}" in done.err
+    assert f"The SQL query does not work {place}" in done.err
 
 
 def test_a_place_in_a_query_and_in_a_batch_file(tmp_path: Path, table: rp.Table, cli: Callable):

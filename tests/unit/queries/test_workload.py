@@ -284,7 +284,7 @@ def test_the_command_refuses_bad_arguments_with_exit_2(cli, people_file, wrong):
 @pytest.mark.parametrize("sensitive", ["Education", "Occupation"])
 def test_the_error_grows_from_none_over_paper_and_octave_to_public(census_tables, sensitive):
     table = census_tables(sensitive)
-    batches = list(table.groups())
+    batches = list(table.batches())
     raw = collect(batches, table.schema)
     pool = make_workload(raw, queries=1_500, seed=6)
     asker = Answerer(raw, Design(0.5, table.schema.domain_size, "none"))

@@ -14,7 +14,7 @@ import reconpriv as rp
 from formats_fixtures import SURVEY, VALUES, write, write_survey
 from reconpriv.attacks.side_channels import attack_side_channels
 from reconpriv.engines.duckdb.engine import DuckDBEngine
-from reconpriv.release.manifest import read_manifest
+from reconpriv.release.manifest import Manifest
 
 INCOME = [
     {"value": 1, "label": "low"},
@@ -141,7 +141,7 @@ def test_malformed_labels_are_a_damaged_manifest(
     manifest["resources"][0]["schema"]["fields"][0][name] = value
     (tmp_path / "datapackage.json").write_text(json.dumps(manifest))
     with pytest.raises(rp.errors.ReleaseError, match="damaged"):
-        read_manifest(tmp_path)
+        Manifest.read(tmp_path)
 
 
 def test_labels_can_take_the_place_of_codes(tmp_path: Path, key: rp.Key) -> None:
@@ -181,7 +181,7 @@ def test_labels_are_applied_only_where_there_are_some(
         rp.read(SURVEY, sensitive="income", labels="x")
     done = cli("audit", "example:adult", "-s", "occupation", "--labels", "apply")
     assert done.code == 2
-    with pytest.raises(rp.errors.InputError, match="read by DuckDB"):
+    with pytest.raises(rp.errors.InputError, match="Only DuckDB reads"):
         rp.read(SURVEY, sensitive="income", labels="apply", engine="spark")
 
 

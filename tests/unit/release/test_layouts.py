@@ -16,7 +16,7 @@ import reconpriv as rp
 from reconpriv.engines.base import Layout
 from reconpriv.release import load
 from reconpriv.release import stored_cells as stored
-from reconpriv.release.manifest import read_manifest
+from reconpriv.release.folder import ReleaseFolder
 
 PUBLIC = ["age", "sex", "race"]
 DESIGNS = ["none", "paper", "octave", "public"]
@@ -93,19 +93,19 @@ def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path: Path) -> N
 @pytest.mark.usefixtures("small_files")
 def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form) -> None:
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format=form)
-    described = read_manifest(tmp_path / "r")
-    names = [file.name for file in described.data]
+    described = ReleaseFolder.open(tmp_path / "r")
+    names = [file.name for file in described.data_files]
     assert names == [f"data-{i:05}.{form}" for i in range(1, 8)]
-    assert [file.name for file in described.groups] == [f"groups.{form}"]
-    resource = described.manifest["resources"][0]
+    assert [file.name for file in described.group_files] == [f"groups.{form}"]
+    resource = described.manifest.as_dict()["resources"][0]
     assert resource["path"] == names
     assert resource["rows"] == 48_842
-    assert resource["bytes"] == sum(file.stat().st_size for file in described.data)
+    assert resource["bytes"] == sum(file.stat().st_size for file in described.data_files)
     assert sorted(file.name for file in (tmp_path / "r").iterdir()) == sorted(
         [*names, f"groups.{form}", "datapackage.json"]
     )
     if form == "parquet":
-        rows = [pq.read_metadata(file).num_rows for file in described.data]
+        rows = [pq.read_metadata(file).num_rows for file in described.data_files]
         assert rows == [7_000] * 6 + [48_842 - 42_000]
 
 
@@ -143,7 +143,7 @@ def test_an_unknown_format_is_refused(adult, tmp_path: Path) -> None:
 
 
 def test_a_uri_needs_spark(adult, tmp_path: Path) -> None:
-    with pytest.raises(rp.ReconprivError, match="--engine spark"):
+    with pytest.raises(rp.ReconprivError, match='engine="spark"'):
         adult.publish(policy_for("octave"), "s3a://bucket/release")
 
 

@@ -671,7 +671,7 @@ def test_what_is_not_a_number_is_missing_and_the_release_opens(sample_size, file
     raw = pa.table({"a": [math.nan, 2.0, None, -0.0, 0.0] * 40, "s": ["x", "y"] * 100})
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
     with rp.read(raw, sensitive="s") as opened:
-        assert sum(batch.groups for batch in opened.groups()) == 3
+        assert sum(batch.groups for batch in opened.batches()) == 3
         opened.publish(policy, tmp_path / "r", key=rp.Key.generate(), file_format=file_format)
     release = rp.open(tmp_path / "r")
     if sample_size != "paper":

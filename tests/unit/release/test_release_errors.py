@@ -44,7 +44,7 @@ def test_a_folder_that_is_not_there_is_missing(tmp_path):
 
 
 def test_a_folder_that_is_no_release_is_refused(tmp_path):
-    with pytest.raises(ReleaseError, match=r"is not a release.*reconpriv publish"):
+    with pytest.raises(ReleaseError, match=r"is not a release.*Give the folder of a release"):
         rp.open(tmp_path)
 
 
@@ -402,7 +402,7 @@ def test_info_tells_what_is_exact_what_is_estimated_and_what_p_means(cli, sample
     assert f"{people_release(sample_size).records:,} records" in text
     assert "Exact age, Sex, region." in text
     assert "Estimated job. With probability p = 0.5 a trial keeps its true value" in text
-    assert "drawn anew from all 5 values (baker, clerk, nurse, pilot, (missing))" in text
+    assert "drawn at random from all 5 values (baker, clerk, nurse, pilot, (missing))" in text
     assert "plain counts are biased" in text
     assert "not in a population" in text
     assert "p = 0.5, ε = 0.5, δ = 0.3" in text
@@ -412,15 +412,15 @@ def test_info_tells_what_is_exact_what_is_estimated_and_what_p_means(cli, sample
     ("sample_size", "sentences"),
     [
         ("none", ["no group was sampled", "no promise is made about groups"]),
-        ("paper", ["Algorithm 1", "How many is not told"]),
-        ("octave", ["fewer independent trials", "groups tells how many"]),
-        ("public", ["as many as their size alone allows", "groups tells how many"]),
+        ("paper", ["Algorithm 1", "How many is not published"]),
+        ("octave", ["fewer independent trials", "groups file says how many"]),
+        ("public", ["as many as their size alone allows", "groups file says how many"]),
     ],
 )
 def test_info_tells_how_groups_were_sampled(cli, sample_size, sentences):
     text = told(cli, sample_size)
     assert all(sentence in text for sentence in sentences)
-    others = {"none": "fewer independent trials", "paper": "groups tells how many"}
+    others = {"none": "fewer independent trials", "paper": "groups file says how many"}
     assert others.get(sample_size, "Algorithm 1") not in text
 
 
@@ -428,7 +428,7 @@ def test_info_tells_how_groups_were_sampled(cli, sample_size, sentences):
 def test_info_calls_public_counts_exact_only_where_they_are(cli, sample_size):
     text = told(cli, sample_size)
     assert ("alone are exact" in text) == (sample_size != "paper")
-    assert ("up to a few coin flips" in text) == (sample_size == "paper")
+    assert ("to within a few coin flips" in text) == (sample_size == "paper")
 
 
 def test_info_without_sampling_does_not_promise_reconstruction_privacy(cli):

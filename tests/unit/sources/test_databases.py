@@ -92,7 +92,7 @@ def test_a_table_that_is_not_named_or_not_there(files, name):
     path = files / name
     asked = {"sensitive": "Education"}
     assert refusal(path, **asked) == (
-        "Which table of the database? Name it with --table. It has: people."
+        "Which table of the database? Name it with `table`. It has: people."
     )
     assert refusal(path, table="peple", **asked) == (
         "The database has no table peple. Did you mean people?"
@@ -132,13 +132,13 @@ def test_a_damaged_file(files, tmp_path, name):
 
 
 def test_a_table_option_without_a_database(files):
-    assert "Only a database has tables" in refusal(
+    assert "Only databases and spreadsheets hold several tables" in refusal(
         files / "people.parquet", table="people", sensitive="Education"
     )
 
 
 def test_spark_is_not_asked_for_a_database(files):
-    assert "read by DuckDB" in refusal(files / "people.db", sensitive="y", engine="spark")
+    assert "Only DuckDB reads" in refusal(files / "people.db", sensitive="y", engine="spark")
 
 
 SQLITE_COLUMNS = {
@@ -260,7 +260,7 @@ def test_a_sqlite_query_can_be_interrupted(tmp_path, scratch):
 
     def keep() -> None:
         try:
-            engine.keep(["y"])
+            engine.expect_columns(["y"])
         except BaseException as error:
             ended.append(error)
 
@@ -452,9 +452,9 @@ def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([], "Where shall the release go?"),
+        ([], "Where should the release go?"),
         (["--to", "x.db"], "--to goes with --to-table"),
-        (["--to-table", "t"], "Which database shall --to-table load into?"),
+        (["--to-table", "t"], "Which database should --to-table load into?"),
         (["--to-table", "t", "--to", "x.csv"], "Tables can only be made in a database."),
         (["--to-table", "a.b.c", "--to", "x.db"], "'a.b.c' is not the name of a table."),
         (["--to-table", "t", "--to", "none/x.db"], "There is no folder none"),

@@ -82,7 +82,7 @@ def test_a_sheet_is_chosen_by_its_name(tmp_path: Path, cli: Callable[..., Any]) 
     done = cli("audit", path, "-s", "income", "--table", "People", "--json")
     assert done.code in (0, 1), done.err
     done = cli("audit", path, "-s", "income")
-    assert (done.code, "Choose with --table: Notes, People." in done.err) == (2, True)
+    assert (done.code, "Choose one with --table. It has: Notes, People." in done.err) == (2, True)
     with pytest.raises(rp.errors.InputError, match="has no sheet 'people'"):
         rp.read(path, sensitive="income", table="people")
     assert rp.describe(path, table="People").records == 120
@@ -159,7 +159,7 @@ def test_a_damaged_spreadsheet_is_refused_in_one_sentence(
     path.write_bytes(path.read_bytes()[:kept])
     done = cli("audit", path, "-s", "income")
     assert done.code == 2
-    assert "a.xlsx is truncated, protected by a password, or no spreadsheet." in done.err
+    assert "a.xlsx is truncated, protected by a password, or not a spreadsheet." in done.err
     assert str(tmp_path) not in done.err
 
 

@@ -23,6 +23,7 @@ from reconpriv.cli.table_options import TableOptions
 from reconpriv.cli.tune import parse_numbers
 from reconpriv.core.cube import collect
 from reconpriv.core.kernel import Kernel
+from reconpriv.core.sample_sizes import private_size
 from reconpriv.errors import PolicyError
 from reconpriv.policy import SAMPLE_SIZES
 from reconpriv.queries.answer import Answerer
@@ -35,7 +36,6 @@ from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.design import coin_spread, exact_spread, group_error, mixing
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.tuning.report import Target
-from reconpriv.tuning.shapes import sizes_of
 from reconpriv.tuning.sweep import CURRENT, excess, mark_efficient, recommend, sweep
 from reconpriv.tuning.tuner import Tuner
 
@@ -131,7 +131,7 @@ def simulated(census_tables, tuner):
     @cache
     def prepared(sensitive):
         table, pool = census_tables(sensitive), tuner(sensitive).workload
-        batches = list(table.groups())
+        batches = list(table.batches())
         raw = collect(batches, table.schema)
         answerer = Answerer(raw, Design(1.0, table.schema.domain_size, "none"))
         plan = plan_queries(raw, [answerer.select(None, query) for query in pool.queries])
@@ -184,10 +184,13 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
 def octave_sums(made, size, factor):
     if size == "none":
         return made.variances.nothing()
-    octaves = np.array([octave.frequency for octave in made.shapes.octaves])
-    frequency = np.ones_like(octaves) if size == "public" else octaves
-    limits = sizes_of(frequency, rp.Policy(*HARD), made.schema.domain_size)
-    return made.variances.by_octave(np.floor(limits * factor))
+
+    def limit(groups, policy):
+        return np.floor(private_size(groups.classes, policy, groups.domain_size) * factor)
+
+    with SAMPLE_SIZES.including(replace(SAMPLE_SIZES[size], name="wrong", limit=limit)):
+        policy = rp.Policy(*HARD, sample_size="wrong")
+        return made.variances.by_class(policy, made.schema.domain_size)
 
 
 @pytest.mark.parametrize("sensitive", SENSITIVE)
@@ -220,7 +223,7 @@ policies = st.builds(
     epsilon=st.floats(0.05, 1.0),
     delta=st.floats(0.02, 0.98),
     bound=st.sampled_from([name for name in BOUNDS if name != "exact"]),
-    sample_size=st.sampled_from(SAMPLE_SIZES),
+    sample_size=st.sampled_from([*SAMPLE_SIZES]),
     unattainable=st.just("one-trial"),
 )
 
@@ -229,7 +232,7 @@ policies = st.builds(
 @given(small_tables(), st.lists(policies, min_size=1, max_size=6))
 def test_violations_are_the_audits_and_trials_the_publications(tmp_path_factory, rows, many):
     with opened(rows) as table:
-        made = Tuner.of(table.groups(), table.schema, queries=20)
+        made = Tuner.of(table.batches(), table.schema, queries=20)
         for policy in many:
             setting = made.setting(policy)
             report = table.audit(policy)
@@ -274,7 +277,7 @@ def test_golden_audits_in_a_sweep(tuner, sensitive, groups, records):
 def test_stricter_is_never_less_private(rows, policy, factor):
     """A larger δ: no fewer violations, no more trials, no better told group."""
     with opened(rows) as table:
-        made = Tuner.of(table.groups(), table.schema, queries=20)
+        made = Tuner.of(table.batches(), table.schema, queries=20)
     stricter = rp.Policy(policy.retention, policy.epsilon, min(policy.delta * factor, 0.99),
                          bound=policy.bound, sample_size=policy.sample_size)  # fmt: skip
     loose, strict = made.setting(policy), made.setting(stricter)
@@ -287,7 +290,7 @@ def test_stricter_is_never_less_private(rows, policy, factor):
 @given(small_tables(), st.floats(0.05, 0.9), st.floats(0.01, 0.09))
 def test_a_larger_p_tells_more_to_everybody(rows, p, more):
     with opened(rows) as table:
-        made = Tuner.of(table.groups(), table.schema, queries=20)
+        made = Tuner.of(table.batches(), table.schema, queries=20)
     low, high = (made.setting(rp.Policy(x, 0.5, 0.3, sample_size="none")) for x in (p, p + more))
     assert high.error < low.error and high.group_error < low.group_error
     assert high.posterior > low.posterior and high.local_dp_epsilon > low.local_dp_epsilon
@@ -438,10 +441,10 @@ def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
     report = adult.tune(max_error=1e-6, queries=500)
     assert report.needed is None
     assert min(setting.error for setting in report.settings) < report.nearest.error
-    near = "Nearest that protects single records as well as the current policy does: p = 0.5"
-    assert near in report.verdict
+    near = "The closest setting that protects single records as well as the current policy does"
+    assert f"{near}: p = 0.5" in report.verdict
     weaker = adult.tune(max_error=1e-6, weaker_records=True, queries=500)
-    assert "Nearest: p = 0.9" in weaker.verdict
+    assert "Closest: p = 0.9" in weaker.verdict
 
 
 def test_where_the_stated_belief_is_in_the_way_the_larger_one_is_named(adult):

@@ -10,7 +10,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.errors import OutputError
 from reconpriv.policy import Policy
-from reconpriv.writing.folder import release_around
+from reconpriv.writing.marker import release_around
 
 
 @pytest.fixture

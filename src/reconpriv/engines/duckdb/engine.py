@@ -34,6 +34,7 @@ from reconpriv.engines.duckdb.words import JSON_ERRORS
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 from reconpriv.schema import quote_identifier as quote
@@ -177,7 +178,7 @@ class DuckDBEngine:
             f"CREATE OR REPLACE TEMP VIEW {VIEW} AS FROM read_parquet({literal(str(file))})"
         )
 
-    def keep(self, names: Sequence[str]) -> None:
+    def expect_columns(self, names: Sequence[str]) -> None:
         """Fetch what these columns need of a table that lies elsewhere: its cells, if it counts."""
         if self._lazy is not None and self._waiting:
             self._keep(self._lazy, names)
@@ -207,8 +208,11 @@ class DuckDBEngine:
             if finer[0][0]:
                 raise InputError(
                     f"Column {name!r} holds parts of a microsecond, which a release cannot hold.",
-                    hint=f"Round them with --sql 'SELECT * REPLACE ({column}::{coarse} AS {column})"
-                    " FROM input'.",
+                    hint=Remedy(
+                        "round them",
+                        Control.SQL,
+                        f"SELECT * REPLACE ({column}::{coarse} AS {column}) FROM input",
+                    ),
                 )
 
     def _keep_all(self) -> None:
@@ -376,7 +380,7 @@ class DuckDBEngine:
             self._lazy.interrupt()
         self._connection.interrupt()
 
-    def groups(
+    def batches(
         self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
     ) -> Iterator[CellBatch]:
         """Every micro group, whole, in canonical order, in batches of bounded size."""
@@ -426,7 +430,7 @@ class DuckDBEngine:
         progress: Progress = no_progress,
     ) -> list[T]:
         """Apply a function to all groups at once."""
-        return [work(self.groups(schema, drop_missing=drop_missing, progress=progress))]
+        return [work(self.batches(schema, drop_missing=drop_missing, progress=progress))]
 
     def write(
         self,
@@ -439,14 +443,14 @@ class DuckDBEngine:
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group and write data (and groups, where asked) into an existing folder."""
-        batches = self.groups(schema, drop_missing=drop_missing, progress=progress)
+        batches = self.batches(schema, drop_missing=drop_missing, progress=progress)
         return write_release_files(batches, schema, publish, folder, layout, progress)
 
     def write_to_uri(self, *_: Any, **__: Any) -> Written:
         """Refused: this engine writes folders of its own machine."""
         raise OutputError(
             "Only Spark writes a release to a URI.",
-            hint="Give a folder of this machine, or use --engine spark.",
+            hint=either("give a folder on this machine", Remedy("use {}", Control.ENGINE, "spark")),
         )
 
     def to_arrow(self) -> pa.Table:
@@ -476,6 +480,11 @@ class DuckDBEngine:
                 self._clean()
 
 
+def open_table(source: Any, **settings: Any) -> DuckDBEngine:
+    """Open a source as :func:`reconpriv.read` describes it."""
+    return DuckDBEngine(source, **settings)
+
+
 def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Table:
     """A whole table in memory, types settled as always; for tables known to be small."""
     engine = DuckDBEngine(source, columns=columns)
@@ -489,7 +498,7 @@ def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise InputError(
-            "--sql takes one SELECT over the table called input.",
+            "The SQL query must be one SELECT over the table called input.",
             hint="For example 'SELECT * EXCLUDE (id) FROM input WHERE age >= 18'.",
         )
     return str(statements[0].query).strip().rstrip(";")

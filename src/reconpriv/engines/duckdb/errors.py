@@ -13,6 +13,7 @@ import pyarrow as pa
 from reconpriv.engines.duckdb.words import conversion, details, fault
 from reconpriv.errors import InputError, ReconprivError
 from reconpriv.messages.positions import byte_words
+from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
 
 _MEANINGS = (
     (
@@ -23,7 +24,7 @@ _MEANINGS = (
     (
         ("Connection has been closed", "connection closed", "Connection Error"),
         "The table has been closed.",
-        "Open it again with read().",
+        "Open it again.",
     ),
     (
         ("Parquet", "magic bytes", "Footer", "TProtocolException", "Thrift"),
@@ -48,13 +49,13 @@ _MEANINGS = (
     (
         ("Out of Memory",),
         "The table needs more memory than allowed.",
-        "Raise --memory or lower --threads.",
+        either(Remedy("raise {}", Control.MEMORY), Remedy("lower {}", Control.THREADS)),
     ),
 )
 _FRAME = "A column of a type that DuckDB does not know, or a query that fails, is the usual cause."
 
-QUERY = "--sql query"
-RESULT = "result of the --sql query"
+QUERY = "SQL query"
+RESULT = "result of the SQL query"
 _FAILS = "Check its expressions: one of them fails on some record."
 _HINTS = {"frame": _FRAME, QUERY: _FAILS, RESULT: _FAILS}
 
@@ -95,12 +96,12 @@ def clear_errors(what: str, typed: Typed | None = None) -> Iterator[None]:
     except OverflowError:
         raise InputError(
             "The table holds a date outside the years 1 to 9999.",
-            hint="Turn it into text with --sql.",
+            hint=AS_TEXT,
         ) from None
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise InputError(
             f"The {what} cannot be read ({type(error).__name__}).",
-            hint=_FRAME if what == "frame" else "Check that the file is whole and may be read.",
+            hint=_FRAME if what == "frame" else "Check that the file is complete and readable.",
         ) from None
 
 
@@ -110,7 +111,7 @@ def _translated(message: str, what: str, typed: Typed | None) -> ReconprivError:
     if columns and line:
         return InputError(
             f"Line {line[1]} of the CSV has {columns[2]} fields where its header has {columns[1]}.",
-            hint="Mend the line; a field that holds the delimiter must be quoted.",
+            hint="Correct the line; a field that holds the delimiter must be quoted.",
         )
     found = None if typed is None else fault(message, typed.columns)
     if typed is not None and found is not None:
@@ -126,5 +127,5 @@ def _translated(message: str, what: str, typed: Typed | None) -> ReconprivError:
     where = f" (line {line[1]})" if line else ""
     return InputError(
         f"The {what} cannot be read{where}.",
-        hint=_HINTS.get(what, "Check that the file is whole and of the kind its name says."),
+        hint=_HINTS.get(what, "Check that the file is complete and of the type its name says."),
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.engines.duckdb.words import JSON_ERRORS, fault
 from reconpriv.errors import InputError
+from reconpriv.theory.arrays import Flags
 
 
 class Evaluator:
@@ -28,7 +28,7 @@ class Evaluator:
         )
         self._connection.register("rows", table.append_column(self._position, position))
 
-    def mask(self, condition: str) -> NDArray[np.bool_]:
+    def mask(self, condition: str) -> Flags:
         """Which rows satisfy the condition; an unknown (NULL) does not."""
         found = self._run(
             f"SELECT {self._position} FROM rows WHERE {condition}", "condition", condition

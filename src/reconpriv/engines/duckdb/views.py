@@ -24,27 +24,24 @@ import pyarrow.parquet
 from reconpriv.datasets import dataset_path
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import may_hold_password, shown_file
+from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.schema import Column, Kind
 from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.tables import open_database
-from reconpriv.sources.excel import EXCEL, open_excel
+from reconpriv.sources.formats import (
+    Opening,
+    ending_of,
+    format_of,
+    local_formats,
+    with_endings,
+)
 from reconpriv.sources.frames import open_frame
 from reconpriv.sources.lazy import LazyTable
-from reconpriv.sources.statistical.read import PROGRAMS, open_statistical
 
 VIEW = "input"
 
 _EXAMPLE = "example:"
-_PARQUET = (".parquet", ".pq")
-_CSV = (".csv", ".tsv", ".txt")
-_JSON = (".jsonl", ".ndjson", ".json")
-_ARROW = (".arrow", ".feather", ".ipc")
-_ENDINGS = (
-    "Parquet (.parquet), CSV (.csv, .tsv, also .gz), JSON lines (.jsonl, .ndjson, also .gz),"
-    " Arrow (.arrow, .feather), SPSS (.sav, .zsav, .por), Stata (.dta), SAS (.sas7bdat, .xpt),"
-    " Excel (.xlsx, .xls, .ods)"
-)
 
 
 def literal(text: str) -> str:
@@ -74,13 +71,13 @@ def open_source(
         return lazy
     if table is not None:
         raise InputError(
-            "Only a database has tables, and a spreadsheet sheets, to choose from.",
-            hint="Leave --table out.",
+            "Only databases and spreadsheets hold several tables to choose from.",
+            hint=Remedy("leave {} out", Control.TABLE),
         )
     if labels == "apply":
         raise InputError(
             "Only SPSS and Stata files have value labels to apply.",
-            hint="Leave --labels apply out.",
+            hint=Remedy("leave {} out", Control.LABELS, "apply"),
         )
     if isinstance(source, str | os.PathLike):
         _open_path(connection, os.fspath(source), scratch, columns)
@@ -99,18 +96,22 @@ def open_source(
 def _open_lazy_file(
     source: Any, scratch: Callable[[], Path], table: str | None, labels: str
 ) -> LazyTable | None:
-    """The file of a statistical program or a spreadsheet; anything else is none of them."""
+    """The file of a format with an opener of its own; anything else is none of them."""
     single = isinstance(source, str | os.PathLike)
     paths = [source] if single else source if _are_paths(source) else []
-    endings = {_ending(os.fspath(path)) for path in paths}
-    if not endings & {*PROGRAMS, *EXCEL} or any(Path(path).is_dir() for path in paths):
+    formats = [format_of(os.fspath(path)) for path in paths]
+    openers = {one.open if one is not None else None for one in formats}
+    if openers <= {None} or any(Path(path).is_dir() for path in paths):
         return None
     files = [file for path in paths for file in _resolve(os.fspath(path))[0]]
-    if endings <= {*PROGRAMS} and table is None:
-        return open_statistical(files, scratch, labels)
-    if endings <= {*EXCEL} and labels != "apply":
-        return open_excel(files, table)
-    return None
+    known = [one for one in formats if one is not None]
+    if len(openers) > 1 or (table is not None and not all(one.has_sheets for one in known)):
+        return None
+    if labels == "apply" and not all(one.has_labels for one in known):
+        return None
+    opener = openers.pop()
+    assert opener is not None
+    return opener(files, Opening(scratch, table, labels))
 
 
 def _are_paths(source: Any) -> bool:
@@ -143,13 +144,13 @@ def _open_files(
     shown: str,
     columns: Sequence[Column] | None,
 ) -> None:
-    endings = {_ending(file) for file in files}
-    if len(endings) > 1:
+    if len({ending_of(file) for file in files}) > 1:
         raise InputError(f"The files of {shown!r} are of different kinds.")
-    ending = endings.pop()
-    if ending in _PARQUET:
+    found = format_of(files[0])
+    kind = None if found is None else found.name
+    if kind == "parquet":
         _view(connection, _parquet(path, files, shown))
-    elif ending in _CSV:
+    elif kind == "csv":
         declared = columns is not None
         _view(
             connection,
@@ -157,12 +158,15 @@ def _open_files(
             if declared
             else _typed_csv(connection, files, shown),
         )
-    elif ending in _JSON:
+    elif kind == "json":
         _view(connection, _json(connection, files))
-    elif ending in _ARROW:
+    elif kind == "arrow":
         connection.register(VIEW, pyarrow.dataset.dataset(files, format="ipc"))
     else:
-        raise InputError(f"The kind of file {shown!r} is not known.", hint=f"Known: {_ENDINGS}.")
+        raise InputError(
+            f"The kind of file {shown!r} is not known.",
+            hint=f"Known: {', '.join(with_endings(local_formats()))}.",
+        )
 
 
 def _resolve(path: str) -> tuple[list[str], str]:
@@ -185,14 +189,7 @@ def _resolve(path: str) -> tuple[list[str], str]:
         if not files:
             raise MissingFileError(f"No file matches {shown!r}.")
         return files, shown
-    raise MissingFileError(
-        f"There is no file {shown!r}.", hint="Check the name and the folder it is looked for in."
-    )
-
-
-def _ending(file: str) -> str:
-    name = Path(file).name.lower().removesuffix(".gz")
-    return Path(name).suffix
+    raise MissingFileError(f"There is no file {shown!r}.", hint="Check the name and the folder.")
 
 
 def _list(files: list[str]) -> str:

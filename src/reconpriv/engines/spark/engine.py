@@ -19,14 +19,16 @@ from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.spark.jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark.output import struct, write_to_folder
-from reconpriv.engines.spark.remote import MANIFEST, remote_release, write_remote
-from reconpriv.engines.spark.session import open_session, session_of
+from reconpriv.engines.spark.remote import remote_release, write_remote
+from reconpriv.engines.spark.session import LEAVE_OUT, open_session, session_of
 from reconpriv.engines.spark.tasks import MapGroups, PackBatches, canonical, unpack_batch
 from reconpriv.engines.spark.views import check_path, read_path, select_from
 from reconpriv.errors import InputError
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 from reconpriv.sources.column_names import check_names
+from reconpriv.sources.databases.url import is_database
+from reconpriv.writing.marker import MANIFEST
 
 _KINDS = {
     # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.
@@ -93,7 +95,7 @@ class SparkEngine:
                 with spark_work(self.session, "reading the input", "reading"):
                     self._frame = read_path(self.session, path)
                 if sql is not None:
-                    with spark_work(self.session, "the --sql query", "reading"):
+                    with spark_work(self.session, "the SQL query", "reading"):
                         self._frame, self._view = select_from(self.session, self._frame, sql)
             except BaseException:
                 self.close()
@@ -136,7 +138,7 @@ class SparkEngine:
         """Spark's tables have none."""
         return {}
 
-    def keep(self, names: Sequence[str]) -> None:
+    def expect_columns(self, names: Sequence[str]) -> None:
         """Nothing to do: Spark prunes columns by itself."""
 
     def single_precision(self, names: Sequence[str]) -> list[str]:
@@ -250,7 +252,7 @@ class SparkEngine:
         together = cells.repartition(*public) if public else cells.repartition(1)
         return together.sortWithinPartitions(*nulls_last(together, [*public, f"c{len(public)}"]))
 
-    def groups(
+    def batches(
         self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
     ) -> Iterator[CellBatch]:
         """Every micro group, in canonical order, streamed to this side part by part.
@@ -327,3 +329,12 @@ class SparkEngine:
 def nulls_last(frame: Any, names: Sequence[str]) -> list[Any]:
     """Ascending order with missing values last, as everywhere here."""
     return [frame[name].asc_nulls_last() for name in names]
+
+
+def open_table(source: Any, *, table: str | None, labels: str, **settings: Any) -> SparkEngine:
+    """Open a source as :func:`reconpriv.read` describes it, unless Spark cannot read it."""
+    if table is not None or is_database(source):
+        raise InputError("Only DuckDB reads tables of a database.", hint=LEAVE_OUT)
+    if labels == "apply":
+        raise InputError("Only DuckDB reads files with value labels.", hint=LEAVE_OUT)
+    return SparkEngine(source, **settings)

@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from reconpriv.engines.base import Progress, no_progress
-from reconpriv.engines.spark.session import Session, without_pandas_warning
+from reconpriv.engines.spark.session import CHECK_MASTER, LEAVE_OUT, Session, without_pandas_warning
 from reconpriv.errors import InputError, MissingFileError, ReconprivError
+from reconpriv.messages.remedies import REPLACE, Control, Remedy, either
 
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j")
 _SILENT = logging.CRITICAL + 1
@@ -144,22 +145,22 @@ _MEANINGS = (
      "Free some, or point spark.local.dir and the output elsewhere."),
     ("PATH_NOT_FOUND", "There is no such file or folder for Spark to read.",
      "Check the path as the workers see it."),
-    ("OutOfMemoryError", "Spark ran out of memory.", "Raise --memory."),
+    ("OutOfMemoryError", "Spark ran out of memory.", Remedy("raise {}", Control.MEMORY)),
     ("MALFORMED_RECORD", "A line of the CSV has more or fewer fields than its header.",
-     "Mend the line; a field that holds the delimiter must be quoted."),
+     "Correct the line; a field that holds the delimiter must be quoted."),
     ("is not a Parquet file", "The Parquet file is truncated or is not a Parquet file.",
      "Fetch or export it again."),
     ("CANNOT_READ_FILE_FOOTER", "The Parquet file is truncated or is not a Parquet file.",
      "Fetch or export it again."),
     ("UNSUPPORTED_TIME_TYPE", "Spark does not read columns that hold times of day.",
-     "Turn them into text, or leave --engine spark out."),
+     either("turn them into text", LEAVE_OUT)),
     ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
     ("CANNOT_MERGE_SCHEMAS", "The Parquet files differ in their columns or types.",
      "Bring them to one schema, or read them one by one."),
     ("CSV header does not conform", "The CSV files differ in their columns.",
      "Bring them to one header, or read them one by one."),
-    ("PATH_ALREADY_EXISTS", "The output exists already.", "Use --overwrite to replace it."),
-    ("Connection refused", "The Spark master does not answer.", "Check --master."),
+    ("PATH_ALREADY_EXISTS", "The output exists already.", REPLACE),
+    ("Connection refused", "The Spark master does not answer.", CHECK_MASTER),
 )  # fmt: skip
 
 

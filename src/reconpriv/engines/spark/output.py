@@ -112,7 +112,7 @@ def write_release(
         totals = _part_totals(numbered, layout)
     if not totals:
         raise OutputError(
-            "What Spark's workers wrote is not to be seen from here.",
+            "What Spark's workers wrote cannot be seen from here.",
             hint="Give a folder that all machines share, or a URI such as hdfs://… or s3a://….",
         )
     with spark_work(session, "writing", "writing", progress):

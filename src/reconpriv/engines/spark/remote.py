@@ -6,7 +6,6 @@ place through Hadoop's file system calls, which a classic session has and Spark 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,9 +18,10 @@ from reconpriv.engines.spark.output import FILE_COLUMNS, struct, write_release
 from reconpriv.engines.spark.session import Session
 from reconpriv.engines.spark.tasks import ENDINGS, FileContents, FileRows
 from reconpriv.errors import OutputError, ReconprivError
+from reconpriv.messages.remedies import REPLACE
 from reconpriv.schema import Schema
+from reconpriv.writing.marker import MANIFEST, is_manifest
 
-MANIFEST = "datapackage.json"
 _STAGING = ".staging"
 
 
@@ -74,10 +74,7 @@ class RemoteFolder:
             text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
         finally:
             stream.close()
-        try:
-            return isinstance(json.loads(text).get("reconpriv"), dict)
-        except (ValueError, AttributeError):
-            return False
+        return is_manifest(text)
 
     def files_below(self, below: str) -> list[str]:
         """The part files anywhere below a folder, by their paths from there."""
@@ -148,7 +145,7 @@ def check_remote(target: RemoteFolder, *, overwrite: bool) -> None:
     if not target.exists():
         return
     if not overwrite:
-        raise OutputError(f"{target.uri} exists already.", hint="Use --overwrite to replace it.")
+        raise OutputError(f"{target.uri} exists already.", hint=REPLACE)
     if not target.is_release():
         raise OutputError(
             f"{target.uri} exists and is not a release; it will not be replaced.",

@@ -21,13 +21,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import reconpriv
 from reconpriv.engines.base import memory_bytes
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
+from reconpriv.messages.remedies import Control, Remedy
 
-_PACKAGE = Path(reconpriv.__file__).parent
+_PACKAGE = Path(__file__).parents[2]
 _shipped: weakref.WeakSet[Any] = weakref.WeakSet()
+
+CHECK_MASTER = Remedy("check {}", Control.MASTER)
+LEAVE_OUT = Remedy("leave {} out", Control.ENGINE, "spark")
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def open_session(master: str | None, memory: str | None, threads: int | None) ->
     if active is not None:
         if master is not None or memory is not None or threads is not None:
             raise InputError(
-                "A Spark session is running already; its master, memory and threads stay.",
+                "A Spark session is already running; its master, memory and threads cannot change.",
                 hint="Leave those settings out, or stop the session first.",
             )
         return _join(active)
@@ -204,7 +207,7 @@ def _start(
     elif master is not None or not submitted:
         builder = _configure(builder, master, memory, threads, scratch)
     elif memory is not None or threads is not None:
-        raise InputError("spark-submit settles memory and threads.", hint="Give them to it.")
+        raise InputError("spark-submit sets memory and threads.", hint="Give them to spark-submit.")
     with (
         without_pandas_warning(),
         _same_interrupt_handler(),
@@ -232,9 +235,7 @@ def _check_answers(url: str) -> None:
     try:
         socket.create_connection((place.hostname or "", place.port or 15002), timeout=10).close()
     except (OSError, ValueError):
-        raise InputError(
-            "The Spark Connect server does not answer.", hint="Check --master."
-        ) from None
+        raise InputError("The Spark Connect server does not answer.", hint=CHECK_MASTER) from None
 
 
 @contextmanager
@@ -257,7 +258,7 @@ def _configure(
     """A quiet session without a web page, whose temporary files are ours to remove."""
     local = master is None or master.startswith("local")
     if master is not None and local and threads is not None:
-        raise InputError("Give either --threads or a local --master, not both.")
+        raise InputError("Give either a number of threads or a local master, not both.")
     settings = {
         "spark.master": master or f"local[{threads or '*'}]",
         "spark.ui.enabled": "false",
@@ -270,7 +271,7 @@ def _configure(
         settings["spark.driver.bindAddress"] = settings["spark.driver.host"] = "127.0.0.1"
     elif threads is not None:
         if not str(master).startswith("spark://"):
-            raise InputError("--threads goes with a local or standalone master.")
+            raise InputError("A number of threads goes with a local or standalone master.")
         settings["spark.cores.max"] = str(threads)
     if memory is not None:
         megabytes = f"{max(memory_bytes(memory) // 2**20, 1)}m"

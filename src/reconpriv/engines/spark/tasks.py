@@ -25,8 +25,7 @@ from reconpriv.core.kernel import PublishedBatch
 from reconpriv.engines.base import Layout, PublishFunction, WrittenFile
 from reconpriv.engines.record_file import RecordFile, file_name
 from reconpriv.schema import Schema
-
-Ints = NDArray[np.int64]
+from reconpriv.theory.arrays import Ints
 
 PUBLISHED = ("records", "trials", "sampled", "unattainable", "values", "counts")
 """The columns of a published group after its public values."""

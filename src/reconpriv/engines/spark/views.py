@@ -11,15 +11,19 @@ from typing import Any
 from reconpriv.datasets import dataset_path
 from reconpriv.engines.spark.jobs import map_in_arrow, quote
 from reconpriv.engines.spark.output import struct
-from reconpriv.engines.spark.session import Session
+from reconpriv.engines.spark.session import LEAVE_OUT, Session
 from reconpriv.engines.spark.tasks import SpelledNumbers
 from reconpriv.errors import InputError
+from reconpriv.messages.phrases import listed
 from reconpriv.sources.column_names import check_names
-from reconpriv.sources.excel import EXCEL
-from reconpriv.sources.statistical.read import PROGRAMS
+from reconpriv.sources.formats import (
+    distributed_formats,
+    ending_of,
+    format_of,
+    with_endings,
+)
 
 _EXAMPLE = "example:"
-_KNOWN = "Spark reads Parquet, ORC (.orc) and CSV (.csv, .tsv, .txt, also .gz) here."
 _LOSSLESS = ("BIGINT", "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
 _numbers = itertools.count()
 
@@ -27,20 +31,13 @@ _numbers = itertools.count()
 def check_path(path: str) -> None:
     """Refuse what Spark cannot read, before a session is started for it."""
     if path == "-":
-        raise InputError("Spark cannot read standard input.", hint="Use --engine duckdb.")
-    if _ending(path) in (
-        *PROGRAMS,
-        *EXCEL,
-        ".jsonl",
-        ".ndjson",
-        ".json",
-        ".arrow",
-        ".feather",
-        ".ipc",
-    ):
+        raise InputError("Spark cannot read standard input.", hint=LEAVE_OUT)
+    known = format_of(path)
+    if known is not None and not known.distributed:
         raise InputError(
-            f"{_KNOWN} {_ending(path)} files are left to DuckDB.",
-            hint="Use --engine duckdb, or read() a Spark data frame of your own.",
+            f"Spark reads {listed(with_endings(distributed_formats()))} here."
+            f" {ending_of(path)} files are read by DuckDB.",
+            hint=LEAVE_OUT,
         )
 
 
@@ -48,13 +45,14 @@ def read_path(session: Session, path: str) -> Any:
     """A Parquet, ORC or CSV path that Spark can read."""
     if path.startswith(_EXAMPLE):
         path = str(dataset_path(path.removeprefix(_EXAMPLE)))
-    ending = _ending(path)
+    known = format_of(path)
+    kind = None if known is None else known.name
     if os.path.exists(path):
         # A bracket or star in the name of a file that is there is no pattern.
         path = re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
-    if ending in (".csv", ".tsv", ".txt"):
+    if kind == "csv":
         return _typed_csv(session.spark, path)
-    if ending == ".orc":
+    if kind == "orc":
         return session.spark.read.orc(path)
     frame = session.spark.read.parquet(path)
     whole = session.spark.read.option("mergeSchema", True).parquet(path)
@@ -64,11 +62,6 @@ def read_path(session: Session, path: str) -> Any:
             hint="Bring them to one schema, or read them one by one.",
         )
     return frame
-
-
-def _ending(path: str) -> str:
-    name = path.rstrip("/").lower().rsplit("/", 1)[-1].removesuffix(".gz")
-    return os.path.splitext(name)[1]
 
 
 def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:

@@ -29,7 +29,7 @@ WHERE database_name = '{_SOURCE}' AND NOT internal ORDER BY ALL
 """
 _TROUBLES = (
     (("lock", "different configuration", "already attached"), "is open in another program",
-     "Close it there; DuckDB lets nobody read a file that somebody writes."),
+     "Close it there; DuckDB cannot read a file while another program writes it."),
     (("newer version", "storage version", "version number"), "was written by a newer DuckDB",
      "Export the table, or install a newer duckdb."),
     (("encrypt",), "is encrypted", "Export the table."),

@@ -149,7 +149,7 @@ def _as_asked(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         text = "UTF8" in str(error)
         what = "text that is not UTF-8" if text else "a value out of range, such as a time of 24:00"
         raise InputError(
-            f"The table holds {what}.", hint="Mend it, or leave the column out."
+            f"The table holds {what}.", hint="Correct it, or leave the column out."
         ) from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

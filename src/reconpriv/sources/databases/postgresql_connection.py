@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from reconpriv.errors import InputError, OutputError, ReconprivError
 from reconpriv.extras import install_hint
+from reconpriv.messages.remedies import REPLACE, Control, Remedy, either
 
 T = TypeVar("T")
 
@@ -67,25 +68,25 @@ _REFUSED = (
         "Check PGSERVICE and ~/.pg_service.conf.",
     ),
 )  # fmt: skip
-_STATES = {
+_STATES: dict[str, tuple[str, str | Remedy]] = {
     "42501": ("The database does not permit it.", "Ask for the right to read the table's columns"
               " and to use its schema."),
     "3F000": ("The database has no such schema.", "Check the part before the dot."),
-    "42P07": ("The table exists already.", "Use --overwrite to replace it."),
-    "25006": ("The database can only be read.", "Write to another one with --to."),
-    "2BP01": ("Something else in the database rests on the table.", "Remove that first, a view for"
-              " example; or choose another name."),
+    "42P07": ("The table exists already.", REPLACE),
+    "25006": ("The database can only be read.", Remedy("write to another one", Control.DATABASE)),
+    "2BP01": ("Something else in the database depends on the table.",
+              "Remove that first, a view for example, or choose another name."),
     "57014": ("The server ended the query before it was done.",
               "It may have a time limit (statement_timeout), or somebody cancelled it."),
     "40001": ("The server ended the query because of others.", "Try again."),
-    "22021": ("The table holds text that is not UTF-8.", "Mend it, or leave the column out."),
+    "22021": ("The table holds text that is not UTF-8.", "Correct it, or leave the column out."),
 }  # fmt: skip
-_STATES_OF_WRITING = {
+_STATES_OF_WRITING: dict[str, tuple[str, str | Remedy]] = {
     "42501": ("The database does not permit it.",
               "Ask for the right to replace the tables, or choose another name."),
     "22021": ("The release holds text with a null character, which PostgreSQL cannot store.",
-              "Mend it with --sql, or leave the column out."),
-    "22P05": ("The release holds text that the encoding of the database has no signs for.",
+              either(Remedy("correct it", Control.SQL), "leave the column out")),
+    "22P05": ("The release holds characters that the encoding of the database lacks.",
               "Load it into a database of encoding UTF8."),
 }  # fmt: skip
 _ROW_POLICY = (
@@ -227,7 +228,7 @@ class Connection:
     def _clear(self) -> Iterator[None]:
         """Turn the driver's errors into a sentence of ours."""
         if self._connection is None:
-            raise self._what("The table has been closed.", hint="Open it again with read().")
+            raise self._what("The table has been closed.", hint="Open it again.")
         try:
             yield
         except (ReconprivError, GeneratorExit, KeyboardInterrupt):

@@ -42,14 +42,14 @@ _TROUBLES = (
     (
         ("decode",),
         "holds text that is not UTF-8",
-        "Mend it, or leave the column out.",
+        "Correct it, or leave the column out.",
     ),
     (
         ("malformed", "not a database", "disk I/O", "corrupt"),
         "is damaged or is not a SQLite file",
         "Fetch or export it again.",
     ),
-    (("no such column", "no such table"), "has a view that does not work", "Mend the view."),
+    (("no such column", "no such table"), "has a view that does not work", "Correct the view."),
     (("readonly", "read-only"), "may not be written", "Check its permissions."),
     (("full",), "cannot grow: the disk is full", "Free some space."),
 )
@@ -71,7 +71,7 @@ def sqlite_errors(
                 raise what(f"{file.name} {sentence}.", hint=hint) from None
         raise what(
             f"{file.name} cannot be used as a database ({type(error).__name__}).",
-            hint="Check that the file is whole and may be read.",
+            hint="Check that the file is complete and readable.",
         ) from None
 
 

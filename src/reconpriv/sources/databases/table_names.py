@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from reconpriv.errors import InputError
 from reconpriv.messages.nearest import nearest_name
 from reconpriv.messages.redaction import shown_path
+from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.schema import quote_identifier
 
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+))\s*(\.|$)')
@@ -52,7 +53,8 @@ def shown_name(name: str) -> str:
 
 def no_table_named(tables: Sequence[str]) -> InputError:
     """No table was named: say which there are."""
-    return InputError("Which table of the database?", hint=f"Name it with --table. {_list(tables)}")
+    name_it = Remedy("name it with {}", Control.TABLE)
+    return InputError("Which table of the database?", hint=Advice(name_it, _list(tables)))
 
 
 def no_such_table(name: str, tables: Sequence[str]) -> InputError:

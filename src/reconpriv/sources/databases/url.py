@@ -60,7 +60,7 @@ def database_kind(source: str | os.PathLike[str], *, must_exist: bool = True) ->
         if not path.is_file():
             raise MissingFileError(
                 f"There is no file {shown_file(path)!r}.",
-                hint="Check the name and the folder it is looked for in.",
+                hint="Check the name and the folder.",
             )
         raise InputError(
             f"{shown_file(path)} is neither a SQLite nor a DuckDB database.",

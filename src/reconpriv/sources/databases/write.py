@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from reconpriv.errors import OutputError
+from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.schema import quote_identifier
 from reconpriv.sources.databases.duckdb_file import duckdb_file_errors
 from reconpriv.sources.databases.postgresql_connection import Connection
@@ -95,11 +96,11 @@ class PostgresWriter:
             found = self._connection.ask(ask, (self._schema,))
         if not found or found[0][0] is None:
             shown = "that tables are made in" if self._schema is None else self._schema
-            raise OutputError(f"The database has no schema {shown}.", hint="Make it first.")
+            raise OutputError(f"The database has no schema {shown}.", hint="Create it first.")
         if not found[0][1]:
             raise OutputError(
-                f"The database does not let this user make tables in the schema {found[0][0]}.",
-                hint="Ask for the right to, or name another schema: schema.table.",
+                f"The database does not let this user create tables in the schema {found[0][0]}.",
+                hint="Ask for that right, or name another schema: schema.table.",
             )
 
     def _name(self, table: str) -> str:
@@ -126,7 +127,10 @@ class PostgresWriter:
             if len(name.encode()) > (self.longest_name or math.inf):
                 raise OutputError(
                     f"The name of column {name} is too long for PostgreSQL.",
-                    hint=f"It takes {self.longest_name} bytes at the most; rename it with --sql.",
+                    hint=Advice(
+                        f"A name has at most {self.longest_name} bytes.",
+                        Remedy("rename it", Control.SQL),
+                    ),
                 )
         self._connection.ingest(table, self._schema, batches)
 
@@ -248,7 +252,7 @@ class DuckDBWriter(_FileWriter):
                 found = self._connection.execute(known, [self._schema]).fetchall()
             if not found[0][0]:
                 raise OutputError(
-                    f"The database has no schema {self._schema}.", hint="Make it first."
+                    f"The database has no schema {self._schema}.", hint="Create it first."
                 )
         except BaseException:
             self.close()

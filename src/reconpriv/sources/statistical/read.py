@@ -21,6 +21,7 @@ import pyarrow.parquet
 
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
+from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.schema import ColumnLabels, Value
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.statistical.types import Meaning, Reading, Settling, read_as
@@ -59,7 +60,7 @@ def open_statistical(
     if len(files) > 1:
         raise InputError(
             "Files of statistical programs are read one at a time.",
-            hint="Append them in one file first.",
+            hint="Combine them into one file first.",
         )
     if files[0].lower().endswith(".gz"):
         raise InputError(f"{Path(files[0]).name} is compressed.", hint="Unpack it first: gunzip.")
@@ -86,7 +87,10 @@ class StatisticalFile:
         if self._apply and not any(self._values.values()):
             raise InputError(
                 f"{path.name} has no value labels to apply.",
-                hint="SAS keeps them in a catalog of its own; leave --labels apply out.",
+                hint=Advice(
+                    "SAS keeps them in a catalog of its own.",
+                    Remedy("leave {} out", Control.LABELS, "apply"),
+                ),
             )
 
     def _reading(self, name: str) -> Reading:
@@ -235,7 +239,9 @@ def _named(values: pa.Array, said: Mapping[Value, str], name: str) -> pa.Array:
 def _ambiguous(name: str) -> InputError:
     return InputError(
         f"Two values of column {name!r} have the same label.",
-        hint="Leave --labels apply out, or tell the labels apart first.",
+        hint=either(
+            Remedy("leave {} out", Control.LABELS, "apply"), "give them different labels first"
+        ),
     )
 
 
@@ -267,16 +273,16 @@ def _clear_errors(shown: str, program: str) -> Iterator[None]:
         if "encoding" in str(error) or "convert" in str(error):
             raise _encoding(shown) from None
         raise InputError(
-            f"{shown} is truncated or is no {program} file.", hint="Fetch or export it again."
+            f"{shown} is truncated or not a valid {program} file.", hint="Fetch or export it again."
         ) from None
     except UserWarning:
         raise InputError(
-            f"There are two columns of one name in {shown}.", hint="Rename one of them."
+            f"Two columns of {shown} have the same name.", hint="Rename one of them."
         ) from None
     except (readstat.PyreadstatError, OSError, ValueError, OverflowError) as error:
         raise InputError(
             f"{shown} cannot be read ({type(error).__name__}).",
-            hint="Check that the file is whole and may be read.",
+            hint="Check that the file is complete and readable.",
         ) from None
 
 

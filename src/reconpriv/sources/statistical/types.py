@@ -13,11 +13,9 @@ from enum import Enum
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
-
-Floats = NDArray[np.float64]
+from reconpriv.theory.arrays import Floats
 
 _DAY = 86_400_000_000  # in microseconds
 _SECOND = 1_000_000
@@ -132,7 +130,7 @@ class Settling:
         if not ((moments >= _FIRST) & (moments < _LAST)).all():
             raise InputError(
                 f"Column {self.name!r} holds dates outside the years 1 to 9999.",
-                hint="Leave it out, or mend it where the file was made.",
+                hint="Leave it out, or correct it where the file was made.",
             )
 
     def settle(self, values: pa.Array) -> pa.Array:

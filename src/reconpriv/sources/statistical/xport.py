@@ -47,7 +47,7 @@ class Transport:
         if not whole or rest.strip(b" ") or len(rest) >= _CARD or (end + len(rest)) % _CARD:
             raise InputError(
                 f"{self.path.name} is truncated, or holds more than one table.",
-                hint="Fetch or export it again, a table a file.",
+                hint="Fetch or export it again, one table per file.",
             )
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reconpriv.core.audit import judge
-from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel, largest_frequency
+from reconpriv.core.kernel import Kernel
 from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.plan import publish_cube
 from reconpriv.schema import Schema, json_value
-from reconpriv.table import Table
+from reconpriv.theory.arrays import Floats, Ints
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from reconpriv.table import Table
 
 
 def attack_key(number: int, purpose: str = "publication") -> Key:
@@ -37,7 +37,7 @@ def uniform_words(count: int, purpose: str) -> Words:
 
 
 @dataclass(frozen=True)
-class Target:
+class AttackedTable:
     """A publisher's own table: the truth that every attack is measured against."""
 
     schema: Schema
@@ -45,9 +45,9 @@ class Target:
     batch: CellBatch
 
     @classmethod
-    def of(cls, table: Table, policy: Policy) -> Target:
+    def of(cls, table: Table, policy: Policy) -> AttackedTable:
         """Read the table's cells into memory."""
-        return cls(table.schema, policy, join(collect(table.groups(), table.schema)))
+        return cls(table.schema, policy, collect(table.batches(), table.schema).as_batch())
 
     @cached_property
     def raw(self) -> Cube:
@@ -57,7 +57,7 @@ class Target:
     @cached_property
     def frequency(self) -> Floats:
         """The largest f of every group."""
-        return largest_frequency(self.batch)
+        return self.batch.largest_frequencies
 
     @cached_property
     def overall(self) -> Floats:
@@ -71,7 +71,7 @@ class Target:
         _, private = judge(self.batch, self.policy, self.schema.domain_size)
         return np.flatnonzero(~private & (self.batch.sizes >= least))
 
-    def only(self, groups: Ints) -> Target:
+    def only(self, groups: Ints) -> AttackedTable:
         """The same table with these groups alone; each is published as in the whole table."""
         if not groups.size:
             raise InputError(
@@ -87,7 +87,7 @@ class Target:
             self.batch.value[wanted],
             self.batch.count[wanted],
         )
-        return Target(self.schema, self.policy, batch)
+        return AttackedTable(self.schema, self.policy, batch)
 
     def publish(self, number: int, sample_size: str | None = None) -> Cube:
         """A publication in memory with the lab's key of this number."""
@@ -98,7 +98,7 @@ class Target:
         """A publication in memory with any policy and key."""
         return publish_cube(self.raw, [self.batch], Kernel(self.schema, policy, key))
 
-    def shuffled(self) -> Target:
+    def shuffled(self) -> AttackedTable:
         """The control: the sensitive column shuffled over all records, so groups mean nothing."""
         values = np.repeat(self.batch.value, self.batch.count)
         values = values[np.argsort(uniform_words(values.size, "shuffle"), kind="stable")]
@@ -107,7 +107,7 @@ class Target:
         cells, count = np.unique(group * m + values, return_counts=True)
         starts = np.searchsorted(cells, np.arange(self.batch.groups) * m)
         batch = CellBatch(self.batch.public, starts, cells % m, count)
-        return Target(self.schema, self.policy, batch)
+        return AttackedTable(self.schema, self.policy, batch)
 
     def describe(self, group: int) -> dict[str, object]:
         """The public values of a group, for the publisher's eyes."""
@@ -139,13 +139,6 @@ def count_of(cube: Cube, values: Ints) -> Ints:
     hit = cube.value == values[cube.group]
     counts = np.bincount(cube.group[hit], weights=cube.count[hit], minlength=cube.groups)
     return counts.astype(np.int64)
-
-
-def join(cube: Cube) -> CellBatch:
-    """The cells of a cube as one batch of whole groups."""
-    public = tuple(Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True))
-    starts = np.searchsorted(cube.group, np.arange(cube.groups))
-    return CellBatch(public, starts, cube.value, cube.count)
 
 
 def uniforms(count: int, purpose: str) -> Floats:

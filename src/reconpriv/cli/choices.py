@@ -1,0 +1,121 @@
+"""What help and completion say of the registries, which are asked only when it is needed.
+
+A text with ``{bounds}`` in it lists the names of the bounds there, ``{bounds|}`` and ``{bounds,}``
+with other marks between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import typer.core
+
+from reconpriv.messages.phrases import listed
+
+_PLACE = re.compile(r"\{([a-z ]+)([|,]?)\}")
+
+
+def _sample_sizes() -> list[str]:
+    from reconpriv.core.sample_sizes import offered
+
+    return [one.name for one in offered()]
+
+
+def _recommended() -> list[str]:
+    from reconpriv.core.sample_sizes import recommended
+
+    return [*recommended()]
+
+
+def _bounds() -> list[str]:
+    from reconpriv.theory.bounds import BOUNDS
+
+    return [*BOUNDS]
+
+
+def _estimators() -> list[str]:
+    from reconpriv.queries.estimate import ESTIMATORS
+
+    return [*ESTIMATORS]
+
+
+def _attacks() -> list[str]:
+    from reconpriv.attacks.run import ATTACKS
+
+    return [*ATTACKS]
+
+
+def _attacks_on_releases() -> list[str]:
+    from reconpriv.attacks.run import on_releases
+
+    return on_releases()
+
+
+def attacks_using(effort: str) -> list[str]:
+    """The attacks that take this part of an effort."""
+    from reconpriv.attacks.run import ATTACKS
+
+    return [one.name for one in ATTACKS.values() if effort in one.uses]
+
+
+def _formats() -> list[str]:
+    from reconpriv.sources.formats import local_formats
+
+    return [one.label for one in local_formats()]
+
+
+_NAMES: dict[str, Callable[[], list[str]]] = {
+    "sample sizes": _sample_sizes,
+    "recommended": _recommended,
+    "bounds": _bounds,
+    "estimators": _estimators,
+    "attacks": _attacks,
+    "attacks on releases": _attacks_on_releases,
+    "formats": _formats,
+}
+
+
+def names_of(kind: str) -> list[str]:
+    """The names of one kind; ``attacks using`` is followed by a part of an effort."""
+    if kind.startswith("attacks using "):
+        return attacks_using(kind.removeprefix("attacks using "))
+    return _NAMES[kind]()
+
+
+def one_of(*names: str) -> Callable[[str], list[str]]:
+    """What a shell offers where a word is to be one of these."""
+    # Typer finds the argument by its name.
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
+
+
+def registered(kind: str) -> Callable[[str], list[str]]:
+    """What a shell offers where a word is to be a registered name."""
+    return lambda incomplete: [n for n in names_of(kind) if n.startswith(incomplete)]
+
+
+def fill_in(parameters: Iterable[Any]) -> None:
+    """Put the names into the help of options and arguments, and into their placeholders.
+
+    The text with its places is kept, since something may be registered later.
+    """
+    for one in parameters:
+        for part in ("help", "metavar"):
+            text = one.__dict__.setdefault(f"{part}_with_places", getattr(one, part, None))
+            if text and "{" in text:
+                setattr(one, part, _PLACE.sub(_listed, text))
+
+
+def _listed(place: re.Match[str]) -> str:
+    names, mark = names_of(place[1]), place[2]
+    return mark.join(names) if mark else listed(names, "or")
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose help may name what is registered."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options and arguments, ready to be shown."""
+        fill_in(self.params)
+        return super().get_params(ctx)

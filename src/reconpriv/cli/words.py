@@ -1,0 +1,43 @@
+"""How the command line words a remedy: the options that a user would type."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from reconpriv.messages.commands import columns_option
+from reconpriv.messages.remedies import Control, Remedy, worded
+
+# Everything else is the option of the same name as the argument in Python.
+_OTHER_NAMES = {Control.DATABASE: "--to"}
+
+
+def option_words(remedy: Remedy) -> str:
+    """A remedy as an option, with its value where that is known."""
+    control, value = remedy.control, remedy.value
+    if control is Control.KEY:
+        return remedy.by(f"reconpriv keygen {value}")
+    option = _OTHER_NAMES.get(control, f"--{control.replace('_', '-')}")
+    if value is None or value is True:
+        return remedy.by(option)
+    if not isinstance(value, tuple):
+        return remedy.by(f"{option} {shlex.quote(f'{value}')}")
+    if control is Control.BIN:
+        return remedy.by(f"{option} {_bins(*value)}")
+    return remedy.by(columns_option(option, value))
+
+
+def as_options(value: Any) -> Any:
+    """A value for JSON, every message in it in the words of the command line."""
+    if isinstance(value, dict):
+        return {name: as_options(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_options(one) for one in value]
+    return worded(value, option_words) if isinstance(value, str) else value
+
+
+def _bins(column: str, *borders: str) -> str:
+    """A column with its borders, as a shell takes it; the name is quoted where it must be."""
+    bare = column == column.strip() and not set(column) & {"=", '"'}
+    name = column if bare else '"' + column.replace('"', '""') + '"'
+    return shlex.quote(f"{name}={','.join(borders)}")

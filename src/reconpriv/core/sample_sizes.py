@@ -1,0 +1,191 @@
+"""Sample sizes: on how many trials a group may rest, one object each, in one registry.
+
+A sample size puts a group into a class by its largest frequency f, and limits the trials by class;
+the trials of a large group then tell its class at most. Algorithm 1 (`paper`) has no classes: its
+limit is s_g of the exact f, which it leaks. A new one is an entry of :data:`SAMPLE_SIZES`; nothing
+else needs to know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reconpriv.registry import Registry
+from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.privacy import largest_private_size, private_group_sizes
+
+if TYPE_CHECKING:
+    from reconpriv.core.cells import CellBatch
+    from reconpriv.policy import Policy
+
+
+@dataclass(frozen=True)
+class ClassedGroups:
+    """What a limit may depend on beside the policy, one entry per group: |g| and its class.
+
+    A class is named by a frequency: the one that its groups are limited by.
+    """
+
+    sizes: Ints
+    classes: Floats
+    domain_size: int
+
+
+# From the largest frequency of each group to its class.
+Classes = Callable[[Floats], Floats]
+# The most trials that each group may have.
+Limit = Callable[[ClassedGroups, "Policy"], Floats]
+
+
+def private_sizes(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
+    """s_g of every group under a policy, over every value that occurs in it."""
+    return private_group_sizes(batch.count, batch.starts, **policy.parameters(domain_size))
+
+
+def private_size(frequency: Floats, policy: Policy, domain_size: int) -> Floats:
+    """s_g by largest frequency under a policy (Theorems 4 and 5)."""
+    return largest_private_size(frequency, **policy.parameters(domain_size))
+
+
+def round_up_to_octave(frequency: Floats) -> Floats:
+    """F rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
+    mantissa, exponent = np.frexp(frequency)
+    return np.asarray(np.ldexp(1.0, exponent - (mantissa == 0.5)))
+
+
+def whole_size(groups: ClassedGroups, policy: Policy) -> Floats:
+    """s_g at the frequency of the class; whole, since it is published and must tell no more."""
+    return np.floor(private_size(groups.classes, policy, groups.domain_size))
+
+
+def no_limit(groups: ClassedGroups, _policy: Policy) -> Floats:
+    """Every record is a trial."""
+    return np.full(groups.sizes.shape, np.inf)
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How many trials a group may rest on, and what follows from it.
+
+    ``explanation`` and ``tells`` are sentences for the publisher, the second about the adversary;
+    ``for_analysts`` says it in a release. ``method`` is what the manifest calls it. ``warning`` is
+    what a publisher who chooses it is warned of, ``class_name`` what its classes are called.
+
+    ``classes`` is None where the exact frequencies decide (Algorithm 1): ``limit`` is then unused.
+    ``samples`` is False where every record is a trial. ``trials_public``: the release says how many
+    trials each group has. ``coins``: Algorithm 1's coin flips make the sample and the copies;
+    otherwise the sample is systematic and totals are exact. ``leaks``: the exact f can be read off.
+    ``rounds_up``: it is safe only with a bound whose worst case is the largest frequency.
+    """
+
+    name: str
+    label: str
+    explanation: str
+    tells: str
+    for_analysts: str
+    method: str
+    classes: Classes | None = np.ones_like
+    limit: Limit = whole_size
+    samples: bool = True
+    trials_public: bool = True
+    coins: bool = False
+    leaks: bool = False
+    rounds_up: bool = True
+    warning: str = ""
+    class_name: str = ""
+
+    @property
+    def recommended(self) -> bool:
+        """Whether it protects groups and leaks nothing: what a publisher is offered first."""
+        return self.samples and not self.leaks
+
+    @property
+    def trials_known(self) -> bool:
+        """Whether an interval may rely on the number of trials; otherwise it is estimated."""
+        return self.trials_public or not self.samples
+
+    def limits(self, batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
+        """The most trials of every group: a larger one is sampled."""
+        if self.classes is None:
+            return private_sizes(batch, policy, domain_size)
+        return self.limits_at(batch.sizes, batch.largest_frequencies, policy, domain_size)
+
+    def limits_at(self, sizes: Ints, frequency: Floats, policy: Policy, domain_size: int) -> Floats:
+        """The same for groups known by their size and largest frequency alone."""
+        if self.classes is None:
+            return private_size(frequency, policy, domain_size)
+        return self.limit(ClassedGroups(sizes, self.classes(frequency), domain_size), policy)
+
+
+_FEWER = "Large groups rest on fewer independent trials than they have records"
+
+PAPER = SampleSize(
+    name="paper",
+    label="Paper (leaks)",
+    explanation="As many trials as the exact largest frequency allows (Algorithm 1).",
+    tells="The largest frequency of a large group, which can be read off its counts.",
+    for_analysts=f"{_FEWER}, by the paper's Algorithm 1. How many is not published, but can be"
+    " read off the counts of large groups, and so can their largest frequency.",
+    method="sampling, perturbing, scaling (Algorithm 1)",
+    classes=None,
+    trials_public=False,
+    coins=True,
+    leaks=True,
+    rounds_up=False,
+    warning="Sample size 'paper' reproduces Algorithm 1, which leaks: the trials of a large group,"
+    " and so its largest frequency, can be read off. Use 'octave' or 'public' for release.",
+)
+OCTAVE = SampleSize(
+    name="octave",
+    label="Octave (default)",
+    explanation="As many trials as the largest frequency, rounded up to a power of ½, allows.",
+    tells="Between which powers of ½ the largest frequency of a large group lies.",
+    for_analysts=f"{_FEWER}; the groups file says how many.",
+    method="sampling, perturbing, scaling with trial counts by octave of the largest frequency",
+    classes=round_up_to_octave,
+    class_name="octave",
+)
+PUBLIC = SampleSize(
+    name="public",
+    label="Public",
+    explanation="As many trials as are safe whatever the largest frequency is.",
+    tells="Nothing about the largest frequency.",
+    for_analysts=f"{_FEWER}, as many as their size alone allows; the groups file says how many.",
+    method="sampling, perturbing, scaling with trial counts that depend on group size alone",
+)
+NONE = SampleSize(
+    name="none",
+    label="None: perturb only",
+    explanation="Every record is a trial: plain uniform perturbation.",
+    tells="The distribution of a large group: nothing is promised about groups.",
+    for_analysts="Every record was perturbed on its own; no group was sampled, and no promise is"
+    " made about groups.",
+    method="uniform perturbation",
+    limit=no_limit,
+    samples=False,
+    trials_public=False,
+    rounds_up=False,
+    warning="Sample size 'none' only perturbs: it promises nothing about groups.",
+)
+
+SAMPLE_SIZES = Registry("sample size", (PAPER, OCTAVE, PUBLIC, NONE))
+
+
+def offered() -> tuple[SampleSize, ...]:
+    """All of them as a menu has them: the recommended ones first."""
+    return tuple(sorted(SAMPLE_SIZES.values(), key=lambda one: not one.recommended))
+
+
+def recommended() -> tuple[str, ...]:
+    """The names of those that a publisher may choose without giving something up."""
+    return tuple(one.name for one in offered() if one.recommended)
+
+
+def sample_limits(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
+    """S of every group: a group larger than this is sampled. A real number in `paper`."""
+    policy.check_sampling()
+    return policy.sampling.limits(batch, policy, domain_size)

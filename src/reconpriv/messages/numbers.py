@@ -1,0 +1,39 @@
+"""Numbers for reading, in charts, reports and sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The same for Vega, whose formats are those of d3: shares and numbers on axes, counts in full.
+PERCENT, TICK, COUNT = "~%", ",~r", ","
+
+
+def percent(share: float) -> str:
+    """A share for reading, down to one in ten thousand."""
+    if 0 < share < 1e-4:
+        return "< 0.01%"
+    return f"{share:.2%}" if share < 0.01 else f"{share:.1%}"
+
+
+def brief_percent(share: float) -> str:
+    """A share with three digits at most, as on an axis."""
+    return f"{100 * share:.3g}%"
+
+
+def count(value: float) -> str:
+    """A count, as on an axis."""
+    return f"{value:,.10g}"
+
+
+def cell(value: str | float | None) -> str:
+    """A cell of a table; missing is a dash."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def label(value: Any) -> str:
+    """A value of the data."""
+    return "(missing)" if value is None else str(value)

@@ -1,0 +1,148 @@
+"""Publishing: an engine writes the files, and the manifest joins them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from reconpriv.core.kernel import Kernel
+from reconpriv.core.randomness import Key
+from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, PublishFunction, Written
+from reconpriv.errors import OutputError, PolicyError, UnattainableError
+from reconpriv.messages.remedies import Advice, Control, Remedy, either
+from reconpriv.policy import Policy
+from reconpriv.release.folder import ReleaseFolder
+from reconpriv.release.labels import Watched
+from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
+from reconpriv.schema import ColumnLabels, Schema
+from reconpriv.sources.databases.url import is_database_url
+from reconpriv.writing.folder import is_uri, new_folder
+from reconpriv.writing.marker import MANIFEST
+
+
+def check_format(file_format: str) -> None:
+    """Refuse a format that a release cannot have."""
+    if file_format not in FORMATS:
+        raise PolicyError(
+            f"There is no release format {file_format!r}.",
+            hint=f"Choose one of: {', '.join(FORMATS)}.",
+        )
+
+
+def write_release(
+    engine: Engine,
+    schema: Schema,
+    policy: Policy,
+    key: Key,
+    out: str | os.PathLike[str],
+    *,
+    labels: Mapping[str, ColumnLabels],
+    file_format: str,
+    drop_missing: bool,
+    overwrite: bool,
+    progress: Progress,
+    also: Callable[[Path], None] | None,
+) -> tuple[Manifest, Written]:
+    """Write a release folder, or to a URI what only the engine can reach."""
+    layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
+    kernel: PublishFunction = Kernel(schema, policy, key)
+    if labels:
+        kernel = Watched(kernel, schema, labels)
+
+    def describe(written: Written) -> Manifest:
+        if written.unattainable_groups and policy.unattainable == "refuse":
+            raise _unattainable(written.unattainable_groups, written.unattainable_records)
+        return Manifest.of(
+            schema,
+            policy,
+            written,
+            layout=layout,
+            test_key=key.is_test,
+            labels=kernel.published if isinstance(kernel, Watched) else {},
+        )
+
+    if not is_uri(out):
+        with new_folder(Path(out), overwrite=overwrite) as folder:
+            written = engine.write(
+                schema,
+                kernel,
+                folder,
+                layout=layout,
+                drop_missing=drop_missing,
+                progress=progress,
+            )
+            manifest = describe(written)
+            _finish_folder(folder, manifest)
+            if also is not None:
+                also(folder)
+    elif is_database_url(out) or also is not None:
+        raise OutputError(
+            "A release is written to a folder on this machine before it goes elsewhere.",
+            hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
+        )
+    else:
+        written = engine.write_to_uri(
+            schema,
+            kernel,
+            str(out),
+            layout=layout,
+            drop_missing=drop_missing,
+            overwrite=overwrite,
+            manifest=lambda found: describe(found).to_json(),
+            progress=progress,
+        )
+        manifest = describe(written)
+    return manifest, written
+
+
+def _finish_folder(folder: Path, manifest: Manifest) -> None:
+    """Add the manifest; a release holds the files that it names and nothing else."""
+    (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    expected = {MANIFEST, *(path.name for path in ReleaseFolder(folder, manifest).files)}
+    found = {file.name for file in folder.iterdir()}
+    if found != expected:
+        raise OutputError(
+            "Something else was written into the release folder in the meantime.",
+            hint="Publish it again.",
+        )
+
+
+def _unattainable(groups: int, records: int) -> UnattainableError:
+    return UnattainableError(
+        f"In {groups:,} group(s) with {records:,} record(s) not even one trial is private"
+        " (s_g < 1).",
+        hint=either(
+            "lower p, ε or δ",
+            Remedy("accept one trial in each of them", Control.UNATTAINABLE, "one-trial"),
+        ),
+    )
+
+
+def publication_notes(policy: Policy, key: Key, written: Written) -> tuple[str, ...]:
+    """What the chosen key and policy give up."""
+    return _key_notes(key) + _policy_notes(policy, written)
+
+
+def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:
+    notes = [policy.sampling.warning] if policy.sampling.warning else []
+    if written.unattainable_groups:
+        notes.append(
+            f"{written.unattainable_groups:,} groups in which not even one trial is private keep"
+            " one; nothing is promised for them."
+        )
+    return tuple(notes)
+
+
+def _key_notes(key: Key) -> tuple[str, ...]:
+    if key.is_test:
+        return (TEST_KEY_NOTE,)
+    if key.ephemeral:
+        return (
+            Advice(
+                "No key was given: a second publication would be an independent sample that can be"
+                " averaged with this one.",
+                Remedy("if you will publish again, keep a key: {}", Control.KEY, "FILE"),
+            ),
+        )
+    return ()

@@ -1,0 +1,95 @@
+"""HTML from elements. Text is escaped; only what these functions made, or ``Html``, is markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+_VOID = frozenset({"br", "hr", "img", "link", "meta"})
+
+
+class Html(str):
+    """Text that is markup already. Adding to it or formatting it gives plain text again."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None | Iterable["Child"]
+
+
+def join(*children: Child) -> Html:
+    """Children one after the other; None is left out."""
+    return Html("".join(_written(child) for child in children))
+
+
+def _written(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, Html):
+        return child
+    if isinstance(child, str | int | float):
+        return escape(str(child), quote=False)
+    return join(*child)
+
+
+def tag(name: str, /, *children: Child, **attributes: Any) -> Html:
+    """An element: ``class_`` is class, ``aria_label`` is aria-label; None and False leave out."""
+    said = "".join(_attribute(key, value) for key, value in attributes.items())
+    end = "" if name in _VOID else f"{join(*children)}</{name}>"
+    return Html(f"<{name}{said}>{end}")
+
+
+def _attribute(key: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+
+
+def words(text: str) -> Html:
+    """Plain text; what stands between backticks is code."""
+    return Html(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False)))
+
+
+def lines(text: str) -> Html:
+    """Plain text with its line breaks."""
+    return Html("<br>".join(escape(line, quote=False) for line in text.splitlines()))
+
+
+def table(
+    head: Sequence[Child],
+    rows: Iterable[Sequence[Child]],
+    columns: Sequence[Mapping[str, Any]] = (),
+    *,
+    caption: Html | None = None,
+    **attributes: Any,
+) -> Html:
+    """A table; ``columns`` are the attributes of the cells of each column, heads included."""
+    body = [list(row) for row in rows]
+    columns = columns or [{}] * max([len(head), *map(len, body)], default=0)
+    heads = [tag("th", text, scope="col", **c) for text, c in zip(head, columns, strict=False)]
+    return tag(
+        "table",
+        caption,
+        tag("thead", tag("tr", heads)) if heads else None,
+        tag(
+            "tbody",
+            (tag("tr", [tag("td", x, **c) for x, c in zip(r, columns, strict=True)]) for r in body),
+        ),
+        **attributes,
+    )
+
+
+def document(title: str, *body: Child, style: str, meta: Sequence[Html] = ()) -> str:
+    """A whole page: it fits a phone and says its language and its encoding."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        meta,
+        tag("title", title),
+        tag("style", Html(style)),
+    )
+    return f"<!doctype html>\n{tag('html', head, tag('body', *body), lang='en')}\n"

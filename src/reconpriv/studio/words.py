@@ -1,0 +1,47 @@
+"""How the studio words a remedy: the name of a control, or what to do elsewhere."""
+
+from __future__ import annotations
+
+from reconpriv.messages.remedies import Control, Remedy
+
+MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
+UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
+ANSWER_WHOLE_BINS = "Answer for whole bins"
+
+_CHOICES = {Control.MISSING: MISSING, Control.UNATTAINABLE: UNATTAINABLE}
+# {do} is what the library advises; nothing is said where neither the page nor its user can do it.
+_WORDS = {
+    Control.BIN: "{do} in the roles step",
+    Control.COLUMNS: "",
+    Control.DATABASE: "download the release and load it from the command line",
+    Control.DOMAIN: "choose another column",
+    Control.DROP: "{do} in the roles step",
+    Control.ENGINE: "",
+    Control.GROUP: "{do} in the roles step",
+    Control.KEEP_IDENTIFIER: "{do} by ticking the box in the publish step",
+    Control.KEY: "let the studio generate one",
+    Control.LABELS: "",
+    Control.MASTER: "",
+    Control.MAX_ERROR: "{do} in the policy step",
+    Control.MEMORY: "use the command line, where you can allow more memory",
+    Control.MISSING: "{do} with “{choice}” in the roles step",
+    Control.OVERWRITE: "choose another name",
+    Control.PORT: "",
+    Control.RHO2: "{do} in the policy step",
+    Control.SQL: "{do} first",
+    Control.TABLE: "open a file that holds one table only",
+    Control.THREADS: "",
+    Control.TO_TABLE: "download the release and load it from the command line",
+    Control.UNATTAINABLE: "{do} with “{choice}” in the policy step",
+    Control.WEAKER_RECORDS: "{do} in the policy step",
+    Control.WHOLE_BINS: f"{{do}} with “{ANSWER_WHOLE_BINS}”",
+}
+
+
+def page_words(remedy: Remedy) -> str:
+    """A remedy in terms of the page."""
+    words = _WORDS[remedy.control]
+    if "{do}" in words and "{}" in remedy.do:  # it asks for a name, and the page has a place
+        return ""
+    choice = _CHOICES.get(remedy.control, {}).get(f"{remedy.value}", "")
+    return words.replace("{do}", remedy.do).replace("{choice}", choice)

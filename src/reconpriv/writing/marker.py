@@ -1,0 +1,45 @@
+"""What makes a folder a release, and what must not be written into one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from reconpriv.errors import OutputError
+from reconpriv.messages.redaction import shown_file
+
+MANIFEST = "datapackage.json"
+BLOCK = "reconpriv"
+
+
+def is_manifest(text: str) -> bool:
+    """Whether a text is a manifest with our block, damaged or not."""
+    try:
+        manifest = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(manifest, dict) and isinstance(manifest.get(BLOCK), dict)
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds a release."""
+    try:
+        return is_manifest((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def release_around(path: Path) -> Path | None:
+    """The release whose folder, or a folder inside it, a path lies in."""
+    inside = path.parent.resolve()
+    return next((folder for folder in (inside, *inside.parents) if is_release(folder)), None)
+
+
+def refuse_inside_release(path: Path, what: str) -> None:
+    """Refuse to write what does not belong there into a release, which is handed out whole."""
+    around = release_around(path)
+    if around is not None:
+        raise OutputError(
+            f"{shown_file(around)!r} is a release; {what} must not lie inside it.",
+            hint="Choose another folder.",
+        )

@@ -1,0 +1,103 @@
+"""Write the tables of the documents that list what is registered; a test says when to do it again.
+
+A table stands between ``<!-- table: NAME -->`` and ``<!-- end of table -->``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from reconpriv.attacks.run import ATTACKS
+from reconpriv.core.sample_sizes import offered
+from reconpriv.queries.estimate import ESTIMATORS
+from reconpriv.sources.formats import FORMATS, GZIP, Format
+from reconpriv.theory.bounds import BOUNDS
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+_PLACE = re.compile(r"(<!-- table: ([a-z ]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+Row = tuple[str, ...]
+
+
+def _sample_sizes() -> list[Row]:
+    head = ("`--sample-size`", "trials that a large group keeps", "what it tells an adversary")
+    return [head, *((f"`{one.name}`", one.explanation, one.tells) for one in offered())]
+
+
+def _bounds() -> list[Row]:
+    head = ("`--bound`", "", "sample sizes")
+    rounded = ", ".join(f"`{one.name}`" for one in offered() if not one.rounds_up)
+    return [
+        head,
+        *(
+            (
+                f"`{one.name}`",
+                one.explanation,
+                "all" if one.worst_at_largest_frequency else rounded,
+            )
+            for one in BOUNDS.values()
+        ),
+    ]
+
+
+def _estimators() -> list[Row]:
+    head = ("`--estimator`", "")
+    return [head, *((f"`{one.name}`", one.explanation) for one in ESTIMATORS.values())]
+
+
+def _attacks() -> list[Row]:
+    head = ("attack", "the question", "on a release")
+    return [
+        head,
+        *((f"`{a.name}`", a.question, "yes" if a.on_release else "no") for a in ATTACKS.values()),
+    ]
+
+
+def _formats() -> list[Row]:
+    return [("file", "endings", "Spark"), *map(_format, FORMATS.values())]
+
+
+def _format(one: Format) -> Row:
+    endings = ", ".join(f"`{ending}`" for ending in one.endings)
+    spark = ("yes" if one.local else "only Spark") if one.distributed else "no"
+    return one.label, endings + (f", also `{GZIP}`" if one.gzip else ""), spark
+
+
+TABLES: dict[str, Callable[[], list[Row]]] = {
+    "sample sizes": _sample_sizes,
+    "bounds": _bounds,
+    "estimators": _estimators,
+    "attacks": _attacks,
+    "formats": _formats,
+}
+
+
+def table(name: str) -> str:
+    """A table as Markdown."""
+    head, *rows = TABLES[name]()
+    lines = ["| " + " | ".join(cells) + " |\n" for cells in (head, *rows)]
+    lines.insert(1, "|" + "---|" * len(head) + "\n")
+    return "".join(lines).replace("|  |", "| |")
+
+
+def renewed(text: str) -> str:
+    """A page with its tables as they should be."""
+    return _PLACE.sub(lambda found: f"{found[1]}\n{table(found[2])}\n{found[3]}", text)
+
+
+def pages() -> dict[Path, list[str]]:
+    """The pages that have such tables, and which."""
+    found = {
+        page: [name for _, name, _ in _PLACE.findall(page.read_text(encoding="utf-8"))]
+        for page in sorted(DOCS.rglob("*.md"))
+    }
+    return {page: names for page, names in found.items() if names}
+
+
+if __name__ == "__main__":
+    for page in pages():
+        page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")
+        sys.stdout.write(f"{page}\n")
