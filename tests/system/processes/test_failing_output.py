@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from refusals import check_sentence
+from small_disks import small_disk_at
 
 LIMITED = """
 import resource, runpy, signal, sys
@@ -74,19 +75,8 @@ def test_a_key_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, scratc
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 64 KB, where we may mount one."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)],
-        capture_output=True, check=False,
-    ) if os.geteuid() == 0 else None  # fmt: skip
-    if mounted is None or mounted.returncode:
-        pytest.skip("mounting a small disk needs more rights")
-    try:
+    with small_disk_at(tmp_path / "disk", "64k") as place:
         yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from small_disks import small_disk_at
 from spark_fixtures import (
     ODD_NAME,
     PANDAS,
@@ -37,21 +36,8 @@ ROLES = ("-s", "s", "--engine", "spark", "--test-key")
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 400 KB, where we may mount one."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)],
-        capture_output=True, check=False,
-    ) if os.geteuid() == 0 else None  # fmt: skip
-    if mounted is None or mounted.returncode:
-        refuse = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        refuse("mounting a small disk needs more rights")
-    try:
+    with small_disk_at(tmp_path / "disk", "400k") as place:
         yield place
-    finally:
-        # Spark may still hold a file that is no longer there.
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 def many_groups() -> pa.Table:

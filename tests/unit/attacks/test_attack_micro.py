@@ -23,16 +23,6 @@ KEYS = 24
 
 
 @pytest.fixture(scope="module")
-def target(census_tables) -> AttackedTable:
-    return AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
-
-
-@pytest.fixture(scope="module")
-def exposed(target) -> AttackedTable:
-    return target.only(target.violating())
-
-
-@pytest.fixture(scope="module")
 def under(exposed):
     """Whether the error stays under ε: keys x groups, for each sample size."""
     return {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
-from reconpriv.attacks.attacked_table import AttackedTable, attack_key, count_of, largest_values
+from reconpriv.attacks.attacked_table import attack_key, count_of, largest_values
 from reconpriv.attacks.repeat import (
     attack_repeat,
     error_slope,
@@ -20,17 +20,6 @@ from reconpriv.attacks.repeat import (
     with_one_more,
 )
 from reconpriv.attacks.statistics import correlation
-from reconpriv.policy import Policy
-
-
-@pytest.fixture(scope="module")
-def target(census_tables) -> AttackedTable:
-    return AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
-
-
-@pytest.fixture(scope="module")
-def exposed(target) -> AttackedTable:
-    return target.only(target.violating())
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,14 @@ import pytest
 from scipy import stats
 
 import reconpriv as rp
-from query_fixtures import numbered_key, people, people_release, published_cube
+from query_fixtures import numbered_key, people, people_release
 from reconpriv.core.cube import collect
+from reconpriv.core.kernel import Kernel
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.queries import workload as module
-from reconpriv.queries.answer import Answerer, Settings
+from reconpriv.queries.answer import Answerer
 from reconpriv.queries.estimate import Design
+from reconpriv.queries.plan import plan_queries, publish_cube
 from reconpriv.queries.workload import make_workload, mean_relative_error, relative_errors
 
 
@@ -285,18 +287,16 @@ def test_the_error_grows_from_none_over_paper_and_octave_to_public(census_tables
     batches = list(table.batches())
     raw = collect(batches, table.schema)
     pool = make_workload(raw, queries=1_500, seed=6)
-    m = table.schema.domain_size
-    asker = Answerer(raw, Design(0.5, m, "none"))
-    selected = [asker.select(None, query) for query in pool.queries]
+    asker = Answerer(raw, Design(0.5, table.schema.domain_size, "none"))
+    plan = plan_queries(raw, [asker.select(None, query) for query in pool.queries])
     errors = {}
     for size in ("none", "paper", "octave", "public"):
         policy = rp.Policy(0.5, 0.5, 0.3, sample_size=size)
         found = []
         for number in range(3):
-            cube = published_cube(batches, table.schema, policy, numbered_key(number))
-            answerer = Answerer(cube, Design(0.5, m, size))
-            counts = [a.count for a in answerer.count_many(selected, Settings())]
-            found.append(mean_relative_error(np.array(counts), pool.answers))
+            kernel = Kernel(table.schema, policy, numbered_key(number))
+            estimates = plan.estimates(publish_cube(raw, batches, kernel), 0.5)
+            found.append(mean_relative_error(estimates, pool.answers))
         errors[size] = np.mean(found)
     print(sensitive, {size: round(float(error), 4) for size, error in errors.items()})
     assert errors["none"] < errors["paper"] < errors["octave"] < errors["public"]
