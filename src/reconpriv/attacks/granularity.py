@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, dense, uniforms
-from reconpriv.attacks.lattice import Inference, Knowledge, infer
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
     Interval,
@@ -21,6 +20,7 @@ from reconpriv.attacks.statistics import (
     rate,
     relative_error,
 )
+from reconpriv.attacks.trial_likelihood import Inference, Knowledge, infer
 from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import InputError

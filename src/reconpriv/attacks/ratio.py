@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, largest_values
-from reconpriv.attacks.laplace import noisy_answers
+from reconpriv.attacks.noisy_answers import noisy_answers
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
 from reconpriv.theory.arrays import Floats, Ints

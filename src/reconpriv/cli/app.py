@@ -22,9 +22,9 @@ from reconpriv.cli.output import (
     show_json,
     ticking,
 )
+from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
-from reconpriv.cli.words import option_words
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
 

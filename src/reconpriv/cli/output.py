@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from reconpriv.cli.words import as_options, option_words
+from reconpriv.cli.remedy_words import as_options, option_words
 from reconpriv.errors import ReconprivError
 from reconpriv.messages.remedies import worded
 

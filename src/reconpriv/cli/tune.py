@@ -12,8 +12,8 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
+from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
-from reconpriv.cli.words import option_words
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import Part, policy_parts, publish_command
 from reconpriv.messages.redaction import without_logins

@@ -1,7 +1,7 @@
 """What to change about what went wrong, as data that every surface words in its own way.
 
 A message says what to do in plain English and names the control that does it. Python (below), the
-command line (``cli/words.py``) and the studio (``studio/words.py``) each word it in one function.
+command line (``cli/remedy_words.py``) and the studio (``studio/remedy_words.py``) each word it in one function.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from reconpriv.reports.page import (
 from reconpriv.schema import Value, json_value
 from reconpriv.show.charts import browser_scripts
 from reconpriv.show.markup import join
-from reconpriv.show.words import release_words
+from reconpriv.show.release_words import release_words
 from reconpriv.writing.file import check_file, whole_file
 
 if TYPE_CHECKING:

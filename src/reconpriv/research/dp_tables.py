@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.attacks.laplace import noisy_answers
+from reconpriv.attacks.noisy_answers import noisy_answers
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import SIZES, StudySize

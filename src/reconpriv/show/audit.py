@@ -10,8 +10,8 @@ from rich.text import Text
 
 from reconpriv.messages.phrases import frequency_words, group_words, share_words
 from reconpriv.messages.remedies import Words, python_words, worded
+from reconpriv.show.release_words import policy_line
 from reconpriv.show.text import pairs_table
-from reconpriv.show.words import policy_line
 
 if TYPE_CHECKING:
     from reconpriv.core.audit import AuditReport

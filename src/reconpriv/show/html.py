@@ -11,8 +11,8 @@ from reconpriv.messages.numbers import label, percent
 from reconpriv.show import markup, palette
 from reconpriv.show.audit import audit_figures, columns_table, sizes, worst_groups
 from reconpriv.show.markup import Html, join, lines, tag, words
+from reconpriv.show.release_words import release_words
 from reconpriv.show.text import attack_tables, estimate_cells, release_figures, remarks
-from reconpriv.show.words import release_words
 
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from reconpriv._version import __version__
 from reconpriv.messages.phrases import group_words
+from reconpriv.show.release_words import policy_line, release_words
 from reconpriv.show.rows import FittingTable
-from reconpriv.show.words import policy_line, release_words
 
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult

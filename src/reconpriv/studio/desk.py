@@ -21,7 +21,7 @@ import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.studio.keys import KeyRing, TableKey, identity_of_path, identity_of_upload
 from reconpriv.studio.plan import Plan, Roles, read_table
-from reconpriv.studio.words import page_words
+from reconpriv.studio.remedy_words import page_words
 
 Progress = Callable[[str, float], None]
 

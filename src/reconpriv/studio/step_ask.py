@@ -14,7 +14,7 @@ from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, check, choice, footer, grid, notice
-from reconpriv.studio.words import ANSWER_WHOLE_BINS
+from reconpriv.studio.remedy_words import ANSWER_WHOLE_BINS
 
 ANY = ""
 _MISSING = "(missing)"

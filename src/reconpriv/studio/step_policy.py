@@ -18,6 +18,7 @@ from reconpriv.studio.jobs import Job
 from reconpriv.studio.judged import Judged, shown
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, choice, dial, footer, notice
+from reconpriv.studio.remedy_words import UNATTAINABLE
 from reconpriv.studio.targets import (
     WISHES,
     Asked,
@@ -29,7 +30,6 @@ from reconpriv.studio.targets import (
     target_of,
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
-from reconpriv.studio.words import UNATTAINABLE
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep

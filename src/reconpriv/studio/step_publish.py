@@ -23,7 +23,7 @@ from reconpriv.studio.keys import TableKey
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, facts, footer, notice
 from reconpriv.studio.plan import KEY_FILE, Plan
-from reconpriv.studio.words import page_words
+from reconpriv.studio.remedy_words import page_words
 
 TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
         " not for release.")  # fmt: skip

@@ -14,7 +14,7 @@ from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, choice, footer, grid, notice, select
 from reconpriv.studio.plan import Roles
-from reconpriv.studio.words import MISSING
+from reconpriv.studio.remedy_words import MISSING
 
 ROLES = {"public": "Public", "sensitive": "Sensitive", "drop": "Leave out"}
 

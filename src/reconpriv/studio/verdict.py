@@ -14,7 +14,7 @@ from reconpriv.messages.phrases import frequency_words, group_words, listed
 from reconpriv.messages.remedies import worded
 from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.parts import card, figures, grid, notice
-from reconpriv.studio.words import page_words
+from reconpriv.studio.remedy_words import page_words
 from reconpriv.tuning.report import Setting
 
 Figure = tuple[str, str, str]

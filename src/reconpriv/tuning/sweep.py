@@ -14,7 +14,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.theory.perturbation import PRIOR, retention_for_privacy
-from reconpriv.tuning import words
+from reconpriv.tuning import sentences as words
 from reconpriv.tuning.report import Remedy, Setting, Target, TuneReport
 from reconpriv.tuning.tuner import Tuner
 

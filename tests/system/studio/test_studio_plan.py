@@ -18,11 +18,11 @@ import reconpriv as rp
 from reconpriv.messages.remedies import worded
 from reconpriv.studio.desk import CancelledError, Desk, explain, safe_name
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
+from reconpriv.studio.remedy_words import page_words
 from reconpriv.studio.step_policy import try_settings
 from reconpriv.studio.step_roles import chosen_roles, read_groups
 from reconpriv.studio.targets import Asked
 from reconpriv.studio.verdict import plain_verdict
-from reconpriv.studio.words import page_words
 from reconpriv.tuning.report import Target
 
 AWKWARD = pa.table(

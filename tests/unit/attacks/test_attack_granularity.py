@@ -11,7 +11,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.attacks.attacked_table import AttackedTable, dense
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, gain
-from reconpriv.attacks.lattice import Knowledge, infer, lattice_fit
+from reconpriv.attacks.trial_likelihood import Knowledge, infer, lattice_fit
 from reconpriv.core.cells import CellBatch, Encoded
 from reconpriv.core.sample_sizes import round_up_to_octave
 from reconpriv.policy import Policy
@@ -142,7 +142,7 @@ def test_the_lattice_likelihood_equals_brute_force():
     """Sum over all trial counts of Pólya's law times the ways to hand out the copies."""
     from math import comb, lgamma
 
-    from reconpriv.attacks.lattice import _VAGUE
+    from reconpriv.attacks.trial_likelihood import _VAGUE
 
     counts, m = np.array([7, 4, 3, 0]), 4
     total = int(counts.sum())

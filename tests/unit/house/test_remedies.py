@@ -17,7 +17,7 @@ import typer.main
 
 import reconpriv as rp
 from reconpriv.cli.app import app
-from reconpriv.cli.words import option_words
+from reconpriv.cli.remedy_words import option_words
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import (
     Advice,
@@ -28,7 +28,7 @@ from reconpriv.messages.remedies import (
     python_words,
     worded,
 )
-from reconpriv.studio.words import page_words
+from reconpriv.studio.remedy_words import page_words
 
 ROOT = Path(rp.__file__).parent
 POLICY = rp.Policy(0.5, 0.5, 0.3)

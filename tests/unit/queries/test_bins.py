@@ -474,7 +474,7 @@ def test_an_older_reader_would_not_take_labels_for_values(release: rp.Release) -
 
 
 def test_info_and_report_say_which_columns_are_recoded(release: rp.Release, tmp_path) -> None:
-    from reconpriv.show.words import release_words
+    from reconpriv.show.release_words import release_words
 
     said = dict(release_words(release.info()))["Recoded"]
     assert "age: bins of equal width (0 to 9, 10 to 19" in said

@@ -28,9 +28,9 @@ from reconpriv.engines.base import (
 )
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
+from reconpriv.engines.duckdb.query_faults import JSON_ERRORS
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
 from reconpriv.engines.duckdb.views import VIEW, literal, open_source
-from reconpriv.engines.duckdb.words import JSON_ERRORS
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError

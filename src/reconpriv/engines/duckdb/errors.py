@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from reconpriv.engines.duckdb.words import conversion, details, fault
+from reconpriv.engines.duckdb.query_faults import conversion, details, fault
 from reconpriv.errors import InputError, ReconprivError
 from reconpriv.messages.positions import byte_words
 from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.engines.duckdb.words import JSON_ERRORS, fault
+from reconpriv.engines.duckdb.query_faults import JSON_ERRORS, fault
 from reconpriv.errors import InputError
 from reconpriv.theory.arrays import Flags
 
