@@ -1,7 +1,8 @@
 """What to change about what went wrong, as data that every surface words in its own way.
 
 A message says what to do in plain English and names the control that does it. Python (below), the
-command line (``cli/remedy_words.py``) and the studio (``studio/remedy_words.py``) each word it in one function.
+command line and the studio (``remedy_words.py`` in ``cli`` and ``studio``) each word it in one
+function.
 """
 
 from __future__ import annotations

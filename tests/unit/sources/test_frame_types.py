@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
@@ -246,7 +247,7 @@ def test_parts_of_a_microsecond_are_refused_not_rounded(kind: pa.DataType, tmp_p
     for source in (table, typed, polars.LazyFrame(table)):
         assert "'g' holds parts of a microsecond" in refusal(source, out=tmp_path / "r")
     assert publish(polars.LazyFrame(table), drop="g").collect().columns == ["s"]
-    hint = refusal(table).split("--sql '")[1].split("'.")[0]
+    hint = json.loads(refusal(table).split("sql=")[1].removesuffix("."))
     assert publish(table, sql=hint).num_rows == N
 
 
