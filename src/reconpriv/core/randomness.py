@@ -140,7 +140,7 @@ class Key:
 
 
 def as_key(key: Key | bytes | str | os.PathLike[str] | None) -> Key:
-    """A key from whatever was given: an object, 32 bytes, hex digits, a file, or none at all."""
+    """A key from whatever was given: an object, 32 bytes, hex digits, a file, or nothing."""
     if key is None:
         return Key.generate(ephemeral=True)
     if isinstance(key, Key):

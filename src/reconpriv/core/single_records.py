@@ -32,7 +32,7 @@ class SingleRecords:
     def of(
         cls, *, k: int, records: int, unique: int, below_k: int, policy: Policy, domain_size: int
     ) -> SingleRecords:
-        """These counts under a policy."""
+        """The risk of single records with these counts, under a policy."""
         return cls(
             k=k,
             records=records,

@@ -54,7 +54,7 @@ class Release(Readable):
 
     @property
     def place(self) -> str:
-        """Where the release lies, in words."""
+        """Where the release is, in words."""
         return self.uri or str(self.path)
 
     @property
@@ -100,11 +100,11 @@ class Release(Readable):
     ) -> Estimate:
         """How many records of the original table satisfy a condition.
 
-        ``where`` is what would stand after WHERE in SQL; further arguments are column = value (a
-        list means any of them). Without a condition on the sensitive column the answer is exact.
-        A column called where, estimator, confidence or whole_bins is asked about in ``where``.
-        A condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for
-        the whole bin, and the answer says so in its remarks.
+        ``where`` is what would come after WHERE in SQL; further arguments are column = value (a
+        list means any of them). Without a condition on the sensitive column the answer is exact. A
+        column called where, estimator, confidence or whole_bins is asked about in ``where``. A
+        condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for the
+        whole bin, and the answer says so in its remarks.
         """
         selected = self.answerer.select(where, equal, whole_bins=whole_bins)
         return self.answerer.count(selected, Settings(estimator, confidence))

@@ -1,4 +1,4 @@
-"""Published records in the types that a frame had; a type grows where the domain is wider.
+"""Published records in the types that a frame had; a type grows if the domain is wider.
 
 Every function works on records as Arrow, so no value takes a detour: pandas would turn whole
 numbers among missing ones into floating-point numbers, and round them.
@@ -122,7 +122,7 @@ def pandas_column(column: pa.ChunkedArray, kind: Any) -> Any:
             return plain.to_numpy()
         values = plain.fill_null(0).to_numpy().copy()
         whole = pandas.arrays.IntegerArray(values, plain.is_null().to_numpy().copy())
-        return whole.astype(kind)  # refused where the type has no missing value
+        return whole.astype(kind)  # refused if the type has no missing value
     if kind.name == "object":
         return column.to_pandas(integer_object_nulls=True, timestamp_as_object=True).astype(object)
     return column.to_pandas().astype(kind)
@@ -141,7 +141,7 @@ def _categorical(column: pa.ChunkedArray, kind: Any) -> Any:
 
 
 def as_pandas(records: pa.Table) -> Any:
-    """Records as pandas shows them best; whole numbers stay whole where some are missing."""
+    """Records as pandas shows them best; whole numbers stay whole even if some are missing."""
     import pandas  # noqa: PLC0415 - not a dependency; whoever asks for it has it
 
     frame = records.to_pandas()

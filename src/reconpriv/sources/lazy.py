@@ -53,7 +53,7 @@ class Countable(Protocol):
 
 @runtime_checkable
 class Interruptible(Protocol):
-    """A table whose server works for long before the first batch comes."""
+    """A table whose server may work for a long time before the first batch comes."""
 
     def interrupt(self) -> None:
         """Stop what another thread is waiting for; that thread gets a KeyboardInterrupt."""
@@ -63,7 +63,7 @@ class Interruptible(Protocol):
 def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Path, stopped: Event) -> Path:
     """Write a stream to a Parquet file, a batch at a time; ``schema`` is used if none comes.
 
-    A batch without rows says only that work goes on.
+    A batch without rows only shows that work goes on.
     """
     writer: pyarrow.parquet.ParquetWriter | None = None
     try:

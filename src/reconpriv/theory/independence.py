@@ -75,7 +75,7 @@ def pearson(observed: Floats) -> ChiSquare:
 def corrected(rows: PublishedRows, retention: float) -> tuple[ChiSquare, Floats]:
     """Pearson's test with the moments of the published design; also each row's design effect.
 
-    A row counts as its effective size, N_a over its design effect, so that a row that rests on few
+    A row counts as its effective size, N_a over its design effect, so a row that rests on few
     trials does not drown the others.
     """
     shares = rows.observed / rows.records[:, None]

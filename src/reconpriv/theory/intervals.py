@@ -61,7 +61,7 @@ def count_limits(
     """The smallest and the largest count that the published one does not contradict.
 
     ``stray`` is t_X, the probability that a record which holds none of the values is published with
-    one; ``miss`` is what a two-sided interval may miss, 0.05 for 95 %. Limits lie within 0 and the
+    one; ``miss`` is what a two-sided interval may miss, 0.05 for 95 %. Limits lie between 0 and the
     number of records. A published count below what no holder at all would give is taken as that
     one, so that bad luck never passes for certainty; the same holds above.
     """

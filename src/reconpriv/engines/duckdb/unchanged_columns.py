@@ -57,7 +57,7 @@ def _outputs(
         return None if item["columns"] or item["expr"] is not None else _of_star(item, names)
     if item["class"] == "COLUMN_REF":
         *before, last = (part.lower() for part in item["column_names"])
-        # Anything else before the dot may be a column, and what comes after it a part of that.
+        # Anything else before the dot may be a column, and what follows a part of it.
         source = next((name for name in names if name.lower() == last), None)
         source = source if not before or before == [table] else None
         return [(item["alias"] or source or item["column_names"][-1], source)]

@@ -143,7 +143,7 @@ def _group_rows(published: PublishedBatch) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class NumberGroups:
-    """Say of each published group where it stands in its sorted partition."""
+    """Add to each published group its place in its sorted partition."""
 
     layout: Layout
 

@@ -197,7 +197,7 @@ class Connection:
                 yield batch
 
     def _reader(self) -> Any:
-        """The driver's own reader, whose errors have codes; else the plain one."""
+        """The driver's own reader, whose errors have codes; otherwise the plain one."""
         results: Any = getattr(self._cursor, "_results", None)
         return results.reader if hasattr(results, "reader") else self._cursor.fetch_record_batch()
 

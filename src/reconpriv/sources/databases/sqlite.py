@@ -188,7 +188,7 @@ def _reading_mode(file: Path) -> str:
 def _kind(
     integer: int, real: int, text: int, blob: int, large: int
 ) -> tuple[pa.DataType, Callable[[Value], Value] | None]:
-    """The type that all values of a column fit without loss; text where there is no other."""
+    """The type that all values of a column fit without loss; text if there is no other."""
     if blob:
         return pa.binary(), _as_bytes
     if text or (real and large):

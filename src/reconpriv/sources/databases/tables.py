@@ -29,9 +29,9 @@ def open_database(
 
         return PostgresTable(postgresql_url(source), table)
     if kind == DUCKDB:
-        from reconpriv.sources.databases.duckdb_file import DuckDBFile  # noqa: PLC0415 - only where asked for
+        from reconpriv.sources.databases.duckdb_file import DuckDBFile  # noqa: PLC0415 - only if asked for
 
         return DuckDBFile(connection, database_file(source), table)
-    from reconpriv.sources.databases.sqlite import SqliteTable  # noqa: PLC0415 - only where asked for
+    from reconpriv.sources.databases.sqlite import SqliteTable  # noqa: PLC0415 - only if asked for
 
     return SqliteTable(database_file(source), table)
