@@ -11,7 +11,7 @@ NAMES = ("adult", "census_workers")
 
 
 def dataset_path(name: str) -> Path:
-    """Where a bundled table lies: ``adult`` or ``census_workers``."""
+    """The path of a bundled table: ``adult`` or ``census_workers``."""
     if name not in NAMES:
         raise InputError(
             f"There is no bundled table {name!r}.", hint=f"There are: {', '.join(NAMES)}."

@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence: what, what was got, and a hint.
+"""Errors, each in one sentence: what is wrong, what was given, and a hint.
 
 Every error is a :class:`ReconprivError` and also the builtin a Python user would expect.
 """
@@ -16,15 +16,15 @@ class ReconprivError(Exception):
     """Base of every error that reconpriv raises on purpose."""
 
     def __init__(self, what: str, *, hint: str | Remedy = "") -> None:
-        """Join the sentence and its hint; both are kept apart for programs."""
-        # Whatever was given in the wrong place, no message repeats a login.
+        """Join the sentence and its hint; programs can read each separately."""
+        # A login given in the wrong place must not be repeated in a message.
         self.what = without_logins(what)
         self.advice = Advice(hint)
         self.hint = without_logins(self.advice)
         super().__init__(f"{self.what} {self.hint}".strip())
 
     def worded(self, words: Words) -> str:
-        """The whole message as a surface says it; ``str`` is for Python."""
+        """The whole message in a surface's words; ``str`` uses Python's."""
         return without_logins(f"{self.what} {worded(self.advice, words)}").strip()
 
 
@@ -61,7 +61,7 @@ class ReconprivWarning(UserWarning):
 
 
 def warn_caller(note: str) -> None:
-    """Warn whoever called into this package, however deep inside it the reason was found."""
+    """Warn the code that called into this package, however deep inside the reason was found."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Requirement:
-    """A package, the least version of it, and the extra that asks for it."""
+    """A package, its minimum version, and the extra that asks for it."""
 
     name: str
     least: str
@@ -25,7 +25,7 @@ class Requirement:
 
     @property
     def text(self) -> str:
-        """As pip takes it."""
+        """The requirement as pip takes it."""
         return f"{self.name}>={self.least}" if self.least else self.name
 
 
@@ -56,13 +56,13 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def install_command(wanted: Sequence[Requirement]) -> str:
-    """The command that adds these packages to the running Python; empty where there are none."""
+    """The command that adds these packages to the running Python; empty if there are none."""
     quoted = " ".join(f"'{requirement.text}'" for requirement in wanted)
     return f"{_python()} -m pip install {quoted}" if wanted else ""
 
 
 def _python() -> str:
-    """The running Python as one would type it."""
+    """The running Python, as you would type it."""
     found = shutil.which("python")
     same = found is not None and os.path.realpath(found) == os.path.realpath(sys.executable)
     inside = found is not None and os.path.dirname(found) == os.path.dirname(sys.executable)

@@ -69,12 +69,11 @@ def publish(
     """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
 
     A pandas, Polars or Arrow table comes back as one of the same kind, with the types that its
-    columns had, categories included: the published records, one row each, in canonical order; a
-    recoded column comes back as text. A
-    lazy Polars frame comes back lazy, an Arrow stream as a stream, a DuckDB relation as an Arrow
-    table. With ``out`` the release folder is written too; analysts need it for intervals. From a
-    path, a database or Spark the release folder is what comes out. A nearly unique public column is
-    refused unless ``keep_identifier`` names it.
+    columns had, including categories: the published records, one row each, in canonical order; a
+    recoded column comes back as text. A lazy Polars frame comes back lazy, an Arrow stream as a
+    stream, a DuckDB relation as an Arrow table. With ``out`` the release folder is written too;
+    analysts need it for intervals. From a path, a database or Spark the release folder is what
+    comes out. A nearly unique public column is refused unless ``keep_identifier`` names it.
     """
     give_back = _kind_of(source)
     if give_back is None:
@@ -95,11 +94,11 @@ def publish(
         tempfile.TemporaryDirectory(prefix="reconpriv-") as scratch,
         read(source, sensitive=sensitive, **roles) as table,
     ):
-        # A query makes columns and types of its own.
+        # A query makes its own columns and types.
         schema = table.schema if roles.get("sql") is None else None
 
         def convert(finished: Path) -> None:
-            """The frame is made before the folder is there, so both are or neither is."""
+            """Make the frame before the folder takes its place, so both exist or neither does."""
             made.append(give_back(source, load_records(ReleaseFolder.open(finished)), schema))
             notes.extend(unused_categories(made[0], table.schema))
 
@@ -130,7 +129,7 @@ def _publish(
         also=also,
     )
     for note in release.warnings:
-        if note not in table.warnings:  # those have been said
+        if note not in table.warnings:  # already given
             warn_caller(note)
     return release
 
@@ -160,13 +159,13 @@ def _in_order(records: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _domain(schema: Schema, name: str) -> Sequence[Value]:
-    """What a column may come to hold that it did not hold before."""
+    """Values that a column may hold after publication although it did not before."""
     return schema.domain if name == schema.sensitive.name else ()
 
 
 @contextmanager
 def _fitting(name: str, *errors: type[Exception]) -> Iterator[None]:
-    """Say of which column the type cannot hold what was published."""
+    """Name the column whose type cannot hold what was published."""
     try:
         yield
     except (pa.ArrowException, TypeError, ValueError, OverflowError, *errors):
@@ -178,13 +177,13 @@ def _fitting(name: str, *errors: type[Exception]) -> Iterator[None]:
 
 
 def _check_missing(found: int, column: pa.ChunkedArray) -> None:
-    """A value that a type does not know must not become a missing one."""
+    """Refuse a value that would become missing because its type does not know it."""
     if found != column.null_count:
         raise ValueError
 
 
 def _as_pandas(source: Any, records: pa.Table, schema: Schema | None) -> Any:
-    import pandas  # noqa: PLC0415 - not a dependency, but who has such a frame has it
+    import pandas  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
     records = _in_order(records, list(source.columns))
     if schema is None:
@@ -203,7 +202,7 @@ def _as_pandas(source: Any, records: pa.Table, schema: Schema | None) -> Any:
 
 
 def _as_polars(source: Any, records: pa.Table, schema: Schema | None) -> Any:
-    import polars  # noqa: PLC0415 - not a dependency, but who has such a frame has it
+    import polars  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
     types = source.collect_schema()
     frame = polars.DataFrame(_in_order(records, types.names()))

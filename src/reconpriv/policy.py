@@ -68,7 +68,7 @@ class Policy:
 
     @property
     def tail_bound(self) -> Bound:
-        """The bound as an object, whatever it was given as."""
+        """The bound as an object, however it was given."""
         return resolve_bound(self.bound)
 
     @property
@@ -99,19 +99,19 @@ class Policy:
         )
 
     def publishable(self) -> Policy:
-        """The policy itself, or that of Algorithm 1 where the bound allows no rounding in f.
+        """The policy itself, or Algorithm 1's if the bound allows no rounding in f.
 
-        An audit may use any bound; this is what a publication with it would be.
+        An audit may use any bound; this is the policy of a publication with it.
         """
         return self if self.can_sample else replace(self, sample_size=PAPER.name)
 
     @property
     def can_sample(self) -> bool:
-        """Whether bound and sample size go together."""
+        """Whether the bound and the sample size go together."""
         return not self.sampling.rounds_up or self.tail_bound.worst_at_largest_frequency
 
     def __repr__(self) -> str:
-        """The policy as one would write it; a bound by its name, a user's function by its own."""
+        """The policy as you would write it; a bound, or a user's function, by its name."""
         bound = self.tail_bound
         name = repr(bound.name) if BOUNDS.get(bound.name) is bound else bound.name
         return (

@@ -22,8 +22,8 @@ from reconpriv.theory.reconstruction import count_variance, reconstruct_frequenc
 
 Codes = NDArray[np.integer[Any]]
 
-# Records at a time: what is made of them stays in a core's cache, and is small enough that the
-# allocator keeps its memory for the next ones. Fresh memory costs as much as the work on it.
+# Records at a time: results stay in a core's cache, and are small enough that the allocator reuses
+# their memory. Fresh memory costs as much as the work on it.
 _CHUNK = 1 << 15
 
 
@@ -55,9 +55,9 @@ def perturb(
 ) -> Any:
     """Keep each value with probability p, else draw one uniformly from the domain (Eq. 1).
 
-    Returns the same kind of column as it was given (list, numpy, pandas, Polars or Arrow). With a
-    key, the same value at the same position is always perturbed the same way; give each column
-    its own ``name`` where several share a key, or their noise will be the same.
+    Returns the same kind of column as it is given (list, numpy, pandas, Polars or Arrow). With a
+    key, the same value at the same position is always perturbed the same way; give each column its
+    own ``name`` if several share a key, or their noise will be the same.
     """
     check_retention(retention)
     codes, sorted_domain, kind = _codes(values, domain)
@@ -96,7 +96,7 @@ def reconstruct(perturbed: Any, domain: Sequence[Value], *, retention: float) ->
 
 
 def _codes(values: Any, domain: Sequence[Value]) -> tuple[Codes, tuple[Value, ...], Kind]:
-    """Values as indices into the sorted domain; refuses strangers and missing values."""
+    """Values as indices into the sorted domain; refuses unknown and missing values."""
     array = _arrow(values)
     if array.null_count:
         raise InputError(
@@ -113,9 +113,9 @@ def _codes(values: Any, domain: Sequence[Value]) -> tuple[Codes, tuple[Value, ..
 
 
 def _look_up(array: pa.Array, sorted_domain: Sequence[Value]) -> Codes | None:
-    """Texts or integers looked up in the domain, or nothing where one is not found.
+    """Texts or integers looked up in the domain, or None if one is not found.
 
-    It takes half the time of finding out which values there are.
+    This takes half the time of finding the distinct values.
     """
     if not (_is_text(array.type) or pa.types.is_integer(array.type)):
         return None
@@ -133,7 +133,7 @@ def _look_up(array: pa.Array, sorted_domain: Sequence[Value]) -> Codes | None:
 
 
 def _encode(array: pa.Array, column: Column, domain: Sequence[Value]) -> Codes:
-    """Values of any type by way of the distinct ones; an error names one outside the domain."""
+    """Encode values of any type by their distinct ones; an error names one outside the domain."""
     encoded = pc.dictionary_encode(array)
     distinct = encoded.dictionary.to_pylist()
     sorted_domain = settle_domain(column, dict.fromkeys(distinct, 1), list(domain))
@@ -144,7 +144,7 @@ def _encode(array: pa.Array, column: Column, domain: Sequence[Value]) -> Codes:
 
 
 def _count(codes: Codes, domain_size: int) -> Ints:
-    """How often each code occurs; in chunks, because numpy counts 64-bit copies."""
+    """How often each code occurs; in chunks, because numpy copies codes to 64 bits."""
     counts = np.zeros(domain_size, dtype=np.int64)
     for first in range(0, codes.size, _CHUNK):
         counts += np.bincount(codes[first : first + _CHUNK], minlength=domain_size)
@@ -193,14 +193,14 @@ def _kind(kind: pa.DataType, domain: Sequence[Value]) -> Kind:
 
 
 def _like(original: Any, codes: Codes, domain: pa.Array) -> Any:
-    """The values behind the codes as the kind of column that came in."""
+    """The values behind the codes, as the kind of column that came in."""
     if isinstance(original, pa.Array | pa.ChunkedArray):
         return _arrow_like(original, domain.take(pa.array(codes)))
     if isinstance(original, np.ndarray):
         return _take(_numpy_domain(original.dtype, domain), codes)
     library = type(original).__module__.split(".")[0]
     if library == "pandas" and hasattr(original, "index"):
-        # Converted before they are repeated: a few values, not every record.
+        # Convert before repeating: a few values, not every record.
         few = type(original)(domain.to_pylist(), dtype=object)
         few = few.astype(with_categories(original.dtype, domain.to_pylist()))
         plain = isinstance(few.dtype, np.dtype)
@@ -214,7 +214,7 @@ def _like(original: Any, codes: Codes, domain: pa.Array) -> Any:
 
 
 def _take(values: NDArray[Any], codes: Codes) -> NDArray[Any]:
-    """``values[codes]``; in chunks, because numpy takes by 64-bit copies of the codes."""
+    """``values[codes]``; in chunks, because numpy copies codes to 64 bits."""
     result = np.empty(codes.size, dtype=values.dtype)
     for first in range(0, codes.size, _CHUNK):
         result[first : first + _CHUNK] = values[codes[first : first + _CHUNK]]
@@ -231,7 +231,7 @@ def _arrow_like(original: pa.Array | pa.ChunkedArray, values: pa.Array) -> Any:
 
 
 def _numpy_domain(kind: np.dtype[Any], domain: pa.Array) -> NDArray[Any]:
-    """The domain as an array of the given type, widened where a text would not fit."""
+    """The domain as an array of the given type, widened if a text would not fit."""
     if kind.kind == "O":
         return np.asarray(domain.to_pylist(), dtype=object)
     values = np.asarray(domain.to_pylist())

@@ -53,18 +53,18 @@ def read(
     ``source`` is a path (Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS, Excel; a folder or glob
     of Parquet; ``-`` for CSV on standard input), a list of paths, a database (``postgresql://…``, a
     SQLite or DuckDB file), or a pandas, Polars, PyArrow, DuckDB or Spark table. ``table`` names a
-    table of a database or a sheet of a spreadsheet.
-    By default every column but the sensitive one is public. ``missing`` says what to do with
-    records that lack the sensitive value: refuse, drop them, or make missing a value of the
-    domain. ``engine`` is duckdb (one machine) or spark, which takes the session that is active
-    or starts one at ``master``. With ``labels="apply"`` the value labels of an SPSS or Stata file
-    take the place of its codes; else they describe them in the release.
+    table of a database or a sheet of a spreadsheet. By default every column but the sensitive one
+    is public. ``missing`` says what to do with records that lack the sensitive value: refuse, drop
+    them, or make missing a value of the domain. ``engine`` is duckdb (one machine) or spark, which
+    takes the session that is active or starts one at ``master``. With ``labels="apply"`` the value
+    labels of an SPSS or Stata file take the place of its codes; otherwise they describe them in the
+    release.
 
     ``bin`` publishes bins in place of numbers: ``{"age": 10}`` is a width, ``{"age": [0, 18, 65]}``
-    are borders, ``{"age": Quantiles(5)}`` takes borders from the data, which then are published.
+    are borders, ``{"age": Quantiles(5)}`` takes borders from the data, which are then published.
     ``group`` publishes groups in place of values: a dictionary of value: group (``"*"`` stands for
     every other value), a CSV file of value,group, or (file, level) of a hierarchy. A recoded column
-    is text, and its labels have the order of the bins, or that in which the groups appear.
+    is text, and its labels are in the order of the bins, or in that in which the groups appear.
     """
     public = [public] if isinstance(public, str) else public
     drop = [drop] if isinstance(drop, str) else drop
@@ -99,7 +99,7 @@ def _is_spreadsheet(source: Any) -> bool:
 
 
 def _empty_columns(engine: Engine, schema: Schema) -> tuple[str, ...]:
-    """A note for each public column without a value: its formulas may never have been computed."""
+    """A note for each public column without values: its formulas may never have been computed."""
     return tuple(
         f"Public column {column.name!r} has no value in any record. If it holds formulas, open the"
         " file in a spreadsheet program and save it again, which stores their results."
@@ -109,7 +109,7 @@ def _empty_columns(engine: Engine, schema: Schema) -> tuple[str, ...]:
 
 
 def _single_precision(engine: Engine, schema: Schema) -> tuple[str, ...]:
-    """A note for each column of 32-bit numbers: as 64-bit ones they are not what they look like."""
+    """A note for each column of 32-bit numbers that read differently as 64-bit ones."""
     return tuple(
         f"Column {name!r} holds single-precision numbers. They count as the double-precision"
         " numbers that equal them, so that 0.7 counts as 0.699999988: conditions and bins with a"
@@ -129,7 +129,7 @@ def _settle_schema(
 ) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
     engine.expect_columns([kept.name for kept in (*publics, column)])
-    # What has now been fetched may say more of a column's kind than its declaration did.
+    # The fetched values may say more about a column's kind than its declaration did.
     publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
     present = column if missing == "drop" else None
     recodings = recode(engine, (*publics, column), recoded, present)

@@ -1,8 +1,8 @@
 """Recoded columns: numbers in bins and values in groups, as their publisher declared them.
 
 A recoding says what is published in place of a column's values: an ordered list of labels, each of
-which stands for an interval of numbers or for a set of texts. It goes into the manifest, so that
-whoever asks the release knows what a label covers.
+which stands for an interval of numbers or for a set of texts. It is part of the manifest, so that
+analysts know what each label covers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reconpriv.messages.redaction import shown_path
 MOST_LABELS = 1000
 EVERYTHING_ELSE = "*"
 
-# A border is stored as a JSON number, which keeps that many digits whatever reads it.
+# A border is stored as a JSON number, which keeps this many digits whatever reads it.
 _MOST_DIGITS = 15
 _QUANTILE_DIGITS = 6
 _QUANTILES = re.compile(r"\s*quantiles\s*:\s*(\d{1,9})\s*", re.IGNORECASE)
@@ -35,10 +35,11 @@ _HOW = "Write a width (10), borders (0,18,65) or quantiles:5."
 class Recoding:
     """What is published of a column: labels in order, and what each of them stands for.
 
-    Bin i holds the numbers from ``borders[i]`` to under ``borders[i + 1]``; where the last bin is
-    open there is one border fewer. ``whole`` says that the column holds whole numbers alone. Of
-    groups, ``groups[i]`` are the original texts behind label i, and the label ``rest``, if there is
-    one, stands for every other text as well. ``declared`` is width, borders, quantiles or groups.
+    Bin i holds the numbers from ``borders[i]`` up to but not including ``borders[i + 1]``; if the
+    last bin is open, there is one border fewer. ``whole`` says that the column holds only whole
+    numbers. For groups, ``groups[i]`` are the original texts behind label i, and the label
+    ``rest``, if there is one, stands for every other text as well. ``declared`` is width, borders,
+    quantiles or groups.
     """
 
     column: str
@@ -60,7 +61,7 @@ class Recoding:
         return self.borders[position], above[0] if above else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for the manifest; the labels are the field's categories, too."""
+        """Plain values, for the manifest; the labels are also the field's categories."""
         shown: dict[str, Any] = {"declared": self.declared, "labels": list(self.labels)}
         if self.numeric:
             return shown | {"borders": list(map(_json_number, self.borders)), "whole": self.whole}
@@ -144,7 +145,7 @@ def _number(column: str, said: Any) -> Decimal:
 
 
 def as_number(said: Any) -> Decimal | None:
-    """A finite number as it was written, or None where it is none."""
+    """A finite number as it was written, or None if it is not one."""
     if isinstance(said, bool) or said is None:
         return None
     try:
@@ -277,7 +278,7 @@ def bins_between(
 ) -> Recoding:
     """Bins from border to border; the last one is open."""
     if whole:
-        # Of whole numbers, those from 17.5 on are those from 18 on.
+        # Whole numbers from 17.5 on are those from 18 on.
         borders = [border.to_integral_value(decimal.ROUND_CEILING) for border in borders]
         if any(low == high for low, high in itertools.pairwise(borders)):
             raise InputError(f"No whole number lies between two borders of {column!r}.")
@@ -287,7 +288,7 @@ def bins_between(
 
 
 def quantile_border(value: Any) -> Decimal:
-    """A value of the table as a border: cut to a few digits, downwards."""
+    """A value of the table as a border, rounded down to a few digits."""
     number = as_number(value)
     assert number is not None
     place = number.adjusted() - _QUANTILE_DIGITS + 1
@@ -305,7 +306,7 @@ def _binned(
 
 
 def bin_labels(edges: Sequence[Decimal], *, whole: bool, is_open: bool) -> tuple[str, ...]:
-    """How the bins between these borders read."""
+    """The labels of the bins between these borders."""
     labels = []
     for low, high in itertools.pairwise(edges):
         if not whole:
@@ -318,7 +319,7 @@ def bin_labels(edges: Sequence[Decimal], *, whole: bool, is_open: bool) -> tuple
 
 
 def grouped(column: str, groups: Groups) -> Recoding:
-    """Groups in order of appearance with the values behind each."""
+    """Groups in order of appearance, with the values behind each."""
     members: dict[str, list[str]] = {label: [] for label in groups.labels}
     for value, group in groups.group_of.items():
         members[group].append(value)
@@ -327,7 +328,7 @@ def grouped(column: str, groups: Groups) -> Recoding:
 
 
 def read_recoding(column: str, said: Mapping[str, Any]) -> Recoding:
-    """A recoding as a manifest has it; a ValueError, TypeError or KeyError if it is malformed."""
+    """A recoding from a manifest; a ValueError, TypeError or KeyError if it is malformed."""
     declared, labels = said["declared"], _texts(said["labels"])
     if not 1 <= len(labels) <= MOST_LABELS or len(set(labels)) != len(labels):
         raise ValueError

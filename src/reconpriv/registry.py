@@ -10,7 +10,7 @@ from reconpriv.errors import PolicyError, ReconprivError
 
 
 class Named(Protocol):
-    """Anything with a name of its own."""
+    """Anything with a name."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Registry(dict[str, Member]):
 
     @contextmanager
     def including(self, member: Member) -> Iterator[Member]:
-        """A member for a while: for tests and for trying things out."""
+        """Register a member for a while: for tests and for trying things out."""
         try:
             yield self.register(member)
         finally:

@@ -53,7 +53,7 @@ class Column:
 class ColumnLabels:
     """What a statistical file says about a column: what it is, and what its values stand for.
 
-    A manifest also lists the ``others``, values that occur and have no label.
+    A manifest also lists the ``others``, values that occur without a label.
     """
 
     title: str = ""
@@ -86,7 +86,7 @@ class Schema:
         return (*self.public, self.sensitive)
 
     def recoding(self, name: str) -> Recoding | None:
-        """What a column's published values stand for, where it was recoded."""
+        """What a column's published values stand for, if it was recoded."""
         return next((one for one in self.recodings if one.column == name), None)
 
 
@@ -96,12 +96,12 @@ def quote_identifier(name: str) -> str:
 
 
 def looks_like_identifier(distinct: int, records: int) -> bool:
-    """Whether so many distinct values in so many records are nearly one a record."""
+    """Whether there is nearly one distinct value per record."""
     return records >= _IDENTIFIER_RECORDS and distinct >= _IDENTIFIER_SHARE * records
 
 
 def value_text(kind: Kind, value: Value) -> str:
-    """The canonical text of a value, equal for equal values of whatever input format."""
+    """The canonical text of a value, the same for equal values in every input format."""
     match kind:
         case Kind.INTEGER:
             return str(int(value))
@@ -124,7 +124,7 @@ def sort_domain(values: Iterable[Value]) -> tuple[Value, ...]:
 
 
 def require_columns(available: Sequence[Column], names: Sequence[str], role: str) -> list[Column]:
-    """Find each named column, or say which is missing and what comes nearest."""
+    """Find each named column, or say which is missing and which name is nearest."""
     by_name = {column.name: column for column in available}
     found = []
     for name in names:
@@ -278,7 +278,7 @@ def _parse(kind: Kind, value: Value) -> Value:
 
 
 def read_domain(path: Path) -> list[Value]:
-    """A domain file: one value per line, or a JSON array where the name ends in .json."""
+    """A domain file: one value per line, or a JSON array if the name ends in .json."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

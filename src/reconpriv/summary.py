@@ -42,7 +42,7 @@ class TableSummary:
 
 
 def describe(source: Any, *, sql: str | None = None, table: str | None = None) -> TableSummary:
-    """Look at a table, given as for :func:`reconpriv.read`, in one pass over it."""
+    """Look at a table, given as for :func:`reconpriv.read`, in one pass."""
     from reconpriv.engines.local import LocalEngine  # noqa: PLC0415 - no engine until used
 
     engine = LocalEngine(source, sql=sql, table=table)

@@ -75,12 +75,12 @@ class Table:
         progress: Progress = no_progress,
         watch: Sequence[Watcher] = (),
     ) -> AuditReport:
-        """Test every micro group against the policy (Corollary 2), single records and columns.
+        """Test micro groups (Corollary 2), single records and columns against the policy.
 
-        ``k``: records in groups with fewer than so many are counted. ``columns`` says whether to
-        compute what the audit would be without each public column; None does so where the cells fit
-        into memory. ``keep_identifier`` names nearly unique columns that are kept on purpose.
-        ``watch`` is what else wants to see the groups, which are passed over once.
+        ``k``: records in groups of fewer than ``k`` are counted. ``columns`` says whether to
+        compute what the audit would be without each public column; None does so if the cells fit
+        into memory. ``keep_identifier`` names nearly unique columns that are kept on purpose. Each
+        function in ``watch`` sees every batch of groups, in the same single pass.
         """
         kept = columns_to_keep(keep_identifier, self.schema)
         work = partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k))
@@ -90,7 +90,7 @@ class Table:
         if here:
             parts = [work(self._seen_by([*watch, cells.add], progress))]
         else:
-            # An engine of several machines audits where the groups are.
+            # An engine on several machines audits the groups where they are.
             parts = self.engine.map_groups(
                 self.schema, work, drop_missing=self._drop_missing, progress=progress
             )
@@ -170,8 +170,8 @@ class Table:
         A nearly unique public column is refused unless ``keep_identifier`` names it.
 
         Without a key a fresh one is drawn and forgotten: a second publication would then be an
-        independent sample, which an adversary could average with the first. ``also`` is called
-        with the whole folder before it takes its place; where it fails, nothing is left.
+        independent sample, which an adversary could average with the first. ``also`` is called with
+        the whole folder before it takes its place; if that fails, nothing is left.
         """
         check_format(file_format)
         secret = as_key(key)
@@ -231,13 +231,13 @@ class Table:
         return Answerer(collect(self.batches(), self.schema), design)
 
     def with_records(self, records: pa.Table) -> Table:
-        """The same schema and labels over other records, whose values are recoded already."""
+        """The same schema and labels over other records, whose values are already recoded."""
         other = Table(open_engine(records), self.schema, drop_missing=False)
         other.labels = self.labels
         return other
 
     def interrupt(self) -> None:
-        """Stop what another thread does with this table; there it ends as a KeyboardInterrupt."""
+        """Stop what another thread is doing with this table; it gets a KeyboardInterrupt."""
         self.engine.interrupt()
 
     def tuner(
@@ -274,10 +274,10 @@ class Table:
         """Try policies without publishing: their violations, trials, error and risk.
 
         ``max_error`` is the largest acceptable mean relative error of the workload, ``rho2`` the
-        largest belief after seeing a value that was held with at most ``rho1`` before (0.1), and
-        ``min_group_error`` the least error that an adversary must make in every group. ``current``
-        is the policy in use, by default that of ``publish``: without ``rho2`` no setting is
-        recommended that protects single records less, unless ``weaker_records`` is true.
+        largest belief in a value after seeing it, if it was at most ``rho1`` (0.1) before, and
+        ``min_group_error`` the smallest error that an adversary must make in every group.
+        ``current`` is the policy in use, by default that of ``publish``: without ``rho2``, no
+        recommended setting protects single records less, unless ``weaker_records`` is true.
         """
         target = Target(max_error, rho1, rho2, min_group_error, weaker_records)
         check_tune_target(target)
@@ -319,7 +319,7 @@ class Table:
         internal.write_findings(found, Path(path), overwrite=overwrite)
 
     def close(self) -> None:
-        """Give back the engine's connection and temporary files."""
+        """Close the engine's connection and remove its temporary files."""
         self.engine.close()
 
     def __enter__(self) -> Self:
@@ -336,7 +336,7 @@ class Table:
         self.close()
 
     def __repr__(self) -> str:
-        """The roles of the columns; nothing of the data."""
+        """The roles of the columns; nothing from the data."""
         public = ", ".join(column.name for column in self.schema.public)
         return (
             f"<reconpriv table: sensitive {self.schema.sensitive.name}"

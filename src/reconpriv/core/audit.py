@@ -30,8 +30,7 @@ K = 5
 class GroupVerdict:
     """One micro group: for the publisher's eyes only.
 
-    ``value`` is the sensitive value behind the largest frequency; of several the first of the
-    domain.
+    ``value`` is the sensitive value with the largest frequency; in a tie, the first in the domain.
     """
 
     public: dict[str, Value]
@@ -63,10 +62,10 @@ class GroupVerdict:
 class AuditReport(Readable):
     """What a publication of this table risks, in three parts: groups, single records, columns.
 
-    The figures of groups say what plain randomisation would let an adversary reconstruct.
+    The figures for groups say what plain randomisation would let an adversary reconstruct.
     ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
-    ``error`` is the analysts' expected mean relative error on the standard workload. Where what
-    each column does was not computed, ``columns_note`` says why.
+    ``error`` is the analysts' expected mean relative error on the standard workload. If the effect
+    of each column was not computed, ``columns_note`` says why.
     """
 
     policy: Policy
@@ -98,7 +97,7 @@ class AuditReport(Readable):
 
     @property
     def standing(self) -> str:
-        """``bad`` where it does not pass, ``fair`` where somebody stands out, ``good`` else."""
+        """``bad`` if it does not pass, ``fair`` if somebody stands out, otherwise ``good``."""
         if not self.passes:
             return "bad"
         exposed = self.single_records.below_k or any(c.identifier for c in self.columns)
@@ -106,7 +105,7 @@ class AuditReport(Readable):
 
     @property
     def figures(self) -> Figures:
-        """The figures that are compared with those of the table without a column."""
+        """The figures to compare with those of the table without a column."""
         single = self.single_records
         return Figures(
             self.groups,
@@ -138,7 +137,7 @@ class AuditReport(Readable):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict by part: the worst first, then the others as far as they say more."""
+        """The verdict by part: the worst first, then the others if they add anything."""
         single = self.single_records
         parts = [self.groups_sentence, single.sentence]
         if single.below_k and (self.private or single.unique > self.violating_records):
@@ -228,7 +227,7 @@ def audit_groups(
 def audit_part(
     batches: Iterable[CellBatch], schema: Schema, policy: Policy, worst: int, k: int = K
 ) -> AuditPart:
-    """Test some of the groups, whole ones, in canonical order."""
+    """Test some of the groups, which come whole and in canonical order."""
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
     check_k(k)
@@ -271,7 +270,7 @@ def audit_part(
 def _worst_of(
     found: Iterable[tuple[float, GroupVerdict]], how_many: int
 ) -> list[tuple[float, GroupVerdict]]:
-    """The furthest above their s_g; among equals the first in canonical order."""
+    """The groups furthest above their s_g; in a tie, the first in canonical order."""
 
     def place(entry: tuple[float, GroupVerdict]) -> tuple[Any, ...]:
         values = entry[1].public.values()
@@ -319,7 +318,7 @@ def join_parts(
 def verdict_table(
     batch: CellBatch, schema: Schema, policy: Policy, *, exact: bool = False
 ) -> pa.Table:
-    """Every group with its verdict; the exact tails where asked for."""
+    """Every group with its verdict and, if asked for, the exact tails."""
     m = schema.domain_size
     limits, private = judge(batch, policy, m)
     columns: dict[str, Any] = {
@@ -345,7 +344,7 @@ def verdict_table(
 
 
 def most_frequent(batch: CellBatch) -> Ints:
-    """The value behind each group's largest frequency, as an index; the first of the domain."""
+    """The index of each group's most frequent value; in a tie, the first in the domain."""
     largest = batch.largest_counts[batch.group_of_cell]
     candidates = np.flatnonzero(batch.count == largest)
     owner = batch.group_of_cell[candidates]
@@ -363,7 +362,7 @@ def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple
 def smallest_exact_tails(
     batch: CellBatch, policy: Policy, domain_size: int
 ) -> tuple[Floats, Floats]:
-    """The exact tails of each group's most exposed value: where the smaller tail is smallest."""
+    """The exact tails of each group's most exposed value, whose smaller tail is smallest."""
     candidates = _most_exposed(batch, policy, domain_size)
     group = batch.group_of_cell[candidates]
     # Many cells share (|g|, count); the tails of each pair are computed once.
@@ -381,8 +380,8 @@ def smallest_exact_tails(
 def _most_exposed(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
     """The cells that may be their group's most exposed: all of them in a small group.
 
-    In a large one a tail falls off exponentially with the distance of ε in standard deviations,
-    so a value two of them nearer to its mean than another has the larger tail.
+    In a large one, a tail falls off exponentially with the distance of ε in standard deviations, so
+    a value that is two of them closer to its mean than another has the larger tail.
     """
     sizes = batch.sizes[batch.group_of_cell]
     count = _count(sizes, batch.count, policy, domain_size)

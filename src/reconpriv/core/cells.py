@@ -1,6 +1,6 @@
 """Cells: a table reduced to its distinct records and their counts, group by group.
 
-All records of a micro group with one sensitive value are identical, so the counts say all.
+Records of a micro group with the same sensitive value are identical, so counts say everything.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CellBatch:
         return np.repeat(np.arange(self.groups), self.cells_per_group)
 
     def slice(self, first: int, last: int) -> CellBatch:
-        """The groups first..last-1 as a batch of their own."""
+        """The groups first..last-1 as a batch."""
         low = int(self.starts[first])
         high = int(self.starts[last]) if last < self.groups else self.count.size
         return CellBatch(
@@ -101,7 +101,7 @@ def python_values(values: pa.Array, column: str) -> list[Value]:
 
 
 def outside_years(column: str) -> InputError:
-    """What to say of a date that Python cannot hold."""
+    """The error for a date that Python cannot hold."""
     return InputError(
         f"Column {column!r} holds a date outside the years 1 to 9999.",
         hint="Turn it into text first.",
@@ -111,7 +111,7 @@ def outside_years(column: str) -> InputError:
 def whole_groups(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[CellBatch]:
     """Turn sorted cells (public…, sensitive, count) into batches that never split a group.
 
-    The last group of a batch may go on in the next one, so it is carried over.
+    The last group of a batch may continue in the next one, so it is carried over.
     """
     carried: pa.Table | None = None
     for batch in batches:
@@ -130,7 +130,7 @@ def whole_groups(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[
 
 
 def _from_sorted(table: pa.Table, schema: Schema) -> CellBatch:
-    """Group boundaries by comparing neighbours; sensitive values as indices into the domain."""
+    """Find groups by comparing neighbours; turn sensitive values into indices into the domain."""
     columns = [encode(column) for column in table.columns[:-1]]
     changes = np.zeros(table.num_rows, dtype=bool)
     changes[0] = True
@@ -144,14 +144,14 @@ def _from_sorted(table: pa.Table, schema: Schema) -> CellBatch:
     count = table.columns[-1].combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64)
     falls = value[1:] < value[:-1]
     if np.any(falls & ~changes[1:]):
-        # Engines sort texts; bins and groups have an order of their own.
+        # Engines sort texts; bins and groups have their own order.
         order = np.lexsort((value, np.cumsum(changes)))
         value, count = value[order], count[order]
     return CellBatch(tuple(column.take(starts) for column in columns[:-1]), starts, value, count)
 
 
 def encode(column: pa.Array | pa.ChunkedArray) -> Encoded:
-    """A column as codes into the values that occur, a missing one among them."""
+    """A column as codes into the values that occur, including a missing one."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     array = pc.dictionary_encode(column, null_encoding="encode")

@@ -13,7 +13,7 @@ from reconpriv.schema import looks_like_identifier
 
 @dataclass(frozen=True)
 class Figures:
-    """What an audit counts, for comparing a table with what could be made of it."""
+    """What an audit counts, for comparing a table with what it could become."""
 
     groups: int
     violating_groups: int
@@ -42,8 +42,8 @@ class WithoutColumn(Figures):
 class ColumnRisk:
     """A public column: how many values it has, and what leaving it out would do.
 
-    ``without`` is None where it was not computed. ``kept`` says that the publisher named this
-    column as one to be kept though it is nearly unique.
+    ``without`` is None if it was not computed. ``kept`` says that the publisher asked to keep this
+    column although it is nearly unique.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ColumnRisk:
 
     @property
     def refused(self) -> bool:
-        """Whether the column stands in the way of a publication."""
+        """Whether the column prevents a publication."""
         return self.identifier and not self.kept
 
     def as_dict(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def column_risks(
     kept: Collection[str] = (),
     without: Mapping[str, WithoutColumn] | None = None,
 ) -> tuple[ColumnRisk, ...]:
-    """Every public column by its number of values and, where known, the figures without it."""
+    """Every public column by its number of values and, if known, the figures without it."""
     return tuple(
         ColumnRisk(
             name=name,
@@ -89,7 +89,7 @@ def column_risks(
 
 
 def identifier_sentence(columns: Sequence[ColumnRisk], records: int, *, before: str = "") -> str:
-    """The nearly unique columns and what to do about them; nothing where there are none.
+    """The nearly unique columns and what to do about them; empty if there are none.
 
     ``before`` opens the sentence.
     """
@@ -121,7 +121,7 @@ def identifier_remedies(names: Sequence[str]) -> Advice:
 
 
 def identifiers_named(columns: Sequence[ColumnRisk], records: int) -> str:
-    """These columns, said to be nearly unique."""
+    """A clause saying that these columns are nearly unique."""
     named = listed([f"{c.name!r} ({c.distinct:,} values)" for c in columns])
     noun, verb = ("column", "is") if len(columns) == 1 else ("columns", "are")
     return f"public {noun} {named} {verb} nearly unique in {records:,} records"

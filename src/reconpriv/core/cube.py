@@ -21,7 +21,7 @@ class Cube:
     """Groups with their public codes, records and trials; cells with their counts.
 
     ``codes`` index ``values``, the sorted distinct values of each public attribute. ``trials`` may
-    be a plug-in (not whole) where the release does not tell it; ``coins`` says that scaling and
+    be a plug-in (not whole) if the release does not reveal it; ``coins`` says that scaling and
     sampling were done by independent coin flips (Algorithm 1) instead of exactly.
     """
 
@@ -42,7 +42,7 @@ class Cube:
 
     @property
     def scale(self) -> Floats:
-        """|g| / n_g: how many records stand for one trial."""
+        """|g| / n_g: how many records one trial stands for."""
         return np.asarray(self.records / self.trials)
 
     @property
@@ -80,7 +80,7 @@ class Cube:
 
     @property
     def uneven(self) -> Floats:
-        """How much uneven duplication adds to a count, as a factor of the share it is about."""
+        """The factor that turns a count's share into the variance that uneven copies add to it."""
         n = self.trials
         factor = n if self.coins else n * n / np.maximum(n - 1, 1.0)
         return np.asarray(uneven_copies(self.records, n) * factor)
@@ -93,7 +93,7 @@ def collect(
     *,
     coins: bool = False,
 ) -> Cube:
-    """Join batches of whole groups; without ``trials`` every record is a trial of its own."""
+    """Join batches of whole groups; without ``trials``, every record is a trial."""
     parts = list(batches)
     columns = [unify([part.public[i] for part in parts]) for i in range(len(schema.public))]
     records = np.concatenate([part.sizes for part in parts])
@@ -115,7 +115,7 @@ def collect(
 
 @dataclass
 class CellKeeper:
-    """Keeps the cells of a pass for another look at them, unless they are more than the limit."""
+    """Keeps the cells of a pass for later use, unless there are more than the limit."""
 
     limit: int
     cells: int = 0
@@ -129,12 +129,12 @@ class CellKeeper:
             self._batches.clear()
 
     def cube(self, schema: Schema) -> Cube | None:
-        """All cells, or None where they were too many."""
+        """All cells, or None if there were too many."""
         return collect(self._batches, schema) if self.cells <= self.limit else None
 
 
 class Cells(Protocol):
-    """Cells that are read a part at a time; a cube in memory is its own only part.
+    """Cells that are read one part at a time; a cube in memory is its own single part.
 
     Parts hold whole groups, and their codes index the same values.
     """
@@ -150,13 +150,13 @@ class Cells(Protocol):
         ...
 
     def parts(self) -> Iterator[Cube]:
-        """Every part, from the first, as often as asked."""
+        """Every part, from the first; may be called again."""
         ...
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What an estimate needs of one selection of groups; arrays have one row per selection.
+    """What an estimate needs from a selection of groups; arrays have one row per selection.
 
     ``observed``, ``scaled_observed`` and ``noise`` are for the chosen set of sensitive values.
     """
@@ -178,7 +178,7 @@ class Sums:
         return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def at(self, selections: Ints, values: Ints) -> Sums:
-        """The sums of single values, where these are sums by sensitive value."""
+        """The sums of single values, if these are sums by sensitive value."""
         columns = (getattr(self, f.name) for f in fields(self))
         return Sums(
             *(c[selections, values] if c.ndim == 2 else c[selections] for c in columns),
@@ -190,8 +190,8 @@ def sum_selections(
 ) -> Sums:
     """Sum groups into selections (``selection`` is -1 for a group that is in none).
 
-    ``chosen`` are indices into the sensitive domain; with None each selection is split by
-    sensitive value, and the last three sums have a column a value.
+    ``chosen`` are indices into the sensitive domain; with None each selection is split by sensitive
+    value, and the last three sums have one column per value.
     """
     inside = np.flatnonzero(selection >= 0)
     target = selection[inside]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def columns_to_keep(names: Iterable[str], schema: Schema) -> frozenset[str]:
-    """The columns to be kept though they are nearly unique; only public ones can be."""
+    """The columns to keep although they are nearly unique; only public ones are allowed."""
     kept = frozenset([names] if isinstance(names, str) else names)
     public = [column.name for column in schema.public]
     for name in sorted(kept.difference(public)):
@@ -37,7 +37,7 @@ def find_identifiers(engine: Engine, schema: Schema, *, drop_missing: bool) -> d
     A rough count, which needs one pass and little memory, singles out those worth counting.
     """
     rough = _count(engine, schema, schema.public, drop_missing=drop_missing, rough=True)
-    # It may be off by a third, so twice as many values are allowed for.
+    # The count may be off by a third, so allow for twice as many values.
     suspects = [
         c for c in schema.public if looks_like_identifier(2 * rough[c.name], schema.records)
     ]

@@ -35,8 +35,8 @@ _COUNTS_AT_ONCE = 1 << 22
 class PublishedBatch:
     """Published cells of whole groups, with what each group rests on.
 
-    ``group``, ``value`` and ``count`` have a row a published cell; the rest a row a group.
-    ``trials`` may be published only where the sample size does not depend on the exact f.
+    ``group``, ``value`` and ``count`` have one row per published cell, the rest one row per group.
+    ``trials`` may be published only if the sample size does not depend on the exact f.
     """
 
     public: tuple[Encoded, ...]
@@ -59,7 +59,7 @@ class Kernel:
     key: Key
 
     def randomness(self) -> Randomness:
-        """The words of this publication; another p, sensitive column or domain has others."""
+        """The words of this publication; they change with p, sensitive column and domain."""
         return Randomness(
             self.key,
             perturbation_purpose(self.policy.retention, self.schema.sensitive, self.schema.domain),
@@ -166,8 +166,8 @@ def _sample(
     coins = unit_interval(randomness.words(cell_ids, SAMPLING_COIN)[:, 0])
     flipped = np.floor(quota) + (coins < quota - np.floor(quota))
     drawn[in_sampled] = flipped.astype(np.int64)[in_sampled]
-    # All coins may fall on tails; Algorithm 1 would then divide by zero, so one record is drawn.
-    # A group in which not even one trial is private gets one, too, where the policy allows it.
+    # All coins may fall on tails; Algorithm 1 would then divide by zero, so one record is drawn. A
+    # group in which not even one trial is private also gets one if the policy allows it.
     single = (np.add.reduceat(drawn, batch.starts) == 0) | (limits < 1.0)
     if single.any():
         one = _systematic_sample(batch, np.ones(batch.groups), randomness, group_ids)
@@ -187,7 +187,7 @@ def _systematic_sample(
     running = np.cumsum(batch.count)
     before_group = running[batch.starts] - batch.count[batch.starts]
     reached = running - before_group[group]
-    # Groups that are not sampled may have an endless limit; theirs is not used.
+    # Groups that are not sampled may have an infinite limit, which is not used.
     wanted = np.where(np.isfinite(limits), np.floor(limits), 0.0)[group]
     upto = np.floor(reached * wanted / batch.sizes[group] + offsets[group])
     # The largest offsets would round the total up past the limit.

@@ -1,7 +1,8 @@
 """The only source of randomness: a secret key makes a release a function of its cells.
 
-A cell's id is the sum of keyed hashes of its values, so it depends on no order; a trial's two
-words are AES-256 of [cell id, trial index], so they depend on no batch, thread or retry.
+A cell's id is the sum of keyed hashes of its values, so it does not depend on any order; a trial's
+two words are AES-256 of [cell id, trial index], so they do not depend on batches, threads or
+retries.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Key:
 
     @property
     def is_test(self) -> bool:
-        """Whether this is the key that everybody knows."""
+        """Whether this is the test key, which everybody knows."""
         return secrets.compare_digest(self.secret, _TEST_SECRET)
 
     @classmethod
@@ -88,7 +89,7 @@ class Key:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Key:
-        """Read a key file; it must be whole and readable by its owner alone."""
+        """Read a key file; it must be complete and readable only by its owner."""
         file, shown = Path(path), shown_path(path)
         try:
             mode = file.stat().st_mode
@@ -139,14 +140,14 @@ class Key:
 
 
 def as_key(key: Key | bytes | str | os.PathLike[str] | None) -> Key:
-    """A key from whatever was given: an object, 32 bytes, hex digits, a file, or none at all."""
+    """A key from whatever was given: an object, 32 bytes, hex digits, a file, or nothing."""
     if key is None:
         return Key.generate(ephemeral=True)
     if isinstance(key, Key):
         return key
     if isinstance(key, bytes):
         return Key(key)
-    # Text of hexadecimal digits is a key, well-formed or not; as a path it would be printed.
+    # Hexadecimal digits are a key, well-formed or not; as a path they would be printed.
     if isinstance(key, str) and re.fullmatch(r"\s*(0x)?[0-9a-fA-F\s]{32,}", key):
         return Key.from_hex(key)
     return Key.from_file(key)
@@ -211,7 +212,7 @@ def unit_interval(words: Words) -> Floats:
 
 
 def perturb_words(words: Words, own: Ints, *, retention: float, domain_size: int) -> Ints:
-    """Eq. 1 with one word a trial: u < p keeps, else (u-p)/(1-p)·m indexes the sorted domain."""
+    """Eq. 1 with one word per trial: u < p keeps, else (u-p)/(1-p)·m indexes the sorted domain."""
     u = unit_interval(words)
     result = own.astype(np.int64, copy=True)
     replaced = np.flatnonzero(u >= retention)
@@ -223,7 +224,7 @@ def perturb_words(words: Words, own: Ints, *, retention: float, domain_size: int
 def perturbation_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
     """What a perturbation's words are bound to: p, the sensitive column and its domain.
 
-    Words shared by two retentions would disclose: a value that changes between them was kept.
+    Words shared by two retentions would disclose values: one that changes between them was kept.
     """
     parts = [float(retention).hex().encode(), column.name.encode()]
     parts += [_encode(column.kind, value) for value in domain]

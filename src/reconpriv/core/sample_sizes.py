@@ -1,9 +1,9 @@
-"""Sample sizes: on how many trials a group may rest, one object each, in one registry.
+"""Sample sizes: how many trials a group may rest on, one object each, in one registry.
 
 A sample size puts a group into a class by its largest frequency f, and limits the trials by class;
-the trials of a large group then tell its class at most. Algorithm 1 (`paper`) has no classes: its
-limit is s_g of the exact f, which it leaks. A new one is an entry of :data:`SAMPLE_SIZES`; nothing
-else needs to know it.
+the trials of a large group then reveal at most its class. Algorithm 1 (`paper`) has no classes: its
+limit is s_g at the exact f, which it leaks. A new one is an entry of :data:`SAMPLE_SIZES`; nothing
+else needs to know about it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassedGroups:
-    """What a limit may depend on beside the policy, one entry per group: |g| and its class.
+    """What a limit may depend on besides the policy, one entry per group: |g| and its class.
 
     A class is named by a frequency: the one that its groups are limited by.
     """
@@ -52,13 +52,13 @@ def private_size(frequency: Floats, policy: Policy, domain_size: int) -> Floats:
 
 
 def round_up_to_octave(frequency: Floats) -> Floats:
-    """F rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
+    """f rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
     mantissa, exponent = np.frexp(frequency)
     return np.asarray(np.ldexp(1.0, exponent - (mantissa == 0.5)))
 
 
 def whole_size(groups: ClassedGroups, policy: Policy) -> Floats:
-    """s_g at the frequency of the class; whole, since it is published and must tell no more."""
+    """s_g at the frequency of the class; whole, since it is published and must reveal no more."""
     return np.floor(private_size(groups.classes, policy, groups.domain_size))
 
 
@@ -72,11 +72,11 @@ class SampleSize:
     """How many trials a group may rest on, and what follows from it.
 
     ``explanation`` and ``tells`` are sentences for the publisher, the second about the adversary;
-    ``for_analysts`` says it in a release. ``method`` is what the manifest calls it. ``warning`` is
-    what a publisher who chooses it is warned of, ``class_name`` what its classes are called.
+    ``for_analysts`` is the text in a release. ``method`` is what the manifest calls it. ``warning``
+    is for a publisher who chooses it, ``class_name`` is what its classes are called.
 
-    ``classes`` is None where the exact frequencies decide (Algorithm 1): ``limit`` is then unused.
-    ``samples`` is False where every record is a trial. ``trials_public``: the release says how many
+    ``classes`` is None if the exact frequencies decide (Algorithm 1): ``limit`` is then unused.
+    ``samples`` is False if every record is a trial. ``trials_public``: the release says how many
     trials each group has. ``coins``: Algorithm 1's coin flips make the sample and the copies;
     otherwise the sample is systematic and totals are exact. ``leaks``: the exact f can be read off.
     ``rounds_up``: it is safe only with a bound whose worst case is the largest frequency.
@@ -100,7 +100,7 @@ class SampleSize:
 
     @property
     def recommended(self) -> bool:
-        """Whether it protects groups and leaks nothing: what a publisher is offered first."""
+        """Whether it protects groups and leaks nothing; such sizes are offered first."""
         return self.samples and not self.leaks
 
     @property
@@ -109,13 +109,13 @@ class SampleSize:
         return self.trials_public or not self.samples
 
     def limits(self, batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
-        """The most trials of every group: a larger one is sampled."""
+        """The most trials that each group may have: a larger group is sampled."""
         if self.classes is None:
             return private_sizes(batch, policy, domain_size)
         return self.limits_at(batch.sizes, batch.largest_frequencies, policy, domain_size)
 
     def limits_at(self, sizes: Ints, frequency: Floats, policy: Policy, domain_size: int) -> Floats:
-        """The same for groups known by their size and largest frequency alone."""
+        """The same for groups known only by their size and largest frequency."""
         if self.classes is None:
             return private_size(frequency, policy, domain_size)
         return self.limit(ClassedGroups(sizes, self.classes(frequency), domain_size), policy)
@@ -176,16 +176,16 @@ SAMPLE_SIZES = Registry("sample size", (PAPER, OCTAVE, PUBLIC, NONE))
 
 
 def offered() -> tuple[SampleSize, ...]:
-    """All of them as a menu has them: the recommended ones first."""
+    """All of them in the order of a menu: recommended ones first."""
     return tuple(sorted(SAMPLE_SIZES.values(), key=lambda one: not one.recommended))
 
 
 def recommended() -> tuple[str, ...]:
-    """The names of those that a publisher may choose without giving something up."""
+    """The names of those that a publisher may choose without giving anything up."""
     return tuple(one.name for one in offered() if one.recommended)
 
 
 def sample_limits(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
-    """S of every group: a group larger than this is sampled. A real number in `paper`."""
+    """s_g of every group: a group larger than this is sampled. A real number in `paper`."""
     policy.check_sampling()
     return policy.sampling.limits(batch, policy, domain_size)

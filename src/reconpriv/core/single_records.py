@@ -1,4 +1,4 @@
-"""Single records: how many stand alone on the public columns, and what their value then tells."""
+"""Single records: how many stand alone on the public columns, and what their value then reveals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from reconpriv.theory.perturbation import PRIOR, keep_probability, posterior_lim
 class SingleRecords:
     """Records that are alone in their group, or in one with fewer than ``k`` records.
 
-    Whoever knows the public values of such a person finds the record. What is published there is
-    the true value with ``retention_probability``, and raises a belief of ``prior`` in it to at most
+    Anyone who knows such a person's public values finds the record. The published value is the true
+    one with ``retention_probability``, and raises a belief of ``prior`` in it to at most
     ``posterior``. Sampling does not change that: it concerns large groups.
     """
 
@@ -32,7 +32,7 @@ class SingleRecords:
     def of(
         cls, *, k: int, records: int, unique: int, below_k: int, policy: Policy, domain_size: int
     ) -> SingleRecords:
-        """These counts under a policy."""
+        """The risk of single records with these counts, under a policy."""
         return cls(
             k=k,
             records=records,
@@ -45,7 +45,7 @@ class SingleRecords:
 
     @property
     def sentence(self) -> str:
-        """How many there are, and what a published value tells about one of them."""
+        """How many there are, and what a published value reveals about one of them."""
         return f"{self._how_many} {self._what_it_tells}"
 
     @property
@@ -93,7 +93,7 @@ class SingleRecords:
 
 
 def check_k(k: int) -> int:
-    """Return k where it is at least 2; every group has at least one record."""
+    """Return k if it is at least 2; every group has at least one record."""
     if k < 2:
         raise PolicyError(
             f"k must be at least 2; got {k}.", hint="k = 5 counts records in groups below 5."

@@ -45,7 +45,7 @@ def memory_bytes(text: str) -> int:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a release lies on disk: records or cells with counts, with or without the trials."""
+    """How a release is stored: records or cells with counts, with or without the trials."""
 
     file_format: str
     cells: bool
@@ -98,28 +98,28 @@ class Engine(Protocol):
         ...
 
     def single_precision(self, names: Sequence[str]) -> list[str]:
-        """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
+        """Which of these columns hold 32-bit numbers that read differently as 64-bit ones."""
         ...
 
     def expect_columns(self, names: Sequence[str]) -> None:
-        """Told, before anything is counted, which columns will be asked for."""
+        """Take note, before anything is counted, of the columns that will be asked for."""
         ...
 
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
-        """The distinct values of a column with their counts, None among them; some, if too many."""
+        """The distinct values of a column with counts, None included; some, if too many."""
         ...
 
     def distinct(
         self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
     ) -> list[int]:
-        """How many distinct values each column has, or roughly; where ``present`` is not missing.
+        """How many distinct values each column has, or roughly, where ``present`` is not missing.
 
         A rough count may be off by a third, and takes little memory.
         """
         ...
 
     def as_number(self, column: Column) -> Column | None:
-        """Make a column of texts one of numbers, where every text spells one; else None."""
+        """Turn a column of texts into numbers if every text spells one; otherwise return None."""
         ...
 
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
@@ -131,7 +131,7 @@ class Engine(Protocol):
         ...
 
     def stranger(self, column: Column, recoding: Recoding) -> str | None:
-        """The first value that no group lists, as text, or None where all are listed."""
+        """The first value that no group lists, as text, or None if all are listed."""
         ...
 
     def recode(self, column: Column, recoding: Recoding) -> None:
@@ -165,7 +165,7 @@ class Engine(Protocol):
         drop_missing: bool,
         progress: Progress = no_progress,
     ) -> Written:
-        """Publish every group and write data (and groups, where asked) into an existing folder."""
+        """Publish every group and write data (and groups, if asked) into an existing folder."""
         ...
 
     def write_to_uri(
@@ -184,9 +184,9 @@ class Engine(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """Stop what another thread does with this engine; there it ends as a KeyboardInterrupt."""
+        """Stop what another thread is doing with this engine; it gets a KeyboardInterrupt."""
         ...
 
     def close(self) -> None:
-        """Give back connections and temporary files."""
+        """Close connections and remove temporary files."""
         ...

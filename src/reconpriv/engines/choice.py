@@ -41,7 +41,7 @@ class EngineKind:
         return self.frames is not None and type(source).__module__.startswith(self.frames)
 
 
-# The first is used where nothing asks for another.
+# The first is used unless another is asked for.
 ENGINES = {
     kind.name: kind
     for kind in (
@@ -61,7 +61,7 @@ ENGINES = {
 def kind_of_engine(
     source: Any, name: str | None = None, own_settings: Mapping[str, Any] | None = None
 ) -> EngineKind:
-    """The engine asked for by name, by a data frame of its own or by a setting of its own."""
+    """The engine asked for by name, by one of its own data frames or by one of its own settings."""
     given = {setting for setting, value in (own_settings or {}).items() if value is not None}
     if name is not None and name not in ENGINES:
         raise InputError(f"There is no engine {name!r}.", hint=f"Choose one of: {names()}.")
@@ -85,7 +85,7 @@ def kind_of_engine(
 def open_engine(
     source: Any, name: str | None = None, *, master: str | None = None, **settings: Any
 ) -> Engine:
-    """Open a source with the engine that :func:`kind_of_engine` says."""
+    """Open a source with the engine that :func:`kind_of_engine` chooses."""
     own = {"master": master}
     kind = kind_of_engine(source, name, own)
     return kind.open_table(

@@ -10,6 +10,6 @@ from reconpriv.engines.duckdb.engine import read_all
 from reconpriv.engines.duckdb.predicates import Evaluator
 
 DIALECT = LocalEngine.name
-"""What the SQL that it evaluates is called by parsers."""
+"""What parsers call the SQL that it evaluates."""
 
 __all__ = ["DIALECT", "Evaluator", "LocalEngine", "read_all"]

@@ -31,13 +31,13 @@ _GROUPED = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
 
 @dataclass(frozen=True)
 class Declared:
-    """What the user declared of each column that is to be recoded."""
+    """What the user declared for each column to be recoded."""
 
     by_column: Mapping[str, Bins | Groups]
 
     @classmethod
     def of(cls, bins: Mapping[str, Any], groups: Mapping[str, Any]) -> Declared:
-        """Check the declarations; the table is not needed for that."""
+        """Check the declarations, which does not need the table."""
         for name, said in (("bin", bins), ("group", groups)):
             if not isinstance(said, Mapping):
                 raise InputError(f"{name} is a dictionary with an entry for each column.")
@@ -65,7 +65,7 @@ def recode(
     columns = [_as_number(engine, one, declared.by_column.get(one.name)) for one in columns]
     if present is not None:
         present = next(column for column in columns if column.name == present.name)
-    # All are settled before one is applied: ``present`` may be recoded itself.
+    # All are settled before any is applied: ``present`` may itself be recoded.
     settled = []
     for column in columns:
         said = declared.by_column.get(column.name)
@@ -81,7 +81,7 @@ def recode(
 def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Column:
     """The column to be binned; texts such as 12.50 are not read as numbers unless they are binned.
 
-    As values they differ from 12.5; which bin they are in does not.
+    As values, 12.50 and 12.5 differ; their bin does not.
     """
     if not isinstance(said, Bins) or column.kind is not Kind.STRING:
         return column
@@ -89,7 +89,7 @@ def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Co
 
 
 def quantile_notes(recodings: Sequence[Recoding]) -> tuple[str, ...]:
-    """What borders that were read off the data tell."""
+    """What borders taken from the data reveal."""
     return tuple(
         f"The borders of {one.column!r} are quantiles of the table. They are published with the"
         " release and say where its records lie; the promise about groups does not cover them."

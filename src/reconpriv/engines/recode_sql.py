@@ -12,7 +12,7 @@ from reconpriv.schema import Column, Kind
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine calls text, and how it writes one."""
+    """What an engine calls the text type, and how it writes a literal."""
 
     text_type: str
     literal: Callable[[str], str]
@@ -21,7 +21,7 @@ class Dialect:
 def replaced(
     expressions: Mapping[Column, str], column: Column, kind: Kind, expression: str
 ) -> tuple[dict[Column, str], Column]:
-    """Another expression in place of a column's, in the same order, and the column as it is now."""
+    """Replace a column's expression, keeping the order; also return the column as it is now."""
     new = Column(column.name, kind)
     return {
         new if one == column else one: expression if one == column else old
@@ -30,7 +30,7 @@ def replaced(
 
 
 def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str:
-    """The label of a value given as SQL; NULL where it is missing or has none."""
+    """The label of a value given as SQL; NULL if it is missing or has none."""
     if recoding.numeric:
         found = _bin_of(value, kind, recoding, dialect)
     else:
@@ -45,15 +45,15 @@ def listed(value: str, recoding: Recoding, dialect: Dialect) -> str:
     return f"{text} IN ({', '.join(map(dialect.literal, every))})" if every else "false"
 
 
-# What both engines read as the same number; each of them knows further spellings of its own.
+# What both engines read as the same number; each also knows spellings of its own.
 NUMBER = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
 
 RANKED = ("v", "sum(n) OVER (ORDER BY v) - n AS below", "sum(n) OVER () AS total")
-"""Of values v that occur n times: how many records lie below each, and how many there are."""
+"""For values v that occur n times: how many records lie below each, and how many in total."""
 
 
 def shares(parts: int) -> list[str]:
-    """Of ranked values the lowest, and for 1, …, parts - 1 the first with that share below it."""
+    """The lowest ranked value, and for 1, …, parts - 1 the first with that share below it."""
     return [
         f"min(CASE WHEN below * {parts} >= total * {k} THEN v END) AS q{k}" for k in range(parts)
     ]

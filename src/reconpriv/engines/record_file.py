@@ -28,7 +28,7 @@ Column = Encoded | Ints
 
 
 def rows_per_row_group(columns: int) -> int:
-    """2^20, and fewer where there are many columns, so that a row group fits memory."""
+    """2^20, or fewer if there are many columns, so that a row group fits into memory."""
     rows = ROWS_PER_ROW_GROUP
     while columns > 16:
         rows, columns = rows // 2, columns // 2
@@ -36,7 +36,7 @@ def rows_per_row_group(columns: int) -> int:
 
 
 def file_name(stem: str, ending: str, number: int, files: int) -> str:
-    """What file ``number`` (from 0) of so many is called; one alone has no number."""
+    """The name of file ``number`` (from 0) of ``files``; a single one has no number."""
     return f"{stem}.{ending}" if files == 1 else f"{stem}-{number + 1:05}.{ending}"
 
 
@@ -104,7 +104,7 @@ class RecordFile:
         self._path, self._rows = self.path.with_name(name), 0
 
     def abandon(self) -> None:
-        """Let go of the file without caring for what is in it."""
+        """Close the file, whatever is in it."""
         self._pool.shutdown(cancel_futures=True)
         if self._sink is not None:
             with suppress(Exception):
@@ -120,7 +120,7 @@ class RecordFile:
             self._last = None
 
     def _take(self, rows: int) -> list[tuple[list[Column], Ints]]:
-        """Take exactly so many rows off the front, splitting a count where need be."""
+        """Take exactly this many rows off the front, splitting a count if need be."""
         taken: list[tuple[list[Column], Ints]] = []
         missing = rows
         while missing:

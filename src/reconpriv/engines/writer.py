@@ -28,7 +28,7 @@ def write_release_files(
     layout: Layout,
     progress: Progress,
 ) -> Written:
-    """Publish the batches and write ``data`` and, where trials may be told, ``groups``."""
+    """Publish the batches and write ``data`` and, if trials may be published, ``groups``."""
     data, groups = open_files(folder, schema, layout)
     domain = pa.array(schema.domain)
     totals = dict.fromkeys(TOTALS, 0)
@@ -59,7 +59,7 @@ def write_release_files(
 def open_files(
     folder: Path, schema: Schema, layout: Layout
 ) -> tuple[RecordFile, RecordFile | None]:
-    """The two series of files of a release, the second only where trials may be told."""
+    """The two series of files of a release, the second only if trials may be published."""
     data = RecordFile(
         folder / f"data.{layout.file_format}",
         data_names(schema, layout),
@@ -87,13 +87,13 @@ def group_names(schema: Schema) -> list[str]:
 
 
 def count_names(schema: Schema) -> tuple[str, str]:
-    """What the two counts of the groups file are called: not like any public attribute."""
+    """Names for the two counts of the groups file that no public attribute has."""
     taken = [column.name for column in schema.public]
     return free_name("records", taken), free_name("trials", taken)
 
 
 def cell_count_name(schema: Schema) -> str:
-    """What the count of a cell is called: not like any column."""
+    """A name for the count of a cell that no column has."""
     return free_name("count", [column.name for column in schema.columns])
 
 

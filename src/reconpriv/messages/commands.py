@@ -26,7 +26,7 @@ def publish_command(source: str, parts: Iterable[Part], *, variable: bool = Fals
 
 
 def policy_parts(policy: Policy) -> list[Part]:
-    """The options that stand for a policy; a bound of one's own has none."""
+    """The options that stand for a policy; a user's own bound has none."""
     plain = policy.as_dict()
     parts: list[Part] = [
         ("-p", repr(plain["retention"])),
@@ -41,7 +41,7 @@ def policy_parts(policy: Policy) -> list[Part]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names between commas, quoted where they must be."""
+    """Names separated by commas, quoted if they must be."""
     return ",".join(map(_in_list, names))
 
 
@@ -51,7 +51,7 @@ def columns_option(option: str, names: Iterable[str]) -> str:
 
 
 def _folded(words: Sequence[str]) -> str:
-    """Words on lines of a readable length, each but the last with the sign that it goes on."""
+    """Words on lines of readable length, with a continuation mark on all but the last."""
     lines = [words[0]]
     for one in words[1:]:
         if len(lines[-1]) + len(one) + 1 <= _TEXT_WIDTH:

@@ -1,4 +1,4 @@
-"""The known name that a slip most likely meant."""
+"""The known name that a misspelt one most likely meant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ALIKE = 0.65
 
 
 def nearest_name(asked: str, known: Iterable[str]) -> str | None:
-    """The known name that is nearest, whatever its case; None where all are far away."""
+    """The known name that is nearest, whatever its case; None if all are far away."""
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.lower(), name)

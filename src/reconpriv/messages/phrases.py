@@ -18,12 +18,12 @@ def frequency_words(frequency: float, value: Any) -> str:
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
-    """A, b and c; or a, b or c."""
+    """a, b and c; or a, b or c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def share_words(part: int, whole: int) -> str:
-    """Some of the records with their share, which is never rounded to none or to all."""
+    """A number of records with their share, which is never rounded to none or all."""
     share = part / max(whole, 1)
     if 0 < share < 0.0005:
         percent = "under 0.1%"

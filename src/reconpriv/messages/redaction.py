@@ -1,6 +1,6 @@
 """What a message may show of a path or a word: nothing that may hold a password.
 
-A URL of a database is easily given where a file is asked for, and then it would be repeated.
+A database URL is easily given in place of a file, and a message would then repeat it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 HIDDEN = "(hidden: it may hold a password)"
 
-# A path object folds the two slashes of a URL into one, so one is enough to tell.
+# A path object folds the two slashes of a URL into one, so one is enough.
 URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<rest>.*)", re.I | re.S)
 
 _PASSWORD = r"(?:password|passwd|passphrase|pwd)\s*="
 _SUSPECT = re.compile(rf"{URL.pattern}|jdbc:|.*{_PASSWORD}|.*:.*@", re.I | re.S)
-# In the middle of a sentence a word goes as far as the next blank or quote.
+# In the middle of a sentence, a word ends at the next blank or quote.
 _WORD = re.compile(r"[^\s'\"]+")
 _GIVEN = re.compile(rf"{_PASSWORD}\s*[^\s'\"]+", re.I)
 
@@ -38,7 +38,7 @@ def shown_file(path: str | os.PathLike[str]) -> str:
 
 
 def without_logins(text: str, words: Iterable[str] = ()) -> str:
-    """A text without the suspect ones of some words, and without logins that stand out."""
+    """A text without the suspicious ones among some words, and without recognisable logins."""
     for word in words:
         for part in (word, word.partition("=")[2]):  # --option=value is one word
             if part and may_hold_password(part):

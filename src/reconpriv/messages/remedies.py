@@ -1,4 +1,4 @@
-"""What to change about what went wrong, as data that every surface words in its own way.
+"""What to do about an error, as data that every surface words in its own way.
 
 A message says what to do in plain English and names the control that does it. Python (below), the
 command line and the studio (``remedy_words.py`` in ``cli`` and ``studio``) each word it in one
@@ -44,11 +44,11 @@ class Control(StrEnum):
 
 @dataclass(frozen=True)
 class Remedy:
-    """One thing to do, the control that does it and, where it is known, what to set it to.
+    """One thing to do, the control that does it and, if known, what to set it to.
 
-    ``do`` is an imperative without a full stop. Where it holds ``{}``, the control is named there
-    and the remedy makes no sense without it; otherwise it is named at the end, after "with". The
-    names of columns are a tuple; for :attr:`Control.BIN` it is a column and its borders.
+    ``do`` is an imperative without a full stop. If it holds ``{}``, the control is named there and
+    the remedy makes no sense without it; otherwise it is named at the end, after "with". The names
+    of columns are a tuple; for :attr:`Control.BIN` it is a column and its borders.
     """
 
     do: str
@@ -56,7 +56,7 @@ class Remedy:
     value: str | tuple[str, ...] | float | None = None
 
     def by(self, name: str) -> str:
-        """The remedy where the control is called this; empty where it makes no sense."""
+        """The remedy with this name for the control; empty if it makes no sense."""
         if "{}" in self.do:
             return self.do.replace("{}", name) if name else ""
         return f"{self.do} with {name}" if name else self.do
@@ -65,7 +65,7 @@ class Remedy:
 Way = str | Remedy
 Sentence = Way | tuple[Way, ...]
 Words = Callable[[Remedy], str]
-"""A surface: a remedy in its words, or nothing where it has none to offer."""
+"""A surface: a remedy in its words, or nothing if it has none to offer."""
 
 AS_TEXT = Remedy("turn it into text", Control.SQL)
 REPLACE = Remedy("use {} to replace it", Control.OVERWRITE, True)
@@ -108,7 +108,7 @@ class Advice(str):
     sentences: tuple[Sentence, ...]
 
     def __new__(cls, *sentences: Sentence) -> Advice:
-        """The sentences one after another; those of another advice are taken over."""
+        """The sentences one after another; those of another advice are included."""
         flat: list[Sentence] = []
         for sentence in sentences:
             flat += sentence.sentences if isinstance(sentence, Advice) else (sentence,)
@@ -117,7 +117,7 @@ class Advice(str):
         return advice
 
     def __getnewargs__(self) -> tuple[Sentence, ...]:  # type: ignore[override]
-        """What makes the same advice again, in another process."""
+        """What recreates the same advice in another process."""
         return self.sentences
 
 

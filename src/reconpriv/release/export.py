@@ -41,7 +41,7 @@ class ExportFormat:
     text_labels: bool = False
     wide_format: str = ""  # shows a whole number that needs a double
     pads_text: bool = False
-    step: int = 1  # microseconds that a moment is told to
+    step: int = 1  # the precision of a moment, in microseconds
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -76,7 +76,7 @@ def check_export(path: Path, *, overwrite: bool) -> None:
 def export_table(
     table: pa.Table, labels: Mapping[str, ColumnLabels], path: Path, *, overwrite: bool = False
 ) -> tuple[str, ...]:
-    """Write a table with its labels, whole or not at all; what had to be changed is returned."""
+    """Write a table with its labels, whole or not at all; return what had to be changed."""
     check_export(path, overwrite=overwrite)
     ending = path.suffix.lower()
     if ending in _PLAIN:
@@ -201,7 +201,7 @@ class _Sheet:
             )
             return {}
         if not text and not all(_LONG[0] <= value <= _LONG[1] for value in values):
-            # No record has such a code, else the column would be of another type.
+            # No record has such a code, or the column would have another type.
             values = {v: label for v, label in values.items() if _LONG[0] <= v <= _LONG[1]}
             self.notes.append(f"Labels of column {name!r} for codes beyond 32 bits are left out.")
         return {v: self._cut(t, self.target.value_label_bytes, name) for v, t in values.items()}

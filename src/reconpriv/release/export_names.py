@@ -21,7 +21,7 @@ _RESERVED = {
 
 
 def file_names(names: Sequence[str], program: str) -> dict[str, str]:
-    """A name that the program accepts for each of these, its own where that will do."""
+    """A name that the program accepts for each of these, its own if that will do."""
     kept = {name for name in names if _allowed(name, program)}
     taken = {name.lower() for name in kept}
     found = {}

@@ -1,4 +1,4 @@
-"""The folder of a release: its manifest, and where the files lie that it names."""
+"""The folder of a release: its manifest, and where the files that it names are."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReleaseFolder:
 
     @property
     def group_files(self) -> tuple[Path, ...]:
-        """The files of groups with their trials; none where trials are not published."""
+        """The files of groups with their trials; none if trials are not published."""
         return self._paths(self.manifest.group_files)
 
     @property
@@ -42,7 +42,7 @@ class ReleaseFolder:
         return () if files is None else tuple(self.path / name for name in files.names)
 
     def check_files(self) -> None:
-        """Compare every file with its hash; a release that was touched is refused."""
+        """Compare every file with its hash; a release that was changed is refused."""
         groups = self.manifest.group_files
         hashes = (*self.manifest.data_files.hashes, *(() if groups is None else groups.hashes))
         for path, expected in zip(self.files, hashes, strict=True):

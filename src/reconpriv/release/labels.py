@@ -47,7 +47,7 @@ def _fits(column: Column, value: Value) -> bool:
 
 @dataclass
 class Watched:
-    """Publishes as a kernel does, and notes which values of labelled public columns go out."""
+    """Publishes as a kernel does, and notes the published values of labelled public columns."""
 
     publish: PublishFunction
     schema: Schema
@@ -55,7 +55,7 @@ class Watched:
     seen: dict[str, set[Value]] = field(default_factory=dict)
 
     def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
-        """The batch published."""
+        """Publish the batch."""
         for column, coded in zip(self.schema.public, batch.public, strict=True):
             values = self.seen.setdefault(column.name, set())
             if column.name in self.labels and len(values) <= _MOST_CATEGORIES:
@@ -79,7 +79,7 @@ class Watched:
 
 
 def as_published(column: Column, said: ColumnLabels, values: Set[Value]) -> ColumnLabels:
-    """Labels as the categories of a field, or as its description where it can have none.
+    """Labels as the categories of a field, or as its description if it can have none.
 
     Categories must hold every value of the column, so ``values`` that have no label join them.
     """
@@ -126,7 +126,7 @@ def read_labels(field: Mapping[str, Any], column: Column) -> ColumnLabels | None
         else:
             value = category["value"] if isinstance(category, dict) else category
             others.append(parse_value(column, value))
-    # Categories without any label, such as a domain, are not what this is about.
+    # Categories without any label, such as a domain, are not labels.
     unnamed = tuple(others) if values else ()
     said = ColumnLabels(title, tuple(values), field.get("description", ""), unnamed)
     return None if said == ColumnLabels() else said

@@ -30,7 +30,7 @@ _IN_MEMORY = 1 << 31
 
 
 def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
-    """The cells of a release: in memory, or on disk where they would take too much of it."""
+    """The cells of a release: in memory, or on disk if they would take too much of it."""
     allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
     if _needed_memory(stored) <= allowed:
         return load_cube(stored, memory)
@@ -66,7 +66,7 @@ def _by_coins(stored: ReleaseFolder) -> bool:
 
 @contextmanager
 def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[CellBatch]]:
-    """The groups of a release, after a look at what its data hold."""
+    """The groups of a release, once its data have been checked."""
     schema, name = stored.manifest.schema, stored.data_files[0].name
     columns = stored.manifest.data_columns
     engine = LocalEngine(
@@ -89,7 +89,7 @@ def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[Cell
 
 
 def _needed_memory(stored: ReleaseFolder) -> int:
-    """What the cells would take in memory, as far as the manifest tells."""
+    """What the cells would take in memory, as far as the manifest says."""
     manifest = stored.manifest
     cells = manifest.data_files.rows
     groups = cells if manifest.group_files is None else min(cells, manifest.group_files.rows)
@@ -116,7 +116,7 @@ def _published_trials(cells: Cells, stored: ReleaseFolder, memory: str | None) -
 
 
 def _other_groups(stored: ReleaseFolder) -> ReleaseError:
-    """The file of groups does not have the groups of the data."""
+    """The error for a groups file whose groups are not those of the data."""
     groups, data = stored.group_files[0].name, stored.data_files[0].name
     return ReleaseError(f"The file {groups} does not match {data} (groups).")
 
@@ -136,7 +136,7 @@ def _trials_of(part: Cube, table: pa.Table, stored: ReleaseFolder) -> Floats:
 
 
 class RowReader:
-    """A stream of Arrow batches, read by a number of rows at a time."""
+    """A stream of Arrow batches, read a given number of rows at a time."""
 
     def __init__(self, batches: pa.RecordBatchReader) -> None:
         """Read nothing yet."""
@@ -144,7 +144,7 @@ class RowReader:
         self._held = pa.Table.from_batches([], batches.schema)
 
     def read(self, rows: int) -> pa.Table:
-        """So many rows, or as many as are left."""
+        """As many rows as asked for, or as are left."""
         parts = [self._held]
         missing = rows - self._held.num_rows
         while missing > 0:
@@ -159,7 +159,7 @@ class RowReader:
 
 
 def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
-    """What an analyst can know of the trials in `paper` mode: s(F') of the estimated largest f.
+    """What an analyst can know about the trials in `paper` mode: s(F') of the estimated largest f.
 
     The largest of several noisy frequencies is too large on average, so s(F') is too small and
     the interval too wide rather than too narrow.

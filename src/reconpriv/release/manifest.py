@@ -57,7 +57,7 @@ class Files:
 
     @classmethod
     def from_dict(cls, resource: Mapping[str, Any]) -> Self:
-        """Only the names of files count, so that none lies elsewhere."""
+        """Read a resource; only the names of files count, so none can lie elsewhere."""
         path = resource["path"]
         paths = [path] if isinstance(path, str) else path
         hashes = [resource["hash"]] if isinstance(path, str) else resource["reconpriv:hashes"]
@@ -92,8 +92,8 @@ class Files:
 class Manifest:
     """What a release says about itself, whether it is about to be written or was read.
 
-    ``group_files`` and ``count_names`` (of records and trials) are there if trials are
-    published, ``cell_count`` if the data are cells. ``unknown`` names what else a file said.
+    ``group_files`` and ``count_names`` (of records and trials) are there if trials are published,
+    ``cell_count`` if the data are cells. ``unknown`` names whatever else was in the file.
     """
 
     schema: Schema
@@ -128,7 +128,7 @@ class Manifest:
     ) -> Self:
         """The manifest of what was just written; ``labels`` are those that are published."""
         return cls(
-            schema=replace(schema, records=0),  # those of the source are not said
+            schema=replace(schema, records=0),  # the source's number is not published
             **policy.as_dict(),
             method=policy.sampling.method,
             created_by=f"reconpriv {__version__}",
@@ -144,7 +144,7 @@ class Manifest:
 
     @property
     def format_version(self) -> int:
-        """The oldest format whose readers understand all that is in here."""
+        """The oldest format whose readers understand this manifest."""
         return 2 if self.schema.recodings else 1
 
     @property
@@ -204,7 +204,7 @@ class Manifest:
         if recoding is not None:
             described |= {"categories": list(recoding.labels), "categoriesOrdered": True}
         elif column.kind is Kind.DECIMAL:
-            # Table Schema knows one kind of number; ours are told apart by a property of our own.
+            # Table Schema knows one kind of number; a property of our own tells ours apart.
             described |= {"type": "number", "reconpriv:kind": column.kind.value}
         elif column == self.schema.sensitive and _can_be_listed(self.schema):
             described["categories"] = [json_value(value) for value in domain]
@@ -249,7 +249,7 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, manifest: Mapping[str, Any]) -> Self:
-        """Check and type a descriptor; a ValueError, KeyError or TypeError where it is damaged."""
+        """Check and type a descriptor; a ValueError, KeyError or TypeError if it is damaged."""
         block = manifest[BLOCK]
         resources = {resource["name"]: resource for resource in manifest["resources"]}
         fields = {one["name"]: one for one in resources["data"]["schema"]["fields"]}
@@ -302,7 +302,7 @@ class Manifest:
 
 
 def resource_names(text: str) -> set[str]:
-    """What a manifest of any version calls its resources; nothing where it is not one of ours."""
+    """What a manifest of any version calls its resources; empty if it is not one of ours."""
     try:
         manifest = json.loads(text)
         names = {resource["name"] for resource in manifest["resources"]}
@@ -314,7 +314,7 @@ def resource_names(text: str) -> set[str]:
 def _recodings(
     said: Any, columns: Mapping[str, Column], fields: Mapping[str, Any]
 ) -> tuple[Recoding, ...]:
-    """What recoded columns stand for; it must agree with what else is said of them."""
+    """What recoded columns stand for; it must agree with their fields."""
     if not isinstance(said, dict):
         raise ValueError
     found = tuple(read_recoding(name, entry) for name, entry in said.items())
@@ -330,12 +330,12 @@ def _count_field(name: str) -> dict[str, Any]:
 
 
 def _can_be_listed(schema: Schema) -> bool:
-    """Categories are of text or whole numbers, and none is missing."""
+    """Whether the domain can be categories: text or whole numbers, none missing."""
     return schema.sensitive.kind in (Kind.STRING, Kind.INTEGER) and None not in schema.domain
 
 
 def _unknown(found: Any, known: Any) -> set[str]:
-    """The names in a descriptor that ours would not have at the same place."""
+    """The names in a descriptor that ours would not have in the same place."""
     if isinstance(found, list):
         ours = known[: len(found)] if isinstance(known, list) else []
         return set[str]().union(*(_unknown(*pair) for pair in zip_longest(found, ours)))

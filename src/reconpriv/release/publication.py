@@ -44,7 +44,7 @@ def write_release(
     progress: Progress,
     also: Callable[[Path], None] | None,
 ) -> tuple[Manifest, Written]:
-    """Write a release folder, or to a URI what only the engine can reach."""
+    """Write a release to a folder, or to a URI that only the engine can reach."""
     layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
     kernel: PublishFunction = Kernel(schema, policy, key)
     if labels:
@@ -97,7 +97,7 @@ def write_release(
 
 
 def _finish_folder(folder: Path, manifest: Manifest) -> None:
-    """Add the manifest; a release holds the files that it names and nothing else."""
+    """Add the manifest; a release holds the files that the manifest names and nothing else."""
     (folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     expected = {MANIFEST, *(path.name for path in ReleaseFolder(folder, manifest).files)}
     found = {file.name for file in folder.iterdir()}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Release(Readable):
-    """A release folder; where it was just made, also the totals that stay with its publisher."""
+    """A release folder; if it was just made, also the totals that stay with its publisher."""
 
     path: Path
     description: Manifest
@@ -54,7 +54,7 @@ class Release(Readable):
 
     @property
     def place(self) -> str:
-        """Where the release lies, in words."""
+        """Where the release is, in words."""
         return self.uri or str(self.path)
 
     @property
@@ -73,7 +73,7 @@ class Release(Readable):
         return by_number(self.description.schema.domain)
 
     def _checked_files(self) -> ReleaseFolder:
-        """The files of the release, after they were compared with their hashes."""
+        """The files of the release, after comparing them with their hashes."""
         if self.uri is not None:
             raise ReleaseError(
                 f"The release lies at {self.uri}.", hint="Copy it to this machine and open it."
@@ -100,11 +100,11 @@ class Release(Readable):
     ) -> Estimate:
         """How many records of the original table satisfy a condition.
 
-        ``where`` is what would stand after WHERE in SQL; further arguments are column = value (a
-        list means any of them). Without a condition on the sensitive column the answer is exact.
-        A column called where, estimator, confidence or whole_bins is asked about in ``where``.
-        A condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for
-        the whole bin, and the answer says so in its remarks.
+        ``where`` is what would come after WHERE in SQL; further arguments are column = value (a
+        list means any of them). Without a condition on the sensitive column the answer is exact. A
+        column called where, estimator, confidence or whole_bins is asked about in ``where``. A
+        condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for the
+        whole bin, and the answer says so in its remarks.
         """
         selected = self.answerer.select(where, equal, whole_bins=whole_bins)
         return self.answerer.count(selected, Settings(estimator, confidence))
@@ -246,7 +246,7 @@ class Release(Readable):
         }
 
     def _labels(self) -> dict[str, Any]:
-        """What the columns and their values are called; nothing where the source did not say."""
+        """What the columns and their values are called; empty if the source did not say."""
         said = self.description.labels
         shown = {name: labels_as_dict(labels) for name, labels in said.items()}
         return {"labels": shown} if shown else {}
@@ -268,7 +268,7 @@ class Release(Readable):
         return [column.name for column in self.description.schema.columns]
 
     def to_arrow(self) -> pa.Table:
-        """The published records as they are: randomised, one row a record."""
+        """The published records as they are: randomised, one row per record."""
         return load_records(self._checked_files())
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -284,8 +284,8 @@ class Release(Readable):
     ) -> tuple[str, ...]:
         """Write the published records for SPSS (.sav, .zsav), Stata (.dta) or SAS (.xpt).
 
-        Labels go with them; .csv and .parquet work, too. ``groups`` writes the groups with their
-        trials instead. Returned is what the format made necessary to change.
+        Labels are included; .csv and .parquet also work. ``groups`` writes the groups with their
+        trials instead. Returns what had to be changed for the format.
         """
         from reconpriv.release.export import check_export, export_table  # noqa: PLC0415 - seldom used
 
@@ -300,7 +300,7 @@ class Release(Readable):
     def to_table(
         self, database: str | os.PathLike[str], name: str, *, overwrite: bool = False
     ) -> tuple[str, ...]:
-        """Load the release into a database, in one transaction; the names of its tables.
+        """Load the release into a database, in one transaction; return the names of its tables.
 
         ``database`` is postgresql://…, or a SQLite or DuckDB file. The records go into the table
         ``name`` (also schema.name), groups with their trials into ``name_groups``, the manifest

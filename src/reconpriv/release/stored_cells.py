@@ -1,4 +1,4 @@
-"""Cells on disk, read back a part at a time: for a release with more of them than fit memory."""
+"""Cells on disk, read back one part at a time: for a release whose cells do not fit into memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ARRAYS = ("records", "trials", "group", "value", "count")
 
 @dataclass(frozen=True, eq=False)
 class StoredCells:
-    """Parts in a folder of their own, which goes with this object.
+    """Parts in their own folder, which is removed with this object.
 
     ``lookups`` turn the codes of a part into codes of all values, column by column.
     """
@@ -58,7 +58,7 @@ class StoredCells:
 
 
 def store(batches: Iterable[CellBatch], schema: Schema, *, coins: bool = False) -> StoredCells:
-    """Write batches of whole groups to disk, some hundred thousand cells a part."""
+    """Write batches of whole groups to disk, a few hundred thousand cells per part."""
     folder = Path(tempfile.mkdtemp(prefix="reconpriv-cells-"))
     values: list[list[pa.Array]] = [[] for _ in schema.public]
     number = 0
@@ -102,7 +102,7 @@ def _of_size(batches: Iterable[CellBatch], cells: int) -> Iterator[list[CellBatc
 
 
 def _join_values(parts: list[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    """The sorted values of a column, and for each part where each of its values stands there."""
+    """The sorted values of a column, and for each part the positions of its values among them."""
     present = [values.drop_null() for values in parts]
     chunks = [
         pa.DictionaryArray.from_arrays(pa.array(np.arange(len(values), dtype=np.int32)), values)

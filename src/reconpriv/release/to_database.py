@@ -58,7 +58,7 @@ def check_database_target(target: DatabaseTarget, *, overwrite: bool) -> None:
 
 
 def load_release(folder: Path, target: DatabaseTarget, *, overwrite: bool) -> tuple[str, ...]:
-    """Make the tables of a release in one transaction; say what they are called."""
+    """Make the tables of a release in one transaction; return their names."""
     stored = ReleaseFolder.open(folder)
     with _transaction(target) as work:
         for table in work.check_free(overwrite=overwrite):
@@ -87,7 +87,7 @@ class _Work:
         return name if self.schema is None else f"{shown_name(self.schema)}.{name}"
 
     def check_free(self, *, overwrite: bool) -> list[str]:
-        """The tables of an earlier release that must go; refuse to touch any other."""
+        """The tables of an earlier release to be dropped; refuse to touch any other."""
         longest = self.writer.longest_name
         for name in sorted(self.names.values(), key=len, reverse=True):
             if longest is not None and len(name.encode()) > longest:

@@ -69,7 +69,7 @@ class Sheet:
             cells, errors = below().to_arrow_with_errors()
             cells = _truths_apart(cells, below)
         columns = list(zip(heads, map(_typed, cells), strict=True))
-        # Cells that were formatted but never filled are no column.
+        # Cells that were formatted but never filled do not make a column.
         kept = [
             (name, column) for name, column in columns if name or column.null_count < len(column)
         ]
@@ -117,7 +117,7 @@ def _no_names(sheet: str, shown: str, height: int) -> InputError:
 
 
 def _truths_apart(cells: pa.RecordBatch, load: Callable[..., Any]) -> list[pa.Array]:
-    """The columns; one that holds TRUE or FALSE beside numbers as text, for TRUE would become 1."""
+    """The columns; one with both TRUE or FALSE and numbers is text, as TRUE would become 1."""
     columns = list(cells.columns)
     numbers = [i for i, column in enumerate(columns) if pa.types.is_floating(column.type)]
     if not numbers:
@@ -155,7 +155,7 @@ def _fastexcel() -> Any:
         import fastexcel  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError("Spreadsheets need fastexcel.", hint=install_hint("formats")) from None
-    # It would tell, on standard error, of each column without a value.
+    # It would report each column without a value on standard error.
     logging.getLogger("fastexcel").setLevel(logging.ERROR)
     return fastexcel
 

@@ -1,7 +1,7 @@
 """The files that can be read: one registry of formats, with their endings and how to open them.
 
-A format without an opener of its own is one that the engines read themselves. Nothing heavy is
-imported until a file is opened, so that help and completion are quick.
+A format without an opener is one that the engines read themselves. Nothing heavy is imported until
+a file is opened, so help and completion are quick.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GZIP = ".gz"
 
 @dataclass(frozen=True)
 class Opening:
-    """What an opener is told beside the files.
+    """What an opener is given besides the files.
 
     ``scratch`` makes a private folder; ``table`` names a sheet; ``labels`` says what becomes of
     value labels.
@@ -40,9 +40,9 @@ Opener = Callable[[Sequence[str], Opening], "LazyTable"]
 class Format:
     """A kind of file: what it is called, how its files end, and what can be done with it.
 
-    ``gzip``: also compressed, with one more ending. ``local`` and ``distributed``: whether engines
-    on one machine and on many can read it. ``has_sheets`` and ``has_labels``: whether a sheet can
-    be chosen, and value labels applied.
+    ``gzip``: also compressed, with an additional ending. ``local`` and ``distributed``: whether
+    engines on one machine and on many can read it. ``has_sheets`` and ``has_labels``: whether a
+    sheet can be chosen, and value labels applied.
     """
 
     name: str
@@ -92,7 +92,7 @@ FORMATS = Registry(
 
 
 def ending_of(path: str) -> str:
-    """How the name of a file ends, in small letters and without the mark of compression."""
+    """How the name of a file ends, in lower case and without the suffix for compression."""
     return Path(Path(path).name.lower().removesuffix(GZIP)).suffix
 
 

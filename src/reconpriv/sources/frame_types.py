@@ -1,4 +1,4 @@
-"""Published records in the types that a frame had; a type grows where the domain is wider.
+"""Published records in the types that a frame had; a type grows if the domain is wider.
 
 Every function works on records as Arrow, so no value takes a detour: pandas would turn whole
 numbers among missing ones into floating-point numbers, and round them.
@@ -53,7 +53,7 @@ def wide_integer(name: str, domain: Sequence[Value]) -> str:
 
 
 def arrow_type(kind: pa.DataType, domain: Sequence[Value]) -> pa.DataType:
-    """An Arrow type that holds the domain, too."""
+    """An Arrow type that also holds the domain."""
     if pa.types.is_integer(kind):
         return getattr(pa, wide_integer(str(kind), domain))()
     if pa.types.is_decimal(kind) and kind.scale == 0:
@@ -93,8 +93,8 @@ def arrow_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def pandas_type(kind: Any, domain: Sequence[Value]) -> Any:
-    """A pandas type that holds the domain, too; with a missing value in it a nullable one."""
-    import pandas  # noqa: PLC0415 - not a dependency, but who has such a frame has it
+    """A pandas type that also holds the domain; nullable if the domain has a missing value."""
+    import pandas  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
     if isinstance(kind, pandas.CategoricalDtype):
         return with_categories(kind, domain)
@@ -110,7 +110,7 @@ def pandas_type(kind: Any, domain: Sequence[Value]) -> Any:
 
 def pandas_column(column: pa.ChunkedArray, kind: Any) -> Any:
     """A column in this pandas type."""
-    import pandas  # noqa: PLC0415 - not a dependency, but who has such a frame has it
+    import pandas  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
     if isinstance(kind, pandas.CategoricalDtype):
         return _categorical(column, kind)
@@ -122,15 +122,15 @@ def pandas_column(column: pa.ChunkedArray, kind: Any) -> Any:
             return plain.to_numpy()
         values = plain.fill_null(0).to_numpy().copy()
         whole = pandas.arrays.IntegerArray(values, plain.is_null().to_numpy().copy())
-        return whole.astype(kind)  # refused where the type has no missing value
+        return whole.astype(kind)  # refused if the type has no missing value
     if kind.name == "object":
         return column.to_pandas(integer_object_nulls=True, timestamp_as_object=True).astype(object)
     return column.to_pandas().astype(kind)
 
 
 def _categorical(column: pa.ChunkedArray, kind: Any) -> Any:
-    """Codes into the categories that the type has; a value that is none of them gets lost."""
-    import pandas  # noqa: PLC0415 - not a dependency, but who has such a frame has it
+    """Codes into the categories that the type has; a value that is not among them is lost."""
+    import pandas  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
     encoded = column.combine_chunks().dictionary_encode()
     values = pa.chunked_array([encoded.dictionary])
@@ -141,8 +141,8 @@ def _categorical(column: pa.ChunkedArray, kind: Any) -> Any:
 
 
 def as_pandas(records: pa.Table) -> Any:
-    """Records as pandas shows them best; whole numbers stay whole where some are missing."""
-    import pandas  # noqa: PLC0415 - not a dependency, but who asks for it has it
+    """Records as pandas shows them best; whole numbers stay whole even if some are missing."""
+    import pandas  # noqa: PLC0415 - not a dependency; whoever asks for it has it
 
     frame = records.to_pandas()
     for name in records.column_names:
@@ -157,29 +157,29 @@ def as_pandas(records: pa.Table) -> Any:
 
 def as_polars(records: pa.Table) -> polars.DataFrame:
     """Records as a Polars data frame."""
-    import polars  # noqa: PLC0415 - not a dependency, but who asks for it has it
+    import polars  # noqa: PLC0415 - not a dependency; whoever asks for it has it
 
     return polars.DataFrame(polars.from_arrow(records))
 
 
 def polars_type(kind: Any, domain: Sequence[Value]) -> Any:
-    """A Polars type that holds the domain, too."""
-    import polars  # noqa: PLC0415 - not a dependency, but who has such a frame has it
+    """A Polars type that also holds the domain."""
+    import polars  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
     if str(kind).lower() in _INTEGERS:
         return getattr(polars, wide_integer(str(kind), domain))()
     return with_categories(kind, domain)
 
 
-# --- what a type tells
+# --- what a type reveals
 
 
 def unused_categories(frame: Any, schema: Schema) -> list[str]:
-    """A note for each column whose categories tell of values that the release does not hold."""
+    """A note for each column whose categories reveal values that the release does not hold."""
     if hasattr(frame, "collect_schema"):
         frame = frame.lazy().collect()
         kinds = dict(frame.schema)
-    else:  # Arrow makes its dictionaries anew
+    else:  # Arrow builds new dictionaries
         kinds = dict(frame.dtypes) if hasattr(frame, "iloc") else {}
     notes = []
     for name, kind in kinds.items():

@@ -27,7 +27,7 @@ _TABLES = {
 
 
 def open_frame(source: Any) -> LazyTable | pa.Table | pyarrow.dataset.Dataset:
-    """A frame as Arrow, or, where it is lazy, as a table that is counted where it is."""
+    """A frame as Arrow, or, if it is lazy, as a table that is counted where it is."""
     name = type(source).__name__
     if not may_be_table(source) or isinstance(source, str | os.PathLike | list | tuple):
         raise not_a_table(source)
@@ -57,7 +57,7 @@ def open_frame(source: Any) -> LazyTable | pa.Table | pyarrow.dataset.Dataset:
 
 
 def _is_strange(kind: pa.DataType) -> bool:
-    """A type of somebody's own, such as pandas' periods: DuckDB would show the numbers inside."""
+    """Whether it is a custom type, such as pandas' periods: DuckDB would show its numbers."""
     own = isinstance(kind, pa.BaseExtensionType) and kind.extension_name not in _KNOWN_EXTENSIONS
     return own and not pa.types.is_nested(kind.storage_type)
 
@@ -69,7 +69,7 @@ def _wrapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def may_be_table(source: Any) -> bool:
-    """Whether this may be a path, a list of paths or a frame; a single column is none."""
+    """Whether this may be a path, a list of paths or a frame; a single column is not one."""
     if isinstance(source, str | os.PathLike | list | tuple | pyarrow.dataset.Dataset):
         return True
     package, name = _package(source), type(source).__name__
@@ -80,7 +80,7 @@ def may_be_table(source: Any) -> bool:
 
 
 def not_a_table(source: Any) -> InputError:
-    """What to say of anything else."""
+    """The error for anything else."""
     return InputError(
         f"A table cannot be read from a {type(source).__name__}.",
         hint="Give a path or a list of paths, or a pandas, Polars, PyArrow, DuckDB or Spark table.",
@@ -108,12 +108,12 @@ def _as_arrow(source: Any) -> pa.Table | pyarrow.dataset.Dataset:
 
 
 class _Frame:
-    """What lazy frames have in common: nothing is known of labels, nothing is to be closed."""
+    """What lazy frames have in common: no labels, and nothing to close."""
 
     labels: Mapping[str, ColumnLabels] = {}
 
     def close(self) -> None:
-        """The frame is its owner's."""
+        """Nothing to close: the frame belongs to its owner."""
 
 
 class LazyPolars(_Frame):
@@ -121,7 +121,7 @@ class LazyPolars(_Frame):
 
     def __init__(self, frame: Any) -> None:
         """Only the names and types of the columns are asked for."""
-        import polars  # noqa: PLC0415 - not a dependency, but somebody has it who has such a frame
+        import polars  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
         self._frame = frame
         with _polars_errors():
@@ -143,8 +143,8 @@ class LazyPolars(_Frame):
 
 @contextmanager
 def _polars_errors() -> Iterator[None]:
-    """Name the kind of an error alone: its text may quote values of the table, and paths."""
-    import polars  # noqa: PLC0415 - not a dependency, but somebody has it who has such a frame
+    """Name only the kind of an error: its text may quote values of the table, and paths."""
+    import polars  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
     try:
         yield
@@ -160,7 +160,7 @@ class LazyRelation(_Frame):
 
     def __init__(self, relation: Any) -> None:
         """Only the names and types of the columns are asked for."""
-        # DuckDB would quietly rename columns of one name on their way into Arrow.
+        # DuckDB would quietly rename columns with the same name on their way into Arrow.
         check_names(relation.columns, "the relation")
         self._relation = relation
         self._columns = readable_columns(relation)

@@ -1,4 +1,4 @@
-"""Tables that lie elsewhere or are not computed yet: no more of them is fetched than is asked for.
+"""Tables that lie elsewhere or are not computed yet: only what is asked for is fetched.
 
 A source that can count fetches its cells, not its records. What is fetched is spooled once into the
 engine's private scratch folder, so every later pass sees the same table, whatever happens to the
@@ -34,36 +34,36 @@ class LazyTable(Protocol):
         ...
 
     def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records, these columns of them."""
+        """These columns of the records."""
         ...
 
     def close(self) -> None:
-        """Give back connections."""
+        """Close connections."""
         ...
 
 
 @runtime_checkable
 class Countable(Protocol):
-    """A table that can count its own cells, so that its records need not be fetched."""
+    """A table that can count its own cells, so its records need not be fetched."""
 
     def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """The distinct records of these columns, and in the column ``count`` how often each is."""
+        """The distinct records of these columns, and in column ``count`` how often each occurs."""
         ...
 
 
 @runtime_checkable
 class Interruptible(Protocol):
-    """A table whose server works for long before the first batch comes."""
+    """A table whose server may work for a long time before the first batch comes."""
 
     def interrupt(self) -> None:
-        """Stop what another thread waits for; there it ends as a KeyboardInterrupt."""
+        """Stop what another thread is waiting for; that thread gets a KeyboardInterrupt."""
         ...
 
 
 def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Path, stopped: Event) -> Path:
-    """Write a stream to a Parquet file, a batch at a time; ``schema`` serves where none comes.
+    """Write a stream to a Parquet file, a batch at a time; ``schema`` is used if none comes.
 
-    A batch without rows says only that work goes on.
+    A batch without rows only shows that work goes on.
     """
     writer: pyarrow.parquet.ParquetWriter | None = None
     try:

@@ -20,7 +20,7 @@ from reconpriv.theory.exact import exact_tails
 
 
 class Tails(NamedTuple):
-    """U and L: what bounds the upper and the lower tail."""
+    """U and L: the bounds on the upper and the lower tail."""
 
     upper: Floats
     lower: Floats
@@ -41,11 +41,10 @@ SizeFunction = Callable[[ObservedCount, float], Floats]
 class Bound:
     """A tail bound with what is known about it.
 
-    ``size`` is the closed form of the largest private number of trials where there is one.
-    ``worst_at_largest_frequency`` says that this size falls as f grows, so that it is the most
-    frequent value that decides and a frequency may be rounded up without harm.
-    ``lattice`` marks tails that are not monotone in the number of trials. ``label`` and
-    ``explanation`` are for menus and documents.
+    ``size`` is the closed form of the largest private number of trials, if there is one.
+    ``worst_at_largest_frequency`` says that this size falls as f grows, so the most frequent value
+    decides and a frequency may be rounded up without harm. ``lattice`` marks tails that are not
+    monotone in the number of trials. ``label`` and ``explanation`` are for menus and documents.
     """
 
     name: str
@@ -58,12 +57,12 @@ class Bound:
 
 
 def _log_lower_factor(theta: Floats) -> Floats:
-    """Ln Y = -θ - (1-θ) ln(1-θ), by its series where the two terms would cancel."""
+    """ln Y = -θ - (1-θ) ln(1-θ), by its series where the two terms would cancel."""
     return _by_series(theta, sign=1.0)
 
 
 def _log_upper_factor(theta: Floats) -> Floats:
-    """Ln X = θ - (1+θ) ln(1+θ)."""
+    """ln X = θ - (1+θ) ln(1+θ)."""
     return _by_series(theta, sign=-1.0)
 
 

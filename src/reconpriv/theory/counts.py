@@ -39,12 +39,12 @@ class ObservedCount:
 
     @property
     def weight(self) -> Floats:
-        """W = fp + (1-p)/m, the mean of one trial."""
+        """w = fp + (1-p)/m, the mean of one trial."""
         return self.frequency * self.retention + self.replacement
 
     @property
     def replacement(self) -> float:
-        """T = (1-p)/m."""
+        """t = (1-p)/m."""
         return replacement_probability(self.retention, self.domain_size)
 
     @property
@@ -82,7 +82,7 @@ def observed_count(
     domain_size: int,
     epsilon: float,
 ) -> ObservedCount:
-    """Check the ranges of Corollary 2 and describe O*; refuses an ε past θ = 1.
+    """Check the ranges of Corollary 2 and describe O*; refuse an ε past θ = 1.
 
     The message names the limit for f = 1, which is safe for every group and discloses none.
     """

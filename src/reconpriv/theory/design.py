@@ -1,11 +1,12 @@
 """The variance that a published design gives a count query, from the true counts.
 
-What the paper says in words after Theorem 7: fewer trials, a larger error. For a value held by c of
-the N records of a group that is published from n trials, the variance of the reconstructed count is
+This is what the paper says in words after Theorem 7: fewer trials, a larger error. For a value held
+by c of the N records of a group that is published from n trials, the variance of the reconstructed
+count is
 
     (α a + β b) / p² + e,   α = r(1-r) - t(1-t),   β = t(1-t),
 
-with a, b and e free of p, so that a table is summed once for many retentions. A group that is not
+with a, b and e free of p, so a table is summed once for many retentions. A group that is not
 sampled has a = c, b = N, e = 0.
 """
 
@@ -81,13 +82,13 @@ def coin_spread(
 
 
 def uneven_copies(sizes: Ints, trials: Floats) -> Floats:
-    """π: the variance of a trial's copies, ⌊N/n⌋ or one more, that make N records of n trials."""
+    """π: the variance of a trial's copies, ⌊N/n⌋ or one more, that turn n trials into N records."""
     part = sizes / trials - np.floor(sizes / trials)
     return np.asarray(part * (1.0 - part))
 
 
 def _weight(sizes: Ints, trials: Floats, uneven: Floats) -> Floats:
-    """W = n ((N/n)² + π): how much the noise of N trials is multiplied, N where n = N."""
+    """W = n ((N/n)² + π): how much the noise of N trials is multiplied, N if n = N."""
     return np.asarray(trials * ((sizes / trials) ** 2 + uneven))
 
 

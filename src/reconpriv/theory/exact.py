@@ -20,8 +20,8 @@ _CHUNK = 1 << 20
 def exact_tails(count: ObservedCount) -> tuple[Floats, Floats]:
     """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for each element.
 
-    Where n f is not whole (a sample of a larger group) the holders among the n trials are n f
-    rounded down or up with the probabilities that systematic sampling gives them.
+    If n f is not whole (a sample of a larger group), the holders among the n trials are n f rounded
+    down or up with the probabilities that systematic sampling gives them.
     """
     shape = np.shape(count.trials)
     n = np.ravel(count.trials).astype(np.float64)
@@ -96,7 +96,7 @@ def _sum_chunk(
     others = (n - holders)[row]
     need_high = lowest_high[row] - a
     need_low = highest_low[row] - a
-    # Most terms are 0 or 1 to thirty digits, and a binomial tail is dear: only the others are
+    # Most terms are 0 or 1 to thirty digits, and a binomial tail is expensive: only the others are
     # computed. bdtrc(k, n, t) = Pr[B > k].
     mean = others * t
     reach = _REACH * np.sqrt(mean * (1 - t)) + 40.0

@@ -7,11 +7,11 @@ Their covariance is
     Γ_a = [ N_a (diag π - ππ') + V(Σ_g (w_g - 1) O_g) + E_a ] / N_a²,
 
 the variance that N_a records drawn from a population and perturbed would have, and what sampling
-adds: V is Lemma 1's covariance of perturbed trials, w_g = |g|/n_g the records that stand for a
-trial of group g, and E_a what uneven copies and rounded quotas add. Pearson's statistic is then a
-sum of squares with known mean and variance, and is compared with the χ² that has both (Rao and
-Scott's second-order correction). Where nothing is sampled, and no value is published more rarely
-than replacement alone would have it, that is Pearson's own test.
+adds: V is Lemma 1's covariance of perturbed trials, w_g = |g|/n_g the records that a trial of group
+g stands for, and E_a what uneven copies and rounded quotas add. Pearson's statistic is then a sum
+of squares with known mean and variance, and is compared with the χ² that has both (Rao and Scott's
+second-order correction). If nothing is sampled, and no value is published more rarely than
+replacement alone would make it, this is Pearson's own test.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROUNDING = 1.0 / 6.0
 class PublishedRows:
     """What the test needs of each row: Σ O, Σ w O, and the variance that copies and quotas add.
 
-    Arrays have a row a public value and a column a sensitive value.
+    Arrays have one row per public value and one column per sensitive value.
     """
 
     observed: Floats
@@ -65,7 +65,7 @@ class ChiSquare:
 
 
 def pearson(observed: Floats) -> ChiSquare:
-    """Pearson's test, every count taken for as many independent records."""
+    """Pearson's test, every count taken as that many independent records."""
     counts = observed[:, observed.sum(axis=0) > 0]
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     statistic = float(((counts - expected) ** 2 / expected).sum())
@@ -75,7 +75,7 @@ def pearson(observed: Floats) -> ChiSquare:
 def corrected(rows: PublishedRows, retention: float) -> tuple[ChiSquare, Floats]:
     """Pearson's test with the moments of the published design; also each row's design effect.
 
-    A row counts as its effective size, N_a over its design effect, so that a row which rests on few
+    A row counts as its effective size, N_a over its design effect, so a row that rests on few
     trials does not drown the others.
     """
     shares = rows.observed / rows.records[:, None]
@@ -128,7 +128,7 @@ def trial_covariance(observed: Floats, records: Floats, retention: float) -> Flo
     """Σ_v k_v (diag P_v - P_v P_v'): the covariance of perturbed counts given the true ones.
 
     P_v = p e_v + t is a column of Eq. 1, k = (O - t|S|)/p the true counts (Lemma 1). Linear in the
-    published counts, so an unbiased estimate; ``observed`` has a row a set of records.
+    published counts, so an unbiased estimate; ``observed`` has one row per set of records.
     """
     t = replacement_probability(retention, observed.shape[1])
     holders = observed - t * records[:, None]  # p k
@@ -139,7 +139,7 @@ def trial_covariance(observed: Floats, records: Floats, retention: float) -> Flo
 
 
 def rounding_variance(trials: Floats, scale: Floats, share: float) -> Floats:
-    """The variance of a value's sampled quota, for groups with so many trials, w > 1.
+    """The variance of a value's sampled quota, for groups with this many trials, w > 1.
 
     A quota far above 1 is rounded by 1/6 on average. A rare value is mostly absent from a group,
     and then nothing is rounded: n q (1 - 1/w) for a value held by a share q of the population.
@@ -149,7 +149,7 @@ def rounding_variance(trials: Floats, scale: Floats, share: float) -> Floats:
 
 
 def _diagonals(rows: Floats) -> Floats:
-    """A diagonal matrix a row."""
+    """One diagonal matrix per row."""
     return np.asarray(rows[:, :, None] * np.eye(rows.shape[1]))
 
 

@@ -7,9 +7,9 @@ them,
     variance   T Σ s N_g + (R - T) Σ s c_g + uneven copies + rounding of the sample
 
 with t_X = kt, r_X = p + kt, T = t_X(1 - t_X), R = r_X(1 - r_X) and s = N_g/n_g records per trial.
-Both are taken at the count that is tested (a score interval), not at the estimate: an estimate from
-a few trials is often one whose variance is far too small. A count is inside the limits if neither
-tail beyond the published count is smaller than half of what the interval may miss.
+Both are taken at the count that is tested (a score interval), not at the estimate: an estimate from a few trials is
+often one whose variance is far too small. A count is inside the limits if neither tail beyond the
+published count is smaller than half of what the interval may miss.
 
 The tails are those of a single group whose trials have the same second and third moment as the
 selection: n = (Σ s N_g)³/(Σ s² N_g)² trials of h = Σ s² N_g/Σ s N_g records each. For groups that
@@ -41,8 +41,8 @@ class Pooled(NamedTuple):
 
     ``scaled_records`` is Σ s N_g and ``scaled_squares`` Σ s² N_g. ``holder_scale`` is the mean of s
     over the records that hold one of the values, ``unsampled`` the number of records in groups with
-    s = 1. ``uneven`` is the variance factor of trials that
-    are published once more than others, ``rounded`` Σ s² over the quotas that were rounded.
+    s = 1. ``uneven`` is the variance factor of trials published once more than others, ``rounded``
+    Σ s² over the quotas that were rounded.
     """
 
     observed: Floats
@@ -58,12 +58,12 @@ class Pooled(NamedTuple):
 def count_limits(
     pooled: Pooled, *, retention: float, stray: float, miss: float
 ) -> tuple[Floats, Floats]:
-    """The least and the largest count that the published one does not contradict.
+    """The smallest and the largest count that the published one does not contradict.
 
     ``stray`` is t_X, the probability that a record which holds none of the values is published with
-    one; ``miss`` is what a two-sided interval may miss, 0.05 for 95 %. Limits lie within 0 and the
-    number of records. A published count below what no holder at all would give is taken for that
-    one, so that bad luck never passes for certainty; likewise above.
+    one; ``miss`` is what a two-sided interval may miss, 0.05 for 95 %. Limits lie between 0 and the
+    number of records. A published count below what no holder at all would give is taken as that
+    one, so that bad luck never passes for certainty; the same holds above.
     """
     shape = pooled.observed.shape
     columns = [np.broadcast_to(column, shape).reshape(-1) + 0.0 for column in pooled]
@@ -74,10 +74,10 @@ def count_limits(
 
 
 def _distinct(columns: list[Floats]) -> tuple[Ints, Ints]:
-    """The first of each kind of case, and which kind every case is of.
+    """The first case of each kind, and the kind of every case.
 
-    Small groups are many and much alike, so that few cases have to be solved. Cases are told apart
-    by a hash, which is quicker than sorting them.
+    Small groups are many and much alike, so few cases have to be solved. A hash tells them apart,
+    which is quicker than sorting.
     """
     hashes = np.zeros(columns[0].size, dtype=np.uint64)
     for column in columns:
@@ -85,7 +85,7 @@ def _distinct(columns: list[Floats]) -> tuple[Ints, Ints]:
         hashes ^= hashes >> np.uint64(29)
     _, first, where = np.unique(hashes, return_index=True, return_inverse=True)
     where = where.reshape(-1)
-    if any((column[first][where] != column).any() for column in columns):  # two in one hash
+    if any((column[first][where] != column).any() for column in columns):  # a collision
         every = np.arange(columns[0].size)
         return every, every
     return first, where
@@ -99,7 +99,7 @@ def _limits(one: Pooled, p: float, stray: float, half: float) -> tuple[Floats, F
     from_below = one._replace(observed=np.minimum(one.observed, (stray + p) * one.records))
 
     def margin(tail: Floats) -> Floats:
-        """How far a tail is above the least one allowed; on this scale nearly linear in c."""
+        """How far a tail is above the smallest one allowed; on this scale nearly linear in c."""
         return np.asarray(ndtri(np.maximum(tail, _NEVER)) - ndtri(half))
 
     def above(count: Floats) -> Floats:
@@ -139,7 +139,7 @@ def _border(outside: Floats, inside: Floats, margin: Callable[[Floats], Floats])
 
 
 def _tails(one: Pooled, count: Floats, p: float, stray: float) -> tuple[Floats, Floats]:
-    """P(O* <= O) and P(O* >= O) where ``count`` records hold one of the values.
+    """P(O* <= O) and P(O* >= O) if ``count`` records hold one of the values.
 
     Each the larger of two approximations: a normal one, which serves near the mean, and a
     saddlepoint one, which serves far from it.

@@ -9,12 +9,12 @@ import numpy as np
 from reconpriv.errors import PolicyError
 from reconpriv.theory.arrays import Floats
 
-# The belief before, where no other is asked about; the paper's example in section 6.2.
+# The default belief before publication; the paper's example in section 6.2.
 PRIOR = 0.1
 
 
 def check_retention(retention: float) -> float:
-    """Return p where 0 < p < 1, as section 3.1 asks; refuse anything else."""
+    """Return p if 0 < p < 1, as section 3.1 requires; refuse anything else."""
     if not 0 < retention < 1:
         raise PolicyError(
             f"The retention probability p must lie strictly between 0 and 1; got {retention:g}.",
@@ -24,7 +24,7 @@ def check_retention(retention: float) -> float:
 
 
 def check_domain_size(domain_size: int) -> int:
-    """Return m where m >= 2; with one value there is nothing to hide or to learn."""
+    """Return m if m >= 2; with one value there is nothing to hide or to learn."""
     if domain_size < 2:
         raise PolicyError(
             f"The sensitive domain needs at least two values; got {domain_size}.",
@@ -34,12 +34,12 @@ def check_domain_size(domain_size: int) -> int:
 
 
 def replacement_probability(retention: float, domain_size: int) -> float:
-    """T = (1-p)/m: the probability of any one other value (Eq. 1, j != i)."""
+    """t = (1-p)/m: the probability of any one other value (Eq. 1, j != i)."""
     return (1.0 - retention) / domain_size
 
 
 def keep_probability(retention: float, domain_size: int) -> float:
-    """R = p + (1-p)/m: retained, or replaced by itself (Eq. 1, j = i)."""
+    """r = p + (1-p)/m: retained, or replaced by itself (Eq. 1, j = i)."""
     return retention + replacement_probability(retention, domain_size)
 
 
@@ -91,6 +91,6 @@ def posterior_limit(retention: float, domain_size: int, rho1: float) -> float:
 
 
 def local_privacy_level(retention: float, domain_size: int) -> float:
-    """The ε of local differential privacy that one perturbed value has: ln(r/t)."""
+    """The ε of local differential privacy that one perturbed value provides: ln(r/t)."""
     check_retention(retention)
     return math.log1p(retention * check_domain_size(domain_size) / (1 - retention))

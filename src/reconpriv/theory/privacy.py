@@ -1,7 +1,7 @@
 """The test of (ε, δ)-reconstruction-privacy and the largest private group size s_g.
 
-Groups come as cells: the counts of their occurring sensitive values, one group after the other,
-and the offset at which each group starts.
+Groups come as cells: the counts of the sensitive values that occur, one group after another, and
+the offset at which each group starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENDLESS = 2.0**60
 
 
 def check_delta(delta: float) -> float:
-    """Return δ where 0 < δ < 1; at 0 nothing is promised and at 1 nothing is attainable."""
+    """Return δ if 0 < δ < 1; at 0 nothing is promised and at 1 nothing is attainable."""
     if not 0 < delta < 1:
         raise PolicyError(
             f"The tail probability δ must lie strictly between 0 and 1; got {delta:g}.",
@@ -37,7 +37,7 @@ def is_private(
     delta: float,
     bound: str | Bound | TailBound = "chernoff",
 ) -> bool:
-    """Corollary 2 for one group: δ <= min(U, L) for every occurring sensitive value (Eq. 8)."""
+    """Corollary 2 for one group: δ <= min(U, L) for every sensitive value that occurs (Eq. 8)."""
     check_delta(delta)
     values = np.asarray(counts, dtype=np.float64)
     values = values[values > 0]
@@ -82,7 +82,7 @@ def private_group_sizes(
     delta: float,
     bound: str | Bound | TailBound = "chernoff",
 ) -> Floats:
-    """s_g of every group, tested over every sensitive value occurring in it.
+    """s_g of every group, tested over every sensitive value that occurs in it.
 
     For a lattice bound (``exact``) it is the largest n <= |g| at which all values pass.
     """
@@ -145,7 +145,7 @@ def _size_by_bisection(bound: Bound, count: ObservedCount, delta: float) -> Floa
 
 
 def _largest_passing(bound: Bound, histogram: Ints, count: ObservedCount, delta: float) -> float:
-    """The largest n below |g| at which every value passes; 0 where none does.
+    """The largest n below |g| at which every value passes; 0 if none does.
 
     For the exact tails no n above Chernoff's s_g can pass, because they lie below that bound.
     """

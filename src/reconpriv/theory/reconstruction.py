@@ -85,16 +85,16 @@ def set_count_variance(
         scaled_observed, scaled, values, retention=retention, domain_size=domain_size
     )
     kept, strayed = r_set * (1 - r_set), t_set * (1 - t_set)
-    # Rounding may leave a tiny negative number where every value is in the set.
+    # Rounding may leave a tiny negative number if every value is in the set.
     return np.maximum((holders * (kept - strayed) + scaled * strayed) / retention**2, 0.0)
 
 
 def constrained_frequencies(observed: ArrayLike, *, retention: float) -> Floats:
     """The maximum likelihood distribution on the simplex, in closed form.
 
-    Where Lemma 1 leaves [0, 1] the likelihood is largest on the border: the k most observed
-    values share the mass, f_x = (O_x/λ - t)/p with λ = O_K/(p + kt), for the largest k that keeps
-    all k positive; the rest are 0.
+    Where Lemma 1 leaves [0, 1], the likelihood is largest on the border: the k most observed values
+    share the mass, f_x = (O_x/λ - t)/p with λ = O_K/(p + kt), for the largest k that keeps all k
+    positive; the rest are 0.
     """
     counts = np.asarray(observed, dtype=np.float64)
     m = counts.size

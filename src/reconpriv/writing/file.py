@@ -21,7 +21,7 @@ def check_file(
 ) -> None:
     """Refuse a name that cannot be written, before any work is done.
 
-    What is ``private``, in words, tells about the raw table: it must not lie inside a release.
+    ``private`` names what reveals something about the raw table, and so must not lie in a release.
     """
     if private:
         refuse_inside_release(path, private)
@@ -34,7 +34,7 @@ def check_file(
 
 
 def no_folder_for(path: Path) -> OutputError:
-    """The folder is not there that a file is to be written into."""
+    """The error for a file whose folder does not exist."""
     if may_hold_password(path):
         return OutputError(
             "There is no such folder to write into.", hint="Give a file on this machine, not a URL."
@@ -48,7 +48,7 @@ def whole_file(
 ) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when whole, or vanishes.
 
-    What is ``private`` stays readable by its owner alone.
+    If ``private`` is given, only its owner can read the file.
     """
     check_file(path, overwrite=overwrite, private=private, hint=hint)
     try:
@@ -69,13 +69,13 @@ def whole_file(
 
 @contextmanager
 def writing_to(path: Path, *, hint: str = "") -> Iterator[None]:
-    """Say of which output the system refused something, and why."""
+    """Say which output the system refused to write, and why."""
     try:
         yield
     except ReconprivError:
         raise
     except OSError as error:
-        # Arrow puts a position before the reason and details behind it.
+        # Arrow puts a position before the reason and details after it.
         reason = str(error.strerror or error).rsplit("] ", 1)[-1].split(". Detail", 1)[0]
         raise OutputError(
             f"{shown_path(path)} could not be written: {reason.strip().rstrip('.')}.", hint=hint

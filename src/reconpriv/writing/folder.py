@@ -18,13 +18,13 @@ from reconpriv.writing.marker import is_release, refuse_inside_release
 
 
 def is_uri(out: str | os.PathLike[str]) -> bool:
-    """Whether an output is named by a URI rather than by a path of this machine."""
+    """Whether an output is named by a URI rather than by a path on this machine."""
     return isinstance(out, str) and URL.match(out) is not None
 
 
 @dataclass(frozen=True)
 class Replaceable:
-    """What may stand in the place of a new folder: how to tell it, and what it is called."""
+    """What a new folder may replace: how to recognise it, and what it is called."""
 
     is_one: Callable[[Path], bool]
     name: str
@@ -51,14 +51,14 @@ def new_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE)
     finally:
         shutil.rmtree(work, ignore_errors=True)
         if not target.exists():
-            # Parents that were made for this release go with it, innermost first.
+            # Parents that were made for this release are removed with it, innermost first.
             for parent in missing:
                 with suppress(OSError):
                     parent.rmdir()
 
 
 def check_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE) -> None:
-    """Refuse to write over anything that we did not make, or without being told to."""
+    """Refuse to overwrite what we did not make, or anything without being told to."""
     if is_uri(os.fspath(target)):
         raise OutputError("A folder on this machine is needed, not a URL.")
     refuse_inside_release(target, "another folder of results")

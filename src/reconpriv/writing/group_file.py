@@ -31,7 +31,7 @@ def check_groups_file(path: Path) -> None:
 
 @contextmanager
 def groups_file(path: Path) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that adds tables to a new file, which is there once all of them were added."""
+    """A function that adds tables to a new file, which appears once all of them have been added."""
     check_groups_file(path)
     with whole_file(path, private=_WHAT, hint=_HINT) as work, ExitStack() as stack:
         writers: list[Any] = []

@@ -30,13 +30,13 @@ def is_release(folder: Path) -> bool:
 
 
 def release_around(path: Path) -> Path | None:
-    """The release whose folder, or a folder inside it, a path lies in."""
+    """The release in whose folder, or in a folder inside it, a path lies."""
     inside = path.parent.resolve()
     return next((folder for folder in (inside, *inside.parents) if is_release(folder)), None)
 
 
 def refuse_inside_release(path: Path, what: str) -> None:
-    """Refuse to write what does not belong there into a release, which is handed out whole."""
+    """Refuse to write into a release what does not belong there: it is handed out whole."""
     around = release_around(path)
     if around is not None:
         raise OutputError(

@@ -1,4 +1,4 @@
-"""DuckDB: counts cells on one machine, spilling to disk where memory is short."""
+"""DuckDB: counts cells on one machine, spilling to disk if memory is short."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from reconpriv.sources.lazy import Countable, Interruptible, LazyTable, spool
 _TABLE = "reconpriv_table"
 _DIALECT = Dialect("VARCHAR", literal)
 _COMMON = 4  # values of a column that a summary shows
-_BATCH = 1 << 17  # cells fetched at a time, at the most
+_BATCH = 1 << 17  # cells fetched at a time, at most
 _LEAST_BATCH = 1 << 10
-_KEEP = 8  # batches kept in memory, so that an audit before a publication counts once
-_BYTES_PER_VALUE = 64  # what a value of a cell takes on its way through the kernel
+_KEEP = 8  # batches kept in memory, so an audit before a publication counts only once
+_BYTES_PER_VALUE = 64  # what a value of a cell takes as it passes through the kernel
 _BATCH_MEMORY = 1 << 28
 
 
@@ -71,8 +71,8 @@ class DuckDBEngine:
         """Open the source; with ``sql``, the table is that query over ``input``.
 
         ``table`` names a table of a database or a sheet. ``columns`` declares what a text file
-        holds, where that is known. With ``count_column`` a row stands for as many records as that
-        column says. ``labels`` tells whether value labels describe values or take their place.
+        holds, if that is known. With ``count_column`` a row stands for as many records as that
+        column says. ``labels`` says whether value labels describe values or take their place.
         """
         files = isinstance(source, str | os.PathLike | list | tuple)
         self._what = "input" if files else "frame"
@@ -80,10 +80,10 @@ class DuckDBEngine:
         self._memory = memory
         self._lazy: LazyTable | None = None
         self._labels: Mapping[str, ColumnLabels] = {}
-        self._waiting = False  # whether the records of a lazy table are still to be fetched
+        self._waiting = False  # whether the records of a lazy table have yet to be fetched
         self._stopped = threading.Event()
-        # Raw data may be spilled there, so it goes even where nobody closes the table. It is
-        # named before it is made: an interrupt in between must not leave it.
+        # Raw data may be spilled there, so it is removed even if nobody closes the table. It is
+        # named before it is made: an interrupt in between must not leave it behind.
         self._scratch = Path(tempfile.gettempdir()) / f"reconpriv-{os.urandom(8).hex()}"
         self._clean = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
@@ -117,7 +117,7 @@ class DuckDBEngine:
 
     @contextmanager
     def _query_errors(self, sql: str | None, begin: int = 0) -> Iterator[None]:
-        """Errors of the user's query, whose text begins so far into what DuckDB is given."""
+        """Explain errors of the user's query, which begins at this byte of what DuckDB is given."""
         if sql is None:
             with clear_errors(self._what):
                 yield
@@ -164,7 +164,7 @@ class DuckDBEngine:
         return f"sum({quote(self._count_column)})::BIGINT"
 
     def _open_lazy(self, lazy: LazyTable, *, whole: bool) -> None:
-        """Fetch all records where a query asks for them; else the columns alone, for now."""
+        """Fetch all records if a query asks for them; otherwise only the columns, for now."""
         if whole:
             self._fetch(lazy.rows(lazy.schema.names), lazy.schema)
         else:
@@ -179,7 +179,7 @@ class DuckDBEngine:
         )
 
     def expect_columns(self, names: Sequence[str]) -> None:
-        """Fetch what these columns need of a table that lies elsewhere: its cells, if it counts."""
+        """Fetch these columns of a table that lies elsewhere: only its cells, if it can count."""
         if self._lazy is not None and self._waiting:
             self._keep(self._lazy, names)
         self._check_nanoseconds(names)
@@ -261,7 +261,7 @@ class DuckDBEngine:
         return Kind.OTHER, "{}"
 
     def single_precision(self, names: Sequence[str]) -> list[str]:
-        """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
+        """Which of these columns hold 32-bit numbers that read differently as 64-bit ones."""
         relation = self._connection.sql(f"FROM {_TABLE}")
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         single = [name for name in names if kinds.get(name) == "FLOAT"]
@@ -278,7 +278,7 @@ class DuckDBEngine:
         return list(self._expressions)
 
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
-        """The distinct values of a column with their counts, None among them."""
+        """The distinct values of a column with their counts, including None."""
         outside = OUTSIDE_YEARS if column.kind is Kind.DATE else "false"
         query = (
             f"SELECT {self._expressions[column]} AS v, {self._count}, {outside} FROM {_TABLE}"
@@ -293,7 +293,7 @@ class DuckDBEngine:
         return {value: count for value, count, _ in found}
 
     def as_number(self, column: Column) -> Column | None:
-        """Make a column of texts one of numbers, where every text spells one; else None."""
+        """Turn a column of texts into numbers if every text spells one; otherwise return None."""
         text = self._expressions[column]
         query = f"SELECT bool_and(regexp_full_match({text}, {literal(NUMBER)})) FROM {_TABLE}"
         with clear_errors(self._what):
@@ -302,7 +302,7 @@ class DuckDBEngine:
         return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0")
 
     def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
-        """Another expression in place of a column's; the order of the columns stays."""
+        """Replace a column's expression; the order of the columns stays the same."""
         self._expressions, new = replaced(self._expressions, column, kind, expression)
         return new
 
@@ -330,7 +330,7 @@ class DuckDBEngine:
         return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
 
     def stranger(self, column: Column, recoding: Recoding) -> str | None:
-        """The first value that no group lists, as text, or None where all are listed."""
+        """The first value that no group lists, as text, or None if all are listed."""
         value = self._expressions[column]
         query = (
             f"SELECT min(CAST({value} AS VARCHAR)) FROM {_TABLE}"
@@ -357,7 +357,7 @@ class DuckDBEngine:
         return list(rows[0])
 
     def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:
-        """How many records there are; of each column its values, range and most common values."""
+        """How many records there are; for each column its values, range and most common values."""
         self._keep_all()
         parts = ["count(*)"]
         for column, value in self._expressions.items():
@@ -374,7 +374,7 @@ class DuckDBEngine:
         return records, [(column, dict(zip(names, row, strict=True))) for column, row in columns]
 
     def interrupt(self) -> None:
-        """Stop the query that another thread runs; there it ends as a KeyboardInterrupt."""
+        """Stop the query that another thread runs; that thread gets a KeyboardInterrupt."""
         self._stopped.set()
         if isinstance(self._lazy, Interruptible):
             self._lazy.interrupt()
@@ -400,7 +400,7 @@ class DuckDBEngine:
     def _count_groups(
         self, schema: Schema, drop_missing: bool, progress: Progress
     ) -> Iterator[CellBatch]:
-        # Inside the query columns are c0, c1, …, so that no column name can be in the way.
+        # Inside the query columns are c0, c1, …, so no column name can get in the way.
         columns = ", ".join(
             f"{self._expressions[column]} AS c{i}" for i, column in enumerate(schema.columns)
         )
@@ -416,7 +416,7 @@ class DuckDBEngine:
             yield from whole_groups(reader, schema)
 
     def _batch_cells(self, schema: Schema) -> int:
-        """How many cells pass the kernel at a time: fewer with little memory or many columns."""
+        """How many cells the kernel takes at a time: fewer with little memory or many columns."""
         memory = _BATCH_MEMORY if self._memory is None else memory_bytes(self._memory) // 8
         fitting = memory // (_BYTES_PER_VALUE * (len(schema.columns) + 1))
         return max(_LEAST_BATCH, min(_BATCH, fitting))
@@ -442,12 +442,12 @@ class DuckDBEngine:
         drop_missing: bool,
         progress: Progress = no_progress,
     ) -> Written:
-        """Publish every group and write data (and groups, where asked) into an existing folder."""
+        """Publish every group and write data (and groups, if asked) into an existing folder."""
         batches = self.batches(schema, drop_missing=drop_missing, progress=progress)
         return write_release_files(batches, schema, publish, folder, layout, progress)
 
     def write_to_uri(self, *_: Any, **__: Any) -> Written:
-        """Refused: this engine writes folders of its own machine."""
+        """Refused: this engine writes only to folders on its own machine."""
         raise OutputError(
             "Only Spark writes a release to a URI.",
             hint=either("give a folder on this machine", Remedy("use {}", Control.ENGINE, "spark")),
@@ -468,7 +468,7 @@ class DuckDBEngine:
             return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_reader(_BATCH)
 
     def close(self) -> None:
-        """Give back the connection and its temporary files."""
+        """Close the connection and remove its temporary files."""
         self._kept = None
         try:
             if self._lazy is not None:
@@ -486,7 +486,7 @@ def open_table(source: Any, **settings: Any) -> DuckDBEngine:
 
 
 def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Table:
-    """A whole table in memory, types settled as always; for tables known to be small."""
+    """A whole table in memory, with the usual types; for tables known to be small."""
     engine = DuckDBEngine(source, columns=columns)
     try:
         return engine.to_arrow()
@@ -512,7 +512,7 @@ def _bytes_before(part: str, whole: str) -> int:
 def _watched(
     connection: duckdb.DuckDBPyConnection, stage: str, progress: Progress
 ) -> Iterator[None]:
-    """Report the progress of a running query from a thread of its own."""
+    """Report the progress of a running query from a separate thread."""
     if progress is no_progress:
         yield
         return

@@ -62,14 +62,14 @@ _HINTS = {"frame": _FRAME, QUERY: _FAILS, RESULT: _FAILS}
 
 @dataclass(frozen=True)
 class Typed:
-    """The words of a user in what DuckDB was given: where they begin, and what they may name."""
+    """The user's words within what DuckDB was given: where they begin, and what they may name."""
 
     text: str
     begin: int = 0
     columns: Sequence[str] = ()
 
     def place(self, position: int | None) -> str:
-        """Where in the user's words a byte of the whole lies; empty where it lies outside."""
+        """Where in the user's words a byte of the whole lies; empty if it lies outside."""
         if position is None or not 0 <= position - self.begin <= len(self.text.encode()):
             return ""
         return " " + byte_words(self.text, position - self.begin)
@@ -79,7 +79,7 @@ class Typed:
 def clear_errors(what: str, typed: Typed | None = None) -> Iterator[None]:
     """Turn DuckDB's errors into one sentence that quotes no data, no path and none of its words.
 
-    ``typed`` is the query of a user, where there is one.
+    ``typed`` is the user's query, if there is one.
     """
     try:
         yield

@@ -54,5 +54,5 @@ class Evaluator:
             ) from None
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._connection.close()

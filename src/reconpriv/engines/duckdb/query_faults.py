@@ -1,8 +1,8 @@
 """What DuckDB finds wrong with a query, in our own words.
 
-Its connections are opened with ``errors_as_json``, so that what went wrong, and where, can be read
-off instead of quoted: DuckDB's text may hold values of the table, and speaks of what was built
-around the words of the user.
+Its connections are opened with ``errors_as_json``, so that what went wrong, and where, can be
+extracted instead of quoted: DuckDB's text may hold values of the table, and refers to what was
+built around the user's words.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Details:
 
 
 def details(message: str) -> _Details:
-    """The parts of DuckDB's message; of one that is not JSON, its kind and text."""
+    """The parts of DuckDB's message; its kind and text if it is not JSON."""
     kind, _, rest = message.partition(" Error: ")
     try:
         said = json.loads(rest)
@@ -75,7 +75,7 @@ def details(message: str) -> _Details:
 
 
 def fault(message: str, columns: Sequence[str] = (), table: str = "input") -> Fault | None:
-    """What is wrong with the query itself; None where it is something else, such as the file.
+    """What is wrong with the query itself; None if it is something else, such as the file.
 
     ``columns`` are those that the query may name, ``table`` is what its table is called.
     """
@@ -111,7 +111,7 @@ def _words(found: _Details, columns: Sequence[str], table: str) -> tuple[str, st
 
 
 def no_such(what: str, name: str, known: Sequence[str]) -> tuple[str, str]:
-    """A name that nothing has, and the nearest that something has."""
+    """Say that there is no such name, and hint at the nearest one that exists."""
     near = nearest_name(name, known)
     hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(known)}." if known else ""
     return f"there is no {what} {name!r}", hint
@@ -189,7 +189,7 @@ _BINDER: tuple[tuple[str, tuple[str, str] | _Builder], ...] = (
 
 
 def conversion(message: str) -> tuple[str, str]:
-    """A value that is not of the type it is taken for; the value itself is not shown."""
+    """Say that a value is not of the expected type, without showing the value itself."""
     kind = re.search(r"\bto (?:type )?([A-Z][A-Z0-9_]*(?:\(.*?\))?)", message)
     column = re.search(r"source column (.+?)(?:\s|$)", message)
     what = f"a value of column {column[1]!r}" if column else "a value"
@@ -202,7 +202,7 @@ def conversion(message: str) -> tuple[str, str]:
 
 
 def type_words(name: str) -> str:
-    """A type of DuckDB as a reader would call a value of it."""
+    """What a reader would call a value of a DuckDB type."""
     for pattern, words in _TYPES:
         if re.fullmatch(pattern, name.strip()):
             return words
@@ -210,7 +210,7 @@ def type_words(name: str) -> str:
 
 
 def _split(kinds: str) -> list[str]:
-    """Types between commas that stand outside of brackets."""
+    """Split types at the commas outside brackets."""
     return [kind for kind in re.split(r",\s*(?![^(]*\))", kinds) if kind]
 
 

@@ -1,4 +1,4 @@
-"""Which columns of a query are the table's own, unchanged, so that their labels still hold."""
+"""Which columns of a query are the table's own, unchanged, so their labels still hold."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from reconpriv.engines.duckdb.views import VIEW
 def carried_columns(
     connection: duckdb.DuckDBPyConnection, query: str, names: Sequence[str]
 ) -> dict[str, str]:
-    """Columns of a query over ``input`` that are plain columns of it, and which they are.
+    """The columns of a query over ``input`` that are plain columns of it, and which ones.
 
-    What cannot be told is left out: a label on the wrong values would mislead.
+    Anything uncertain is left out: a label on the wrong values would mislead.
     """
     parsed = json.loads(
         connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0][0]
@@ -52,12 +52,12 @@ def _reads_only_the_table(node: dict[str, Any]) -> bool:
 def _outputs(
     item: dict[str, Any], names: Sequence[str], table: str
 ) -> list[tuple[str, str | None]] | None:
-    """What an item of a SELECT gives: names, each with the column it is; None if it is not told."""
+    """What an item of a SELECT gives: names, each with its source column; None if unclear."""
     if item["class"] == "STAR":
         return None if item["columns"] or item["expr"] is not None else _of_star(item, names)
     if item["class"] == "COLUMN_REF":
         *before, last = (part.lower() for part in item["column_names"])
-        # Anything else before the dot may be a column, and what comes after it a part of that.
+        # Anything else before the dot may be a column, and what follows a part of it.
         source = next((name for name in names if name.lower() == last), None)
         source = source if not before or before == [table] else None
         return [(item["alias"] or source or item["column_names"][-1], source)]
@@ -67,7 +67,7 @@ def _outputs(
 
 
 def _may_be_several(part: Any) -> bool:
-    """Whether COLUMNS(…) or unnest(…) is in an expression: it makes columns of names of its own."""
+    """Whether an expression holds COLUMNS(…) or unnest(…), which name their own columns."""
     if isinstance(part, list):
         return any(map(_may_be_several, part))
     if not isinstance(part, dict):

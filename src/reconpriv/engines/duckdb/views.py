@@ -57,11 +57,11 @@ def open_source(
     table: str | None = None,
     labels: str = "describe",
 ) -> LazyTable | None:
-    """Make the input known to the connection as the view ``input``, or return it where it is lazy.
+    """Make the input known to the connection as the view ``input``, or return it if it is lazy.
 
-    ``columns`` declares the kinds of a CSV's columns; else they are read off its values. ``table``
-    names a table of a database or a sheet of a spreadsheet. ``labels`` says what becomes of the
-    value labels of a statistical file.
+    ``columns`` declares the kinds of a CSV's columns; otherwise they are inferred from all its
+    values. ``table`` names a table of a database or a sheet of a spreadsheet. ``labels`` says what
+    becomes of the value labels of a statistical file.
     """
     database = open_database(connection, source, table)
     if database is not None:
@@ -96,7 +96,7 @@ def open_source(
 def _open_lazy_file(
     source: Any, scratch: Callable[[], Path], table: str | None, labels: str
 ) -> LazyTable | None:
-    """The file of a format with an opener of its own; anything else is none of them."""
+    """The file as a lazy table if its format has its own opener; otherwise None."""
     single = isinstance(source, str | os.PathLike)
     paths = [source] if single else source if _are_paths(source) else []
     formats = [format_of(os.fspath(path)) for path in paths]
@@ -224,7 +224,7 @@ def _parquet(path: str, files: list[str], shown: str) -> str:
     replaced = f" REPLACE ({zoned})" if zoned else ""
     if not root.is_dir() or not any("=" in part for part in parts):
         return f"SELECT *{replaced} FROM read_parquet({_list(files)}, hive_partitioning=false)"
-    # DuckDB also reads name=value folders above the given one; they are no part of the table.
+    # DuckDB also reads name=value folders above the given one; they are not part of the table.
     above = {part.split("=")[0] for part in root.absolute().parts if "=" in part}
     below = {part.split("=")[0] for part in parts if "=" in part}
     hidden = ", ".join(quote(name) for name in sorted(above - below))
@@ -292,7 +292,7 @@ _LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
 
 
 def _typed_csv(connection: duckdb.DuckDBPyConnection, files: list[str], shown: str) -> str:
-    """Give a column a type only where every text is that type's own spelling.
+    """Give a column a type only if every text is that type's own spelling.
 
     So 02139 stays text, and the types do not depend on which rows come first.
     """

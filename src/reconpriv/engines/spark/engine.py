@@ -1,8 +1,8 @@
 """Spark: counts, publishes and writes on many machines; only totals come back.
 
 The same kernel runs in the workers on Arrow batches. Trials are keyed by cell, so neither the
-partitioning nor a retried task changes a release: with one key it is the other engine's, byte
-for byte.
+partitioning nor a retried task changes a release: with the same key it equals the other engine's,
+byte for byte.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class SparkEngine:
         """Nothing to do: Spark prunes columns by itself."""
 
     def single_precision(self, names: Sequence[str]) -> list[str]:
-        """Those of these columns whose 32-bit numbers read otherwise as 64-bit ones."""
+        """Which of these columns hold 32-bit numbers that read differently as 64-bit ones."""
         kinds = dict(self._frame.dtypes)
         single = [name for name in names if kinds.get(name) == "float"]
         if not single:
@@ -161,7 +161,7 @@ class SparkEngine:
         return list(self._expressions)
 
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
-        """The distinct values of a column with their counts, None among them."""
+        """The distinct values of a column with their counts, including None."""
         counted = self._frame.selectExpr(f"{self._expressions[column]} AS v").groupBy("v").count()
         if at_most is not None:
             counted = counted.limit(at_most)
@@ -175,7 +175,7 @@ class SparkEngine:
         }
 
     def as_number(self, column: Column) -> Column | None:
-        """Make a column of texts one of numbers, where every text spells one; else None."""
+        """Turn a column of texts into numbers if every text spells one; otherwise return None."""
         text = self._expressions[column]
         spelled = f"bool_and(regexp_like({text}, {_text(f'^{NUMBER}$')})) AS spelled"
         with spark_work(self.session, "counting", "counting"):
@@ -184,7 +184,7 @@ class SparkEngine:
         return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0D")
 
     def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
-        """Another expression in place of a column's; the order of the columns stays."""
+        """Replace a column's expression; the order of the columns stays the same."""
         self._expressions, new = replaced(self._expressions, column, kind, expression)
         return new
 
@@ -209,7 +209,7 @@ class SparkEngine:
         return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
 
     def stranger(self, column: Column, recoding: Recoding) -> str | None:
-        """The first value that no group lists, as text, or None where all are listed."""
+        """The first value that no group lists, as text, or None if all are listed."""
         value = self._expressions[column]
         unlisted = self._frame.where(f"NOT ({listed(value, recoding, _DIALECT)})")
         with spark_work(self.session, "counting", "counting"):
@@ -315,11 +315,11 @@ class SparkEngine:
         return written
 
     def interrupt(self) -> None:
-        """Stop the jobs that another thread waits for; there they end as a KeyboardInterrupt."""
+        """Stop the jobs that another thread waits for; that thread gets a KeyboardInterrupt."""
         self.session.interrupt()
 
     def close(self) -> None:
-        """End the session where it was started here."""
+        """End the session if it was started here."""
         if self._view is not None:
             self.session.spark.catalog.dropTempView(self._view)
             self._view = None

@@ -1,4 +1,4 @@
-"""Spark jobs: run with progress, stopped when told to, and one sentence where they fail."""
+"""Spark jobs: run with progress, stopped when told to, with one sentence if they fail."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def spark_work(
 def remove_for_good(remove: Callable[[], None], exists: Callable[[], bool]) -> None:
     """Remove a folder until it stays away.
 
-    Tasks that were told to stop may still be on their way out, and make it again.
+    Tasks that were told to stop may still be finishing, and recreate it.
     """
     limit = time.monotonic() + _PATIENCE
     quiet_since = time.monotonic()
@@ -75,13 +75,13 @@ def remove_for_good(remove: Callable[[], None], exists: Callable[[], bool]) -> N
         time.sleep(0.1)
 
 
-_QUIET = 10.0  # Spark kills a Python worker that does not end by itself within four seconds, or so
+_QUIET = 10.0  # Spark kills a Python worker that does not end by itself within about four seconds
 _PATIENCE = 30.0
 
 
 @contextmanager
 def _quiet_loggers() -> Iterator[None]:
-    """Lines of these hold stack traces, and may quote values; a sentence says what went wrong."""
+    """Silence loggers whose stack traces may quote values; a sentence says what went wrong."""
     if os.environ.get("RECONPRIV_DEBUG"):
         yield
         return

@@ -1,8 +1,8 @@
 """Writing a release from Spark: published groups are staged, put in order, and cut into files.
 
-Staging fixes the published groups before anything else is made of them. A file of a release holds
-a fixed range of its rows, so where the range of a group is known, workers write the files
-independently, and they come out as a single machine writes them.
+Staging fixes the published groups before anything else is made of them. A file of a release holds a
+fixed range of its rows, so once the range of each group is known, workers write the files
+independently, and they come out as a single machine would write them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reconpriv.errors import OutputError
 from reconpriv.schema import Schema
 
 Finish = Callable[[Any, FileRows], Sequence[dict[str, Any]]]
-"""Writes files from rows sorted by (file, start); gives (file, rows, bytes, sha256) of each."""
+"""Writes files from rows sorted by (file, start); returns (file, rows, bytes, sha256) of each."""
 
 FILE_COLUMNS = {"file": "bigint", "rows": "bigint", "bytes": "bigint", "sha256": "string"}
 _PUBLISHED = {
@@ -64,7 +64,7 @@ def write_to_folder(
 ) -> Written:
     """Publish into a folder that this machine and all workers share."""
     folder = folder.absolute()
-    # Beside the release, not in it: nothing of this can ever be taken for a part of it.
+    # Beside the release, not in it: nothing here can ever be mistaken for part of it.
     staging = Path(tempfile.mkdtemp(prefix=f"{folder.name}.staging-", dir=folder.parent))
     try:
         with spark_work(session, "writing", "starting", progress):
@@ -181,7 +181,7 @@ def _write_files(
     finish: Finish,
     totals: list[dict[str, int]],
 ) -> tuple[WrittenFile, ...]:
-    """One task a file, or several files a task; each row goes to the file its place belongs to."""
+    """One or more files per task; each row goes to the file that its place belongs to."""
     whole = sum(total["groups" if stem == "groups" else "rows"] for total in totals)
     per_file = layout.rows_per_file
     files = -(-whole // per_file)

@@ -1,7 +1,7 @@
 """A release on any file system that Spark writes, named by a URI: hdfs://, s3a://, file:///, …
 
 Workers make the files, and Spark's own writer puts their bytes there; they are named and moved into
-place through Hadoop's file system calls, which a classic session has and Spark Connect has not.
+place through Hadoop's file system calls, which a classic session has and Spark Connect does not.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _STAGING = ".staging"
 
 
 class RemoteFolder:
-    """A folder on a file system of Spark's."""
+    """A folder on a file system that Spark writes."""
 
     def __init__(self, session: Session, uri: str) -> None:
-        """Look at nothing yet."""
+        """Nothing is looked at yet."""
         if session.connect:
             raise OutputError(
                 "Over Spark Connect a release cannot be written to a URI.",
@@ -46,13 +46,13 @@ class RemoteFolder:
         return self._jvm.org.apache.hadoop.fs.Path(self._path, name)
 
     def make(self) -> None:
-        """Make the folder, for its owner alone as long as it is being filled."""
+        """Make the folder, open only to its owner while it is being filled."""
         permission = self._jvm.org.apache.hadoop.fs.permission.FsPermission
         self._files.mkdirs(self._path, permission("700"))
         self._files.setPermission(self._path, permission("700"))
 
     def open_up(self) -> None:
-        """Let others read what is whole, without Hadoop's checksums of local files beside it."""
+        """Let others read the finished folder, without Hadoop's checksums of local files."""
         if hasattr(self._files, "getRawFileSystem"):
             raw = self._files.getRawFileSystem()
             for status in raw.listStatus(self._path):
@@ -93,7 +93,7 @@ class RemoteFolder:
             raise OutputError(f"{self.uri} could not be written.")
 
     def move_to(self, other: RemoteFolder) -> None:
-        """Take the place of another folder, which stays where this fails."""
+        """Take the place of another folder, which stays if this fails."""
         aside = self._jvm.org.apache.hadoop.fs.Path(f"{self.uri}.old")
         replacing = other.exists()
         if replacing and not self._files.rename(other._path, aside):
@@ -141,7 +141,7 @@ def remote_release(session: Session, uri: str, *, overwrite: bool) -> Iterator[R
 
 
 def check_remote(target: RemoteFolder, *, overwrite: bool) -> None:
-    """Refuse to write over anything that we did not make, or without being told to."""
+    """Refuse to overwrite what we did not make, or anything without being told to."""
     if not target.exists():
         return
     if not overwrite:
@@ -183,7 +183,7 @@ def write_remote(
 
 
 def _take_files(folder: RemoteFolder, rows: FileRows) -> list[dict[str, Any]]:
-    """Give the files their names; what they hold is written in the folders they lie in."""
+    """Give the files their names; the names of their folders describe them."""
     found = []
     for path in folder.files_below(f"{_STAGING}/{rows.stem}"):
         facts = dict(part.split("=", 1) for part in path.split("/") if "=" in part)

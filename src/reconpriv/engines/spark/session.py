@@ -1,4 +1,4 @@
-"""Spark sessions: one that is there is used as it is, else one is started and ended here."""
+"""Spark sessions: an existing one is used as it is; otherwise one is started and ended here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LEAVE_OUT = Remedy("leave {} out", Control.ENGINE, "spark")
 
 @dataclass(frozen=True)
 class Session:
-    """A Spark session, and the folder that goes with it where it was started here."""
+    """A Spark session, and the folder that belongs to it if it was started here."""
 
     spark: Any
     scratch: Path | None
@@ -43,12 +43,12 @@ class Session:
 
     @property
     def own(self) -> bool:
-        """Whether it was started here, so that ending it is ours to do."""
+        """Whether it was started here, so ending it is up to us."""
         return self.scratch is not None
 
     @property
     def tag(self) -> str:
-        """What jobs of this engine are marked with, so that just they can be stopped."""
+        """What jobs of this engine are marked with, so that only they are stopped."""
         return f"reconpriv-{id(self.stopped):x}"
 
     def interrupt(self) -> None:
@@ -64,7 +64,7 @@ class Session:
             self.spark.sparkContext.addJobTag(self.tag)
 
     def unmark(self) -> None:
-        """Mark no more."""
+        """Stop marking."""
         if self.connect:
             self.spark.removeTag(self.tag)
         else:
@@ -73,7 +73,7 @@ class Session:
     def cancel(self) -> None:
         """Cancel the marked jobs.
 
-        Tags of a classic session are known in their thread alone, and an interrupt leaves Python
+        Tags of a classic session are known only in their thread, and an interrupt leaves Python
         with another one; tags of the context are known everywhere.
         """
         if self.connect:
@@ -87,7 +87,7 @@ class Session:
         return ".connect." in type(self.spark).__module__
 
     def close(self) -> None:
-        """End the session with the last table that uses it; one that was there goes on."""
+        """End the session with the last table that uses it; one that we did not start goes on."""
         if self.scratch is None:
             return
         users = _users.get(self.scratch, 0) - 1
@@ -115,7 +115,7 @@ _users: dict[Path, int] = {}
 
 
 def _end_process() -> None:
-    """Spark's process outlives its session, and a next session would inherit its memory."""
+    """End Spark's process, which outlives its session: the next would inherit its memory."""
     from pyspark import SparkContext  # noqa: PLC0415 - an extra
 
     gateway = SparkContext._gateway
@@ -135,7 +135,7 @@ def session_of(frame: Any) -> Session:
 
 
 def _join(spark: Any) -> Session:
-    """A session that is there; where it was started here, one more table uses it."""
+    """An existing session; if it was started here, one more table uses it."""
     _prepare(spark)
     scratch = getattr(spark, "_reconpriv_scratch", None)
     if scratch in _users:
@@ -181,7 +181,7 @@ def open_session(master: str | None, memory: str | None, threads: int | None) ->
 
 
 def _running_session(sessions: Any) -> Any:
-    """The session of this process; an active one is known in its own thread only."""
+    """The session of this process; an active one is known only in its own thread."""
     active = sessions.getActiveSession()
     if active is not None:
         return active
@@ -230,7 +230,7 @@ def _start(
 
 
 def _check_answers(url: str) -> None:
-    """Spark Connect would try for many minutes to reach a server that is not there."""
+    """Refuse a server that is not there: Spark Connect would try for many minutes."""
     place = urllib.parse.urlsplit(url)
     try:
         socket.create_connection((place.hostname or "", place.port or 15002), timeout=10).close()
@@ -283,7 +283,7 @@ def _configure(
 
 @contextmanager
 def without_pandas_warning() -> Iterator[None]:
-    """PySpark warns of the pandas that it finds; nothing here depends on it."""
+    """PySpark warns about the pandas version it finds; nothing here depends on it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield
@@ -291,7 +291,7 @@ def without_pandas_warning() -> Iterator[None]:
 
 @contextmanager
 def _silent_child() -> Iterator[None]:
-    """Spark's process is started without a standard error: its log can quote values."""
+    """Start Spark's process without standard error: its log can quote values."""
     if os.environ.get("RECONPRIV_DEBUG"):
         yield
         return
@@ -309,7 +309,7 @@ def _silent_child() -> Iterator[None]:
 
 @contextmanager
 def _same_interrupt_handler() -> Iterator[None]:
-    """Starting Spark replaces the handler of Ctrl-C; ours cancels the jobs itself."""
+    """Keep our Ctrl-C handler, which cancels the jobs; starting Spark replaces it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -328,9 +328,9 @@ def _prepare(spark: Any) -> None:
 
 
 def _ship_package(spark: Any) -> None:
-    """Send this package to the workers, so that they run the very version of this side.
+    """Send this package to the workers, so that they run the same version as this side.
 
-    They need numpy, scipy, pyarrow and cryptography of their own.
+    They need their own numpy, scipy, pyarrow and cryptography.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

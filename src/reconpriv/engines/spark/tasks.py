@@ -1,8 +1,8 @@
 """What runs in Spark's Python workers: the kernel on Arrow batches, and the writing of files.
 
 Each task is a frozen dataclass that can be pickled and is called with the Arrow batches of one
-partition. Whatever a task gives out depends on its rows alone, so a retried or speculative one
-gives the same again.
+partition. The output of a task depends only on its rows, so a retried or speculative one produces
+the same again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MapGroups:
     work: Callable[[Iterator[CellBatch]], Any]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One row for the partition, none where it is empty."""
+        """One row for the partition, none if it is empty."""
         groups = whole_groups(map(canonical, batches), self.schema)
         first = next(groups, None)
         if first is not None:
@@ -97,7 +97,7 @@ class PackBatches:
     """Each batch of sorted cells as one row that holds it in Arrow's stream format."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row a batch."""
+        """One row per batch."""
         for batch in map(canonical, batches):
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -107,13 +107,13 @@ class PackBatches:
 
 
 def unpack_batch(packed: bytes) -> pa.RecordBatch:
-    """The batch in such a row."""
+    """The batch that such a row holds."""
     return pa.ipc.open_stream(packed).read_next_batch()
 
 
 @dataclass(frozen=True)
 class PublishGroups:
-    """Run the kernel on the groups of a partition: a row a published group, its cells in lists."""
+    """Run the kernel on a partition's groups: one row per published group, its cells in lists."""
 
     publish: PublishFunction
     schema: Schema
@@ -143,7 +143,7 @@ def _group_rows(published: PublishedBatch) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class NumberGroups:
-    """Say of each published group where it stands in its sorted partition."""
+    """Add to each published group its place in its sorted partition."""
 
     layout: Layout
 
@@ -196,7 +196,7 @@ class FileRows:
     def write(
         self, batches: Iterable[pa.RecordBatch], folder: Path
     ) -> Iterator[tuple[int, WrittenFile, Path]]:
-        """Write each file whose rows these are, in a new folder of its own below the given one."""
+        """Write these rows to their files, each in a new folder below the given one."""
         current, sink = -1, None
         try:
             for batch in map(canonical, batches):
@@ -249,14 +249,14 @@ class FileRows:
 
 @dataclass(frozen=True)
 class WriteFiles:
-    """Write files into a folder that all machines share; made elsewhere, they appear whole."""
+    """Write files into a folder that all machines share; made elsewhere, so they appear whole."""
 
     rows: FileRows
     scratch: str
     folder: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row a file: its number, rows, bytes and hash."""
+        """One row per file: its number, rows, bytes and hash."""
         for number, written, path in self.rows.write(batches, Path(self.scratch)):
             name = file_name(self.rows.stem, self.rows.layout.file_format, number, self.rows.files)
             path.replace(Path(self.folder) / name)
@@ -265,7 +265,7 @@ class WriteFiles:
 
 @dataclass(frozen=True)
 class FileContents:
-    """The bytes of files, for Spark to write where it likes: all but what ends them.
+    """The bytes of files, for Spark to write where it likes: all but their endings.
 
     A Parquet file is one piece. A CSV is cut at ends of lines, since it may be large.
     """
@@ -273,7 +273,7 @@ class FileContents:
     rows: FileRows
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row a piece: the file's description, the piece's number and its bytes."""
+        """One row per piece: the file's description, the piece's number and its bytes."""
         with tempfile.TemporaryDirectory(prefix="reconpriv-files-") as scratch:
             for number, written, path in self.rows.write(batches, Path(scratch)):
                 for piece, content in enumerate(self._pieces(path)):
@@ -288,7 +288,7 @@ class FileContents:
                 yield stream.read().removesuffix(ending)
                 return
             while piece := stream.read(_PIECE):
-                # Lines are short; one that goes on is read to its end.
+                # Lines are short; one that is cut is read to its end.
                 piece += stream.readline() if not piece.endswith(ending) else b""
                 yield piece.removesuffix(ending)
 

@@ -48,7 +48,7 @@ def read_path(session: Session, path: str) -> Any:
     known = format_of(path)
     kind = None if known is None else known.name
     if os.path.exists(path):
-        # A bracket or star in the name of a file that is there is no pattern.
+        # A bracket or star in the name of an existing file is not a pattern.
         path = re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
     if kind == "csv":
         return _typed_csv(session.spark, path)
@@ -70,11 +70,11 @@ def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
     frame.createTempView(view)
     query = sql.strip().rstrip(";")
     try:
-        # As a subquery nothing but a SELECT can be said.
+        # In a subquery, nothing but a SELECT is possible.
         selected = session.spark.sql(
             f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{query}\n)"
         )
-        # Over Connect a query is looked at only when it is used.
+        # Over Connect, a query is checked only when it is used.
         selected.schema  # noqa: B018
     except BaseException:
         session.spark.catalog.dropTempView(view)
@@ -83,7 +83,7 @@ def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
 
 
 def _typed_csv(spark: Any, path: str) -> Any:
-    """Give a column a type only where every text is that type's own spelling."""
+    """Give a column a type only if every text is that type's own spelling."""
     delimiter, names = _header(spark, path)
     check_names(names, "the CSV")
     text = (
@@ -143,7 +143,7 @@ def _header(spark: Any, path: str) -> tuple[str, list[str]]:
 def _spelled_numbers(text: Any, names: list[str]) -> list[str]:
     """The columns whose every text is the shortest spelling of its number.
 
-    Spark spells numbers as Java does (1.0E8), so this is asked of Python on the workers.
+    Spark spells numbers as Java does (1.0E8), so Python checks this on the workers.
     """
     if not names:
         return []

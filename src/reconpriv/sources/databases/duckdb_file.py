@@ -1,4 +1,4 @@
-"""A table of a DuckDB file: attached to be read, counted, and let go of at once."""
+"""A table of a DuckDB file: attached for reading, counted, and detached at once."""
 
 from __future__ import annotations
 
@@ -110,6 +110,6 @@ class DuckDBFile:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file, so that others may write it again."""
+        """Detach the file, so that others can write to it again."""
         with suppress(duckdb.Error):
             self._connection.execute(f"DETACH DATABASE IF EXISTS {_SOURCE}")

@@ -22,7 +22,7 @@ def _expression(name: str, kind: str) -> str:
     if kind.startswith("ENUM") or kind == "UUID":
         return f"{quoted}::VARCHAR AS {quoted}"
     if kind in ("HUGEINT", "UHUGEINT"):
-        # What DuckDB hands to Arrow is another number where it has more digits than that.
+        # DuckDB hands Arrow a different number if it has more digits than this.
         return f"{quoted}::DECIMAL(38, 0) AS {quoted}"
     if _STRANGE.fullmatch(kind):
         return f"encode({quoted}::VARCHAR) AS {quoted}"

@@ -1,4 +1,4 @@
-"""A table of PostgreSQL: the server counts its cells, in one snapshot that is only read."""
+"""A table of PostgreSQL: the server counts its cells, in one read-only snapshot."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from reconpriv.sources.databases.table_names import (
     parse_table_name,
 )
 
-# One snapshot for all that is asked, and nothing can be changed by it, whatever a view calls.
+# One snapshot for all queries, and they cannot change anything, whatever a view calls.
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-# Row policies would quietly give a part of the table; so the server refuses instead.
+# Row policies would quietly return part of the table; with this, the server refuses instead.
 _WHOLE = "SET LOCAL row_security = off"
 _TABLES = """
 SELECT CASE WHEN pg_table_is_visible(c.oid) THEN quote_ident(c.relname)
@@ -132,7 +132,7 @@ class PostgresTable:
         self._connection.interrupt()
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._connection.close()
 
 
@@ -155,7 +155,7 @@ def _as_asked(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _folded(name: TableName) -> str:
-    """As PostgreSQL reads a name: in small letters where it is not quoted."""
+    """A name as PostgreSQL reads it: in lower case unless quoted."""
     parts = [name.folded_schema, name.folded_table]
     return ".".join(quote_identifier(part) for part in parts if part is not None)
 

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL through ADBC: waits that can be interrupted, errors that tell nothing.
+"""A connection to PostgreSQL through ADBC: interruptible waits, and errors that reveal nothing.
 
 What libpq and the server say may hold a host, a user or the whole URL, so none of it is passed on.
 """
@@ -99,7 +99,7 @@ class Connection:
     """One transaction with one PostgreSQL server."""
 
     def __init__(self, url: str, what: type[ReconprivError] = InputError) -> None:
-        """Connect; ``what`` is the error that is raised where something goes wrong."""
+        """Connect; ``what`` is the error that is raised if something goes wrong."""
         try:
             import adbc_driver_postgresql.dbapi  # noqa: PLC0415 - an extra
         except ImportError:
@@ -132,10 +132,10 @@ class Connection:
             raise
 
     def wait(self, work: Callable[[], T]) -> T:
-        """Do something in a thread, so that a signal is not kept waiting for the server."""
+        """Do something in a thread, so a signal does not have to wait for the server."""
         done: list[T] = []
         failed: list[BaseException] = []
-        # Not Thread.join: interrupted, it takes a thread for ended that still runs (Python 3.11).
+        # Not Thread.join: if interrupted, it takes a running thread for ended (Python 3.11).
         ended = threading.Event()
 
         def attempt() -> None:
@@ -146,7 +146,7 @@ class Connection:
             finally:
                 ended.set()
 
-        self._busy = True  # what a thread still uses must not be closed under it
+        self._busy = True  # a connection still in use must not be closed
         try:
             threading.Thread(target=attempt, daemon=True).start()
             self._attend(ended)
@@ -163,21 +163,21 @@ class Connection:
         return done[0]
 
     def _attend(self, ended: threading.Event, seconds: float = math.inf) -> None:
-        """Wait for a thread, and have the server end its query once that is asked for."""
+        """Wait for a thread, and have the server end its query when asked to."""
         until = time.monotonic() + seconds
-        # In short turns: a library may have set a handler after which a plain wait goes on. And
-        # one cancel is not enough: it is lost where it comes between two statements.
+        # In short turns: a library may have set a handler after which a plain wait goes on. And one
+        # cancel is not enough: it is lost if it comes between two statements.
         while not ended.wait(_TURN) and time.monotonic() < until:
             if self._stopped.is_set() and self._cursor is not None:
                 with suppress(Exception):
                     self._cursor.adbc_cancel()
 
     def interrupt(self) -> None:
-        """Have the server end what it does for us; whoever waits for it is interrupted."""
+        """Have the server end what it is doing for us; whoever waits for it is interrupted."""
         self._stopped.set()
 
     def run(self, statement: str, parameters: tuple[Any, ...] | None = None) -> None:
-        """Run a statement that gives nothing."""
+        """Run a statement that returns nothing."""
         with self._clear():
             self.wait(lambda: self._cursor.execute(statement, parameters))
 
@@ -197,7 +197,7 @@ class Connection:
                 yield batch
 
     def _reader(self) -> Any:
-        """The driver's own reader, whose errors have codes; else the plain one."""
+        """The driver's own reader, whose errors have codes; otherwise the plain one."""
         results: Any = getattr(self._cursor, "_results", None)
         return results.reader if hasattr(results, "reader") else self._cursor.fetch_record_batch()
 
@@ -216,7 +216,7 @@ class Connection:
             self.wait(self._connection.commit)
 
     def close(self) -> None:
-        """Give the connection back; what was not committed is forgotten."""
+        """Close the connection; what was not committed is discarded."""
         connection, self._connection = self._connection, None
         if connection is None or self._busy:
             return
@@ -270,7 +270,7 @@ class Connection:
         return "57014" if "canceling statement" in words else None
 
     def _is_lost(self) -> bool:
-        """Ask something: a living server answers."""
+        """Whether the server no longer answers a query."""
         try:
             self.wait(self._connection.rollback)
             self.wait(lambda: self._cursor.execute("SELECT 1"))

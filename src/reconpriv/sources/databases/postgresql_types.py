@@ -12,8 +12,8 @@ from reconpriv.schema import quote_identifier
 from reconpriv.sources.databases.postgresql_connection import Connection
 
 _DIGITS = 38  # of the widest decimal that Arrow and DuckDB share
-# Infinite dates and those before the year 1 become one past 9999, which is refused later on; else
-# the driver would turn them into some other date.
+# Infinite dates and those before the year 1 become one past 9999, which is refused later on;
+# otherwise the driver would turn them into some other date.
 _DATE = (
     "CASE WHEN {0} BETWEEN '0001-01-01' AND '9999-12-31' OR {0} IS NULL THEN {0}"
     " ELSE '10000-01-01' END"
@@ -22,7 +22,7 @@ _MOMENT = (
     "CASE WHEN {0} >= '0001-01-01' AND {0} < '10000-01-01' OR {0} IS NULL THEN {0}"
     " ELSE '10000-01-01' END"
 )
-# Whatever the collation of a column, texts are equal where their bytes are.
+# Whatever the collation of a column, texts are equal if their bytes are.
 _TEXT = '{0}::text COLLATE "C"'
 _KNOWN = {
     "bool": (pa.bool_(), "{0}"),
@@ -83,7 +83,7 @@ def _numeric(name: str, quoted: str, modifier: int) -> PostgresColumn:
 def settle_numbers(
     columns: Sequence[PostgresColumn], relation: str, connection: Connection
 ) -> list[PostgresColumn]:
-    """Give numbers of any length the type that all their values fit; else they stay text."""
+    """Give numbers of any length the type that all their values fit; otherwise they stay text."""
     unknown = [column for column in columns if column.open_number]
     if not unknown:
         return list(columns)
@@ -105,7 +105,7 @@ def settle_numbers(
 
 def _fitting(column: PostgresColumn, scale: Any, digits: Any, infinite: int) -> PostgresColumn:
     if infinite or (digits or 0) + (scale or 0) > _DIGITS:
-        # Trailing zeros are no part of a number's value, so they are none of its text.
+        # Trailing zeros are not part of a number's value, so they are not part of its text.
         value = f"trim_scale({_NUMBER.format(quote_identifier(column.name))})"
         return replace(column, kind=pa.string(), expression=_TEXT.format(value))
     value = f"round({_NUMBER.format(quote_identifier(column.name))}, {scale or 0})"

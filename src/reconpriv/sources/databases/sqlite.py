@@ -23,7 +23,7 @@ from reconpriv.sources.databases.table_names import (
 )
 
 _BATCH = 1 << 16
-_PATIENCE = 5.0  # seconds to wait for a program that writes the file
+_PATIENCE = 5.0  # seconds to wait for a program that is writing the file
 _STEPS = 20_000  # of SQLite's machine between two looks at whether to stop
 _TABLES = (
     "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite#_%'"
@@ -101,7 +101,7 @@ class SqliteTable:
             self._connection = connect(file, _reading_mode(file))
         try:
             with sqlite_errors(file, stopped=self._stopped):
-                # While SQLite works, a signal is only seen by Python where Python runs.
+                # While SQLite works, Python sees a signal only when Python code runs.
                 self._connection.set_progress_handler(self._stopped.is_set, _STEPS)
                 self._connection.execute("PRAGMA query_only = ON")
                 self._table = quote_identifier(self._find(table))
@@ -170,14 +170,14 @@ class SqliteTable:
             self._connection.interrupt()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._connection.close()
 
 
 def _reading_mode(file: Path) -> str:
-    """To read alone; but a file with a write-ahead log that nobody has open needs one more right.
+    """Read-only, except for a file with a write-ahead log that nobody has open.
 
-    SQLite makes two files beside it, which only a connection that may write takes away again.
+    SQLite makes two files beside it, which only a connection that may write removes again.
     """
     with file.open("rb") as stream:
         logged = stream.read(20)[18:] == b"\2\2"
@@ -188,7 +188,7 @@ def _reading_mode(file: Path) -> str:
 def _kind(
     integer: int, real: int, text: int, blob: int, large: int
 ) -> tuple[pa.DataType, Callable[[Value], Value] | None]:
-    """The type that all values of a column fit without loss; text where there is no other."""
+    """The type that all values of a column fit without loss; text if there is no other."""
     if blob:
         return pa.binary(), _as_bytes
     if text or (real and large):
@@ -203,7 +203,7 @@ def _as_double(value: Value) -> Value:
 
 
 def _as_text(value: Value) -> Value:
-    """SQLite takes 1 and 1.0 for equal, so they have one text."""
+    """A value as text; 1 and 1.0, which SQLite takes for equal, have one text."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     return None if value is None else str(value)

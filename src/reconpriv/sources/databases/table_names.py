@@ -18,7 +18,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class TableName:
-    """A table, in a schema where one was named; as written, and with PostgreSQL's small letters."""
+    """A table, in a schema if one was named; as written, and in PostgreSQL's lower case."""
 
     schema: str | None
     table: str
@@ -27,7 +27,7 @@ class TableName:
 
 
 def parse_table_name(text: str) -> TableName:
-    """Take a name apart at the dots outside of quotes."""
+    """Split a name at the dots outside quotes."""
     parts: list[tuple[str, str]] = []
     at = 0
     while found := _PART.match(text, at):
@@ -47,18 +47,18 @@ def parse_table_name(text: str) -> TableName:
 
 
 def shown_name(name: str) -> str:
-    """A name as it must be written: in double quotes where it is not plain."""
+    """A name as it must be written: in double quotes unless it is plain."""
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else quote_identifier(name)
 
 
 def no_table_named(tables: Sequence[str]) -> InputError:
-    """No table was named: say which there are."""
+    """No table was named: list the tables."""
     name_it = Remedy("name it with {}", Control.TABLE)
     return InputError("Which table of the database?", hint=Advice(name_it, _list(tables)))
 
 
 def no_such_table(name: str, tables: Sequence[str]) -> InputError:
-    """The table is not there: say what comes nearest, or which there are."""
+    """The table is not there: name the nearest, or list the tables."""
     plain = {table.replace('"', "").lower(): table for table in tables}
     last = {key.rsplit(".", 1)[-1]: table for key, table in plain.items()}
     asked = name.replace('"', "").lower()

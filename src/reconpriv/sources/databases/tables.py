@@ -1,4 +1,4 @@
-"""Tables of databases as inputs: counted where they lie, so that records stay there."""
+"""Tables of databases as inputs: counted where they lie, so records stay there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reconpriv.sources.lazy import LazyTable
 def open_database(
     connection: duckdb.DuckDBPyConnection, source: Any, table: str | None
 ) -> LazyTable | None:
-    """The table of a database; None where the source is no database."""
+    """The table of a database; None if the source is not a database."""
     if not is_database(source):
         return None
     kind = database_kind(source)
@@ -29,9 +29,9 @@ def open_database(
 
         return PostgresTable(postgresql_url(source), table)
     if kind == DUCKDB:
-        from reconpriv.sources.databases.duckdb_file import DuckDBFile  # noqa: PLC0415 - only where asked for
+        from reconpriv.sources.databases.duckdb_file import DuckDBFile  # noqa: PLC0415 - only if asked for
 
         return DuckDBFile(connection, database_file(source), table)
-    from reconpriv.sources.databases.sqlite import SqliteTable  # noqa: PLC0415 - only where asked for
+    from reconpriv.sources.databases.sqlite import SqliteTable  # noqa: PLC0415 - only if asked for
 
     return SqliteTable(database_file(source), table)

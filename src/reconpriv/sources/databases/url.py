@@ -49,7 +49,7 @@ def has_password(source: Any) -> bool:
 
 
 def database_kind(source: str | os.PathLike[str], *, must_exist: bool = True) -> str:
-    """Which kind of database this is; what a file says of itself counts more than its name."""
+    """Which kind of database this is; a file's content counts more than its name."""
     found = URL.match(os.fspath(source))
     if found is not None:
         return _SCHEMES[found["scheme"].lower()]
@@ -93,7 +93,7 @@ def database_file(source: str | os.PathLike[str]) -> Path:
 
 
 def postgresql_url(source: str | os.PathLike[str]) -> str:
-    """The URL as libpq wants it, with a limit to how long a connection is tried."""
+    """The URL as libpq wants it, with a limit on how long to try to connect."""
     text = os.fspath(source)
     url = text if "://" in text else text.replace(":/", "://", 1)
     elsewhere = {"PGCONNECT_TIMEOUT", "PGSERVICE"} & set(os.environ)

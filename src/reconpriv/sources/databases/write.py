@@ -27,17 +27,17 @@ from reconpriv.writing.file import no_folder_for
 
 
 class DatabaseWriter(Protocol):
-    """A transaction that makes tables; without a commit, it never was."""
+    """A transaction that makes tables; without a commit, nothing remains."""
 
     longest_name: int | None
     """The most bytes that a name may have."""
 
     def exists(self, table: str) -> bool:
-        """Whether something is called so already."""
+        """Whether something already has this name."""
         ...
 
     def texts(self, table: str) -> list[str]:
-        """The first column of a table, where it holds texts."""
+        """The first column of a table, if it holds texts."""
         ...
 
     def drop(self, table: str) -> None:
@@ -53,7 +53,7 @@ class DatabaseWriter(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the database back; what was not committed is forgotten."""
+        """Close the database; what was not committed is discarded."""
         ...
 
 
@@ -84,7 +84,7 @@ class PostgresWriter:
             raise
 
     def _check_schema(self) -> None:
-        """Refuse a schema that takes no tables: what the driver says of it later has no code."""
+        """Refuse a schema that takes no tables: the driver's later error has no code."""
         if self._schema is None:
             ask = "SELECT current_schema()::text, has_schema_privilege(current_schema(), 'CREATE')"
             found = self._connection.ask(ask)
@@ -108,12 +108,12 @@ class PostgresWriter:
         return ".".join(map(quote_identifier, parts))
 
     def exists(self, table: str) -> bool:
-        """Whether a table, view or anything else is called so already."""
+        """Whether a table, view or anything else already has this name."""
         found = "SELECT to_regclass($1) IS NOT NULL"
         return bool(self._connection.ask(found, (self._name(table),))[0][0])
 
     def texts(self, table: str) -> list[str]:
-        """The first column of a table, where it holds texts."""
+        """The first column of a table, if it holds texts."""
         rows = self._connection.ask(f"SELECT * FROM {self._name(table)} LIMIT 2")
         return [row[0] for row in rows if row and isinstance(row[0], str)]
 
@@ -139,12 +139,12 @@ class PostgresWriter:
         self._connection.commit()
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._connection.close()
 
 
 class _FileWriter:
-    """What files have in common: one that was made for this goes again where it fails."""
+    """What files have in common: one that was made for this is removed if it fails."""
 
     longest_name: int | None = None
 
@@ -176,13 +176,13 @@ class SqliteWriter(_FileWriter):
             raise
 
     def exists(self, table: str) -> bool:
-        """Whether a table or view is called so already, in any case of letters."""
+        """Whether a table or view already has this name, in upper or lower case."""
         query = "SELECT count(*) FROM sqlite_schema WHERE lower(name) = lower(?)"
         with sqlite_errors(self._file, OutputError):
             return bool(self._connection.execute(query, (table,)).fetchone()[0])
 
     def texts(self, table: str) -> list[str]:
-        """The first column of a table, where it holds texts."""
+        """The first column of a table, if it holds texts."""
         query = f"SELECT * FROM {quote_identifier(table)} LIMIT 2"
         with sqlite_errors(self._file, OutputError):
             rows = self._connection.execute(query).fetchall()
@@ -212,7 +212,7 @@ class SqliteWriter(_FileWriter):
         self._new = False
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._connection.close()
         self._remove_new()
 
@@ -262,7 +262,7 @@ class DuckDBWriter(_FileWriter):
         return f"{quote_identifier(self._schema)}.{quote_identifier(table)}"
 
     def exists(self, table: str) -> bool:
-        """Whether a table or view is called so already, in any case of letters."""
+        """Whether a table or view already has this name, in upper or lower case."""
         query = (
             "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower(?)"
             " AND lower(table_schema) = lower(?) AND table_catalog = current_database()"
@@ -272,7 +272,7 @@ class DuckDBWriter(_FileWriter):
         return bool(found[0][0])
 
     def texts(self, table: str) -> list[str]:
-        """The first column of a table, where it holds texts."""
+        """The first column of a table, if it holds texts."""
         with duckdb_file_errors(self._file, OutputError):
             rows = self._connection.execute(f"FROM {self._name(table)} LIMIT 2").fetchall()
         return [row[0] for row in rows if isinstance(row[0], str)]
@@ -300,7 +300,7 @@ class DuckDBWriter(_FileWriter):
         self._new = False
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         with suppress(duckdb.Error):
             self._connection.close()
         self._remove_new()

@@ -1,7 +1,7 @@
 """SPSS, Stata and SAS files as tables, read a chunk at a time with their labels.
 
 A chunk holds Python values, so its size is bounded in bytes. The values are kept as they come in a
-scratch file until all were seen; then the types of the columns are settled.
+scratch file until all have been seen; then the types of the columns are settled.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class StatisticalFile:
     """A file of SPSS, Stata or SAS; see :class:`reconpriv.sources.lazy.LazyTable`."""
 
     def __init__(self, path: Path, scratch: Callable[[], Path], labels: str = "describe") -> None:
-        """Read what the file says of its columns."""
+        """Read what the file says about its columns."""
         self._path, self._scratch = path, scratch
         self._program = PROGRAMS[path.suffix.lower()]
         more = {"user_missing": True} if self._program.missing_codes else {}
@@ -221,7 +221,7 @@ def _value_labels(about: Any, name: str) -> dict[Value, str]:
 
 
 def _named(values: pa.Array, said: Mapping[Value, str], name: str) -> pa.Array:
-    """Labels in the place of codes; a code without one is its own label."""
+    """Labels in place of codes; a code without one is its own label."""
     if len(set(said.values())) < len(said):
         raise _ambiguous(name)
     coded = values.dictionary_encode()

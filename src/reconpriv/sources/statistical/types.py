@@ -1,7 +1,7 @@
 """What the numbers of SPSS, Stata and SAS files stand for, read off their display formats.
 
-These programs know numbers and text only; that a number is a date, or a whole number, is said by
-its format or its values. Nothing is settled before every value of a column was seen.
+These programs know numbers and text only; a number's format or values say whether it is a date, or
+whole. Nothing is settled before every value of a column has been seen.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ _STATA_CLOCK = re.compile(r"%tc(HH|Hh|hh|MM|mm|SS|ss|\.s+|AM|am|[:._ -])+$")
 
 
 class Meaning(Enum):
-    """What a column of numbers or text is, as far as its declaration tells."""
+    """What a column of numbers or text is, as far as its declaration says."""
 
     TEXT = "text"
     WHOLE = "whole"  # stored as an integer
     NUMBER = "number"  # an integer if every value is whole
     DATE = "date"  # a moment if a value is not a whole day
     MOMENT = "moment"
-    CLOCK = "clock"  # a number of seconds if a value is no time of a day
+    CLOCK = "clock"  # a number of seconds if a value is not a time of day
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a column: what it is; of times, the microseconds a unit has and its origin."""
+    """How to read a column: what it is; for times, the microseconds per unit and the origin."""
 
     meaning: Meaning
     unit: int = _SECOND
     origin: int = 0  # in microseconds since 1970
-    step: int = 1  # microseconds that the file tells moments apart by
+    step: int = 1  # the file's precision in microseconds
 
 
 def read_as(program: str, storage: str, form: str | None) -> Reading:
     """What a column is, from its storage type and its display format.
 
-    Writers give whole numbers any format, F8.2 and %10.0g among them, so it does not count.
+    Writers give whole numbers any format, F8.2 and %10.0g among them, so the format does not count.
     """
     form = form or ""
     if storage == "string":
@@ -79,7 +79,7 @@ def read_as(program: str, storage: str, form: str | None) -> Reading:
 
 
 def _stata_time(form: str) -> tuple[Meaning | None, int]:
-    # %tC counts leap seconds, too; it stays the number of milliseconds that it is.
+    # %tC also counts leap seconds; it stays the number of milliseconds that it is.
     form = form.replace("%-", "%")
     if form.startswith("%tc"):
         return (Meaning.CLOCK if _STATA_CLOCK.match(form) else Meaning.MOMENT), 1000
@@ -100,13 +100,13 @@ class Settling:
     """Looks at every value of a column, then knows its type and turns values into it."""
 
     def __init__(self, name: str, reading: Reading) -> None:
-        """Nothing was seen yet."""
+        """Nothing has been seen yet."""
         self.name, self.reading = name, reading
         self._fits = True
 
     @property
     def raw_type(self) -> pa.DataType:
-        """The type in which values are kept until all were seen."""
+        """The type in which values are kept until all have been seen."""
         kinds = {Meaning.TEXT: pa.string(), Meaning.WHOLE: pa.int64()}
         return kinds.get(self.reading.meaning, pa.float64())
 

@@ -1,7 +1,7 @@
 """SAS transport files from a record onwards.
 
-To skip records, ReadStat parses them, so that a chunk costs the more the later it comes. But a
-transport file is a header and records of one length: leaving records out gives such a file again.
+ReadStat parses the records that it skips, so the later a chunk, the more it costs. But a transport
+file is a header and records of one length: leaving out records gives another such file.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Transport:
                 if card.startswith(_MARKS):
                     break
         self.header = b"".join(header)
-        # Version 8 tells how many records there are; in version 5 the file's end does.
+        # Version 8 says how many records there are; in version 5 the file's end does.
         count = header[-1][48:63].strip() if header and header[-1].startswith(_MARKS[1]) else b""
         self.records = int(count) if count.isdigit() and int(count) else None
 
     def check_end(self, records: int) -> None:
-        """Refuse a file that ends too early, or goes on: only blanks fill its last card."""
+        """Refuse a file that ends too early or too late: only blanks fill its last card."""
         end = len(self.header) + records * self.record_bytes
         with self.path.open("rb") as stream:
             stream.seek(end)
@@ -52,10 +52,10 @@ class Transport:
 
 
 class Window(io.RawIOBase):
-    """A transport file without its first records; closed with :meth:`close` as any file."""
+    """A transport file without its first records; closed with :meth:`close` like any file."""
 
     def __init__(self, transport: Transport, skipped: int) -> None:
-        """Leave out so many records."""
+        """Leave out this many records."""
         self._header = transport.header
         self._skipped = skipped * transport.record_bytes
         self._stream = transport.path.open("rb")
@@ -90,6 +90,6 @@ class Window(io.RawIOBase):
         return self._at
 
     def close(self) -> None:
-        """Close the file behind."""
+        """Close the underlying file."""
         self._stream.close()
         super().close()
