@@ -41,7 +41,7 @@ def stop_on_signals() -> None:
     """
 
     def stop(number: int, _: object) -> None:
-        global _stopped_by  # noqa: PLW0603 - a signal handler has no other place to leave word
+        global _stopped_by  # noqa: PLW0603 - a signal handler has no other way to record it
         _stopped_by = signal.Signals(number)
         raise KeyboardInterrupt
 

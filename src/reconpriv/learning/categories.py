@@ -20,7 +20,7 @@ def is_missing(value: Any) -> bool:
     """None, NaN, or a pandas equivalent."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float) and value != value  # noqa: PLR0124 - NaN alone is not itself
+    return isinstance(value, float) and value != value  # noqa: PLR0124 - only NaN is not itself
 
 
 def rows_as_given(X: Any) -> Any:

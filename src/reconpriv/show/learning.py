@@ -27,7 +27,7 @@ def independence_html(test: IndependenceTest) -> str:
 
 
 def _test_tables(test: IndependenceTest) -> list[RichTable]:
-    from reconpriv.learning.independence import shown_p  # noqa: PLC0415 - the other way round, too
+    from reconpriv.learning.independence import shown_p  # noqa: PLC0415 - loaded by now
 
     table = RichTable(
         box=None,

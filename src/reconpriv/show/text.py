@@ -80,7 +80,7 @@ _ESTIMATE_HEADINGS = ("count", "interval", "groups", "trials")
 
 def estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
     """Count, interval, groups and trials of an estimate."""
-    from reconpriv.queries.estimate import WHOLE_BINS  # noqa: PLC0415 - with numpy, loaded by now
+    from reconpriv.queries.estimate import WHOLE_BINS  # noqa: PLC0415 - needs numpy, loaded by now
 
     interval = f"{estimate.low:,.1f} to {estimate.high:,.1f}"
     count = f"{estimate.count:,.1f}"
