@@ -53,7 +53,7 @@ class Knowledge:
 
     @property
     def share(self) -> Floats:
-        """W = pf + t for each candidate f: the share of its value among the trials."""
+        """w = pf + t for each candidate f: the share of its value among the trials."""
         p, m = self.policy.retention, self.domain_size
         return observed_mean(self.frequency, 1.0, retention=p, domain_size=m)
 
