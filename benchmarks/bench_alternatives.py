@@ -1,7 +1,7 @@
-"""A histogram from a release against the same histogram with the noise of differential privacy.
+"""A histogram from a release against the same histogram with differentially private noise.
 
-A quarter of a million made records, one sensitive column of 24 values, public columns as named
-below, the defaults of publish. Prints a part of RESULTS.md.
+A quarter of a million generated records, one sensitive column of 24 values, public columns as
+given below, and the defaults of publish. Prints a section of RESULTS.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RECORDS = 250_000
 VALUES = 24
 KEYS = 10
 EPSILON = 1.0
-# How many values each public column has; none is the release of the sensitive column alone.
+# How many values each public column has; with none, only the sensitive column is released.
 LAYOUTS: dict[str, tuple[int, ...]] = {
     "none": (),
     "sex": (2,),
@@ -32,7 +32,7 @@ POLICY = rp.Policy(0.5, 0.5, 0.3)
 
 
 def made_table(sizes: tuple[int, ...]) -> pa.Table:
-    """Records with independent public columns; the sensitive values fall off like 1 / rank."""
+    """Records with independent public columns; sensitive values have shares like 1 / rank."""
     rng = np.random.default_rng(2024)
     share = 1.0 / np.arange(1, VALUES + 1)
     columns: dict[str, Any] = {
@@ -48,7 +48,7 @@ def true_histogram(table: pa.Table) -> np.ndarray:
 
 
 def release_error(table: pa.Table) -> float:
-    """The mean absolute error of the histogram of a release, over several keys."""
+    """The mean absolute error of a release's histogram, over several keys."""
     truth = true_histogram(table)
     errors = []
     with rp.read(table, sensitive="sensitive") as opened, tempfile.TemporaryDirectory() as scratch:

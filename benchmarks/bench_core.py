@@ -45,7 +45,7 @@ def publish(file: str, sample_size: str) -> None:
 
 
 def warm_imports() -> None:
-    """Both sides start with their modules loaded."""
+    """Load the modules of both sides before timing."""
     import duckdb  # noqa: F401
     import pyarrow.parquet  # noqa: F401
     import scipy.special  # noqa: F401

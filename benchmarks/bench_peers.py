@@ -1,7 +1,7 @@
-"""reconpriv against its peers, each in an environment of its own, and against plain numpy.
+"""reconpriv against its peers, each in its own environment, and against plain numpy.
 
-The environments are made on demand in the cache folder and kept there; delete
-``venvs`` in it to have the newest versions installed again.
+The environments are created on demand in the cache folder and kept there; delete
+``venvs`` in it to install the newest versions again.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from reconpriv.theory.reconstruction import count_variance
 SCRIPTS = Path(__file__).parent / "peers"
 RETENTION = 0.5
 BAR = 5.0  # times faster than the fastest peer
-REPEATS = 3  # in each process: a job of some milliseconds is easily hit by what else runs
-PART = 100_000  # of a larger column, for who needs more than a few microseconds a value
-WRONG = 6.0  # standard errors: a reconstruction further off than this is none
+REPEATS = 3  # per process: a job of a few milliseconds is easily disturbed by other work
+PART = 100_000  # of a larger column, for those that need more than a few microseconds per value
+WRONG = 6.0  # standard errors: a reconstruction further off than this is wrong
 AUDIT_ROWS = 300_000
 
 
 class CannotRunError(Exception):
-    """Why somebody is left out, in a few words."""
+    """Why an entrant is left out, in a few words."""
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """Who takes part: a script, its job, and the packages its environment needs."""
+    """A participant: a script, its job, and the packages its environment needs."""
 
     name: str
     script: str
     job: str = "calls"
-    packages: tuple[str, ...] = ()  # none: the environment that runs the benchmark
+    packages: tuple[str, ...] = ()  # empty: the environment that runs the benchmark
     slow: bool = False
     peer: bool = True
 
@@ -78,7 +78,7 @@ COLUMN = (
 AUDIT = Entrant("reconpriv, read and audit", "run_reconpriv.py", "audit", peer=False)
 AUDITS = (
     AUDIT,
-    # For reference: half of an audit, which looks at no sensitive value.
+    # For reference: half of an audit; it ignores sensitive values.
     Entrant("pycanon, k alone", "run_pycanon.py", "k", ("pycanon", "pyarrow"), peer=False),
     Entrant("pycanon, k and l", "run_pycanon.py", "k and l", ("pycanon", "pyarrow")),
 )
@@ -96,7 +96,7 @@ class Outcome:
 
 
 def interpreter(entrant: Entrant) -> list[str]:
-    """The command that runs an entrant's script; makes its environment where there is none."""
+    """The command that runs an entrant's script; creates its environment if necessary."""
     if entrant.script.endswith(".R"):
         return [rscript()]
     if not entrant.packages:
@@ -140,9 +140,9 @@ def called(command: Sequence[str]) -> str:
 def race(
     entrants: Sequence[Entrant], file: Path, rows: int, domain_size: int, rounds: int
 ) -> dict[Entrant, Outcome]:
-    """Everybody so many times, interleaved, so that a noisy minute hits them all; best counts.
+    """Run every entrant several times, interleaved, so a noisy minute hits them all; best counts.
 
-    A slow entrant is given a part of a large column and its seconds are scaled up.
+    A slow entrant gets part of a large column, and its seconds are scaled up.
     """
     outcomes = {e: Outcome(min(rows, PART) if e.slow and rows > 1e6 else rows) for e in entrants}
     for number in range(rounds):
@@ -164,7 +164,7 @@ def race(
 
 
 def run(entrant: Entrant, file: Path, rows: int, domain_size: int) -> dict[str, Any]:
-    """One job in a process of its own; what it prints."""
+    """Run one job in its own process and return what it prints."""
     command = [
         *interpreter(entrant), str(SCRIPTS / entrant.script), "--job", entrant.job,
         "--file", str(file), "--rows", str(rows), "--repeats", str(1 if entrant.slow else REPEATS),
@@ -175,7 +175,7 @@ def run(entrant: Entrant, file: Path, rows: int, domain_size: int) -> dict[str, 
 
 
 def column_file(rows: int, domain_size: int) -> Path:
-    """So many codes, code i with a share in proportion to 1 / (i + 1), as 32-bit integers."""
+    """A file of 32-bit codes, in which the share of code i is proportional to 1 / (i + 1)."""
     path = CACHE / f"column-{rows}-{domain_size}.i32"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def column_file(rows: int, domain_size: int) -> Path:
 
 
 def largest_error(frequencies: Sequence[float], file: Path, rows: int) -> float:
-    """How far a reconstruction is off at worst, in standard errors of the perturbation."""
+    """The largest error of a reconstruction, in standard errors of the perturbation."""
     m = len(frequencies)
     true = np.bincount(np.fromfile(file, dtype="<i4", count=rows), minlength=m)
     spread = np.sqrt(count_variance(true, rows, retention=RETENTION, domain_size=m))
@@ -210,7 +210,7 @@ def verdict(outcomes: dict[Entrant, Outcome], ours: Entrant) -> str:
 
 
 def column_table(outcomes: dict[Entrant, Outcome], file: Path, rows: int) -> list[str]:
-    """A row for everybody, and the verdicts."""
+    """One row per entrant, and the verdicts."""
     lines = [
         "| who | seconds | measured on | to numpy, AES | to reconpriv, text |"
         " to reconpriv, integers | largest error |",
@@ -252,7 +252,7 @@ def ratio(outcome: Outcome, other: Outcome) -> str:
 
 
 def versions(outcomes: Sequence[dict[Entrant, Outcome]]) -> str:
-    """What every environment holds, of what matters."""
+    """The relevant package versions of every environment."""
     held = {
         entrant.environment: ", ".join(f"{name} {v}" for name, v in outcome.versions.items())
         for table in outcomes

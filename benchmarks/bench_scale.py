@@ -1,4 +1,4 @@
-"""Growth over rows and over groups on one machine, with --memory 2GB, against DuckDB's own work."""
+"""Scaling with rows and with groups on one machine, with --memory 2GB, against plain DuckDB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOPE = 1.05
 
 
 def grouped_rows(rows: int, groups: int) -> Path:
-    """So many rows in about so many groups of three text columns; 14 sensitive values."""
+    """``rows`` rows in about ``groups`` groups of three text columns; 14 sensitive values."""
     import duckdb
 
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ def many_groups(rows: int, sizes: list[int], rounds: int) -> None:
 
 
 def loading(rows: int, rounds: int) -> None:
-    """The same release as records and as cells, opened and asked once."""
+    """The same release as records and as cells, opened and queried once."""
     import reconpriv as rp
 
     seconds = {}

@@ -1,4 +1,4 @@
-"""Spark in local mode, one and two executors' worth of threads, against DuckDB on the same file."""
+"""Spark in local mode, with one and two executors' worth of threads, against DuckDB on one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings a second of a sweep on the census table, and what one costs by publishing."""
+"""Settings per second of a sweep on the census table, and the cost of one by publishing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SWEEPS = {
 
 
 def by_publishing(table: rp.Table, tuner: Tuner) -> float:
-    """The seconds of one setting without a formula: publish, ask the workload, audit."""
+    """The seconds for one setting without a formula: publish, run the workload, audit."""
     policy = rp.Policy(0.5, 0.5, 0.3)
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: generated tables, jobs in processes of their own, ratios."""
+"""Shared by the benchmarks: generated tables, jobs in separate processes, ratios."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ COLUMNS = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupa
 
 
 def census_rows(rows: int, *, spread: bool = False) -> Path:
-    """So many records drawn with replacement from the census table, all seven columns as text.
+    """Records drawn with replacement from the census table, all seven columns as text.
 
-    With ``spread`` Age is moved by up to two years, which makes twice as many cells.
+    With ``spread``, Age is shifted by up to two years, which doubles the number of cells.
     """
     import duckdb
 
@@ -57,7 +57,7 @@ def run_job(script: str, job: str, *arguments: str) -> dict[str, float]:
 
 
 def report_job(work: Callable[[], Any]) -> None:
-    """In the job's process: time the work and print what it took."""
+    """In the job's process: time the work and print the result."""
     begun = time.perf_counter()
     work()
     seconds = time.perf_counter() - begun
@@ -68,7 +68,7 @@ def report_job(work: Callable[[], Any]) -> None:
 def best_of(
     rounds: int, script: str, jobs: list[str], *arguments: str
 ) -> dict[str, dict[str, float]]:
-    """Every job so many times, interleaved, so that a noisy minute hits them all; best counts."""
+    """Run every job several times, interleaved, so a noisy minute hits them all; best counts."""
     best: dict[str, dict[str, float]] = {}
     for number in range(rounds):
         for job in jobs:
@@ -83,7 +83,7 @@ def best_of(
 
 
 def machine() -> str:
-    """The machine, its load and the versions, in a line."""
+    """The machine, its load and the versions, on one line."""
     import duckdb
     import numpy
     import pyarrow

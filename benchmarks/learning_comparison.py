@@ -1,7 +1,7 @@
 """Naive Bayes trained on raw records, on releases, and on published rows taken at face value.
 
-Writes docs/learning/comparison.csv and comparison.png. The table is the census table, 70 % of it
-published and learned from, 30 % kept to be predicted, with true values.
+Writes docs/learning/comparison.csv and comparison.png. Uses the census table: 70 % of it is
+published and learned from, 30 % is kept for prediction, with true values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import reconpriv as rp
 from common import COLUMNS
 from reconpriv.learning import ReconstructedNaiveBayes
 
-# What is sensitive, and what is predicted: itself, or a public attribute that it tells about.
+# What is sensitive, and what is predicted: the same, or a public attribute related to it.
 TASKS = (
     ("Education", "Education"),
     ("Education", "Occupation"),
@@ -42,7 +42,7 @@ Score = tuple[float, float]
 
 
 def split() -> tuple[pa.Table, pa.Table]:
-    """70 % to learn from, 30 % to predict; always the same."""
+    """70 % to learn from, 30 % to predict; always the same split."""
     table = pq.read_table(rp.dataset_path("census_workers"), columns=list(COLUMNS))
     order = np.random.default_rng(2024).permutation(table.num_rows)
     cut = table.num_rows * 7 // 10
@@ -67,7 +67,7 @@ def fitted(table: pa.Table, target: str, names: list[str], **parameters: Any) ->
 
 
 def majority(train: pa.Table, test: pa.Table, target: str) -> Score:
-    """Everybody is of the most frequent class; the log-loss is that of the training shares."""
+    """Predict the most frequent class for everybody; the log-loss uses the training shares."""
     values, counts = np.unique(train[target].to_pylist(), return_counts=True)
     share = dict(zip(values.tolist(), counts / counts.sum(), strict=True))
     truth = test[target].to_pylist()
@@ -139,7 +139,7 @@ def compare(train: pa.Table, test: pa.Table, keys: int) -> Iterator[dict[str, An
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """How far each way to learn falls behind raw records: a line for each task and retention."""
+    """How far each way of learning falls behind raw records: one line per task and retention."""
     from reconpriv.show import charts, palette
 
     alt = charts.altair("experiments")

@@ -32,7 +32,7 @@ except ImportError:  # without xdist, in one process, the order does not matter
         return 0, nodeid
 
 
-# Its runner would make the command anew from all signatures whenever a test calls it: 0.05 s.
+# Typer's runner would rebuild the command from all signatures on every call: 0.05 s.
 typer.testing._get_command = cache(typer.testing._get_command)
 
 CHROMIUM = "/usr/bin/chromium"
@@ -40,7 +40,7 @@ CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupat
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow files first; the order within a file stays."""
+    """Put the slow files first; keep the order within each file."""
     items.sort(key=lambda item: place(item.nodeid)[0])
 
 
@@ -55,7 +55,7 @@ class Outcome:
 
 @pytest.fixture(scope="session")
 def key() -> rp.Key:
-    """A key that is not the test key: bytes that are easy to look for."""
+    """A key that is not the test key, with bytes that are easy to search for."""
     return rp.Key(bytes((37 * i + 11) % 256 for i in range(32)))
 
 
@@ -136,7 +136,7 @@ def tiny() -> pa.Table:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One local Spark session for all tests of a worker (see scheduling.py)."""
+    """One local Spark session for all tests on a worker (see scheduling.py)."""
     from spark_fixtures import start_session
 
     session = start_session(tmp_path_factory.mktemp("spark"))
@@ -146,7 +146,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """One browser for all tests of a worker; where there is none, CI fails and a laptop skips."""
+    """One browser for all tests on a worker; without one, CI fails and a laptop skips."""
     from playwright.sync_api import sync_playwright
 
     if not Path(CHROMIUM).exists():
@@ -155,7 +155,7 @@ def browser() -> Iterator[Any]:
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        # As root it needs to be told that there is no sandbox.
+        # As root it must run without its sandbox.
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield running
         running.close()
@@ -163,7 +163,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary folder of its own, so that a test can see that nothing stays in it."""
+    """A private temporary folder, so a test can check that nothing is left in it."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -191,7 +191,7 @@ def cli() -> Callable[..., Outcome]:
 
 @pytest.fixture(scope="session")
 def process() -> Callable[..., Outcome]:
-    """Run a command in a process of its own."""
+    """Run a command in a separate process."""
 
     def run(
         *args: object,
@@ -215,7 +215,7 @@ def process() -> Callable[..., Outcome]:
 
 @pytest.fixture(scope="session")
 def files_of() -> Callable[[Path], dict[str, bytes]]:
-    """Every file of a folder with its bytes."""
+    """Every file in a folder with its bytes."""
 
     def contents(folder: Path) -> dict[str, bytes]:
         return {

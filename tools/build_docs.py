@@ -1,8 +1,8 @@
 """Build the documentation site into site/: stage its pages, build them strictly, check the result.
 
-Pages are staged in build/docs because some lie outside docs/ (benchmark results, change log), where
-links must work on a code forge too, and because notebooks become pages. Zensical's strict mode
-finds broken links between pages; what it does not look at (images, files, links in the API
+Pages are staged in build/docs because some lie outside docs/ (benchmark results, change log) and
+their links must also work on a code forge, and because notebooks become pages. Zensical's strict
+mode finds broken links between pages; what it ignores (images, files, links in the API
 reference, messages of mkdocstrings, requests to other hosts) is checked here.
 """
 
@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 sys.path.insert(0, str(Path(__file__).parent))
 from notebook_page import notebook_page
 
-# Files outside docs/ that are pages of the site too.
+# Files outside docs/ that are also pages of the site.
 OUTSIDE = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
@@ -43,7 +43,7 @@ class DocsError(Exception):
 
 
 def page_of(path: Path) -> Path | None:
-    """Where a file of the repository lies on the site, if it does."""
+    """Where a file of the repository is on the site, if it is there."""
     text = path.as_posix()
     if text in OUTSIDE:
         return Path(OUTSIDE[text])
@@ -54,7 +54,7 @@ def page_of(path: Path) -> Path | None:
 
 
 def moved_links(text: str, source: Path) -> str:
-    """A page with its links as they must be on the site; code blocks stay as they are."""
+    """A page with its links adapted to the site; code blocks are left alone."""
     lines, fenced = [], False
     for line in text.splitlines():
         if FENCE.match(line):
@@ -94,7 +94,7 @@ def stage(root: Path) -> None:
 
 
 def check_nav(root: Path) -> None:
-    """Every page has its place in the navigation."""
+    """Check that every page is in the navigation."""
     config = tomllib.loads((root / "zensical.toml").read_text(encoding="utf-8"))
     named = set(re.findall(r"[\w/.-]+\.md", str(config["project"]["nav"])))
     folder = root / STAGE
@@ -104,7 +104,7 @@ def check_nav(root: Path) -> None:
 
 
 def run_zensical(root: Path) -> None:
-    """Build strictly; a message that is not one of the usual ones is a failure as well."""
+    """Build strictly; an unusual message is also a failure."""
     shutil.rmtree(root / SITE, ignore_errors=True)
     done = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
@@ -121,7 +121,7 @@ def run_zensical(root: Path) -> None:
 
 
 class _Page(HTMLParser):
-    """The anchors of a page, where it leads, and what it loads."""
+    """The anchors of a page, its links, and what it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class _Page(HTMLParser):
 
 
 def break_names(site: Path) -> None:
-    """Let a long name in a table break after a dot, a colon or an underscore, not within a word."""
+    """Let a long name in a table break after a dot, colon or underscore, not within a word."""
     for file in site.rglob("*.html"):
         text = file.read_text(encoding="utf-8")
         broken = LONG_NAME.sub(lambda m: re.sub(r"(?<=[/._:])(?=\w)", "<wbr>", m[0]), text)
@@ -150,7 +150,7 @@ def break_names(site: Path) -> None:
 
 
 def faults(site: Path) -> list[str]:
-    """Links that lead nowhere, and whatever a page would load from another host."""
+    """Broken links, and anything a page would load from another host."""
     files = sorted(file for file in site.rglob("*.html") if file.name != "404.html")
     pages = {file: _Page(file.read_text(encoding="utf-8")) for file in files}
     found = []

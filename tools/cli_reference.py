@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the commands themselves; a test says when to do it again."""
+"""Write docs/reference/cli.md from the commands themselves; a test fails when it is out of date."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _first(text: str | None) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Without the markup of the terminal, each paragraph on one line."""
+    """Remove terminal markup and put each paragraph on one line."""
     unmarked = re.sub(r"\[/?(bold|italic|dim)\]", "", text or "").replace("\b", "")
     paragraphs = re.split(r"\n\s*\n", unmarked.strip())
     return "\n\n".join(" ".join(part.split()) for part in paragraphs)

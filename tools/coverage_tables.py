@@ -1,9 +1,9 @@
 """How often 95 % intervals hold, by true count and group size, for docs/coverage.md.
 
 Every cell of the full public combinations and of all tables of one to three public attributes is
-asked of releases made with fixed keys, so the same run gives the same figures:
+queried on releases made with fixed keys, so the same run gives the same figures:
 
-    python tools/coverage_tables.py            # all designs; some minutes
+    python tools/coverage_tables.py            # all designs; a few minutes
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEYS = {"Occupation": 4, "Education": 4, "equal groups": 40}
 TABLES = tuple(KEYS)
 SIZES = ("none", "octave", "public")
 RETENTIONS = (0.2, 0.5, 0.8)
-ENOUGH = 500  # cases that a share is judged by
+ENOUGH = 500  # cases needed to judge a share
 HEAD = ("table", "sample_size", "p", "question", "true_count", "group_size", "cases", "covered")
 
 Row = tuple[str, str, float, str, str, str, int, int]
@@ -50,7 +50,7 @@ def open_table(name: str) -> rp.Table:
     if name in _PUBLIC:
         public = [column for column in _PUBLIC if column != name]
         return rp.read("example:census_workers", sensitive=name, public=public)
-    # 120 groups of 210 records, each with a skewed distribution of its own over six values.
+    # 120 groups of 210 records, each with its own skewed distribution over six values.
     records, groups = 210, list(itertools.product("abcd", range(5), "uvwxyz"))
     values = []
     for number in range(len(groups)):
@@ -112,12 +112,12 @@ class Tally:
     """Cases and hits by question, class of true count and class of group size."""
 
     def __init__(self, common: float) -> None:
-        """Counts of at least ``common`` are also kept in a class of their own."""
+        """Counts of at least ``common`` also get a separate class."""
         self._common = common
         self._found: dict[tuple[str, str, str], np.ndarray] = {}
 
     def add(self, question: str, inside: Any, truth: Any, records: Any) -> None:
-        """Note which intervals held."""
+        """Record which intervals held."""
         width = len(CLASSES)
         group = np.broadcast_to(np.searchsorted(_BORDERS, records, "right"), truth.shape)
         place = (np.searchsorted(_BORDERS, truth, "right") * width + group).reshape(-1)
@@ -129,7 +129,7 @@ class Tally:
         self._note(question, COMMON, "any", common.sum(), inside[common].sum())
 
     def add_all(self, inside: Any) -> None:
-        """Note whether all intervals of a table held together."""
+        """Record whether all intervals of a table held together."""
         self._note(TOGETHER, "any", "any", 1, bool(inside.all()))
 
     def _note(self, question: str, count: str, group: str, cases: Any, hits: Any) -> None:
@@ -137,7 +137,7 @@ class Tally:
         total += int(cases), int(hits)
 
     def rows(self) -> list[tuple[tuple[str, str, str], Any]]:
-        """Everything that was noted, in order."""
+        """Everything recorded, in order."""
         return sorted((where, found) for where, found in self._found.items() if found[0])
 
 
@@ -157,7 +157,7 @@ def read_rows() -> list[Row]:
 
 
 def write_rows(rows: list[Row]) -> None:
-    """The figures, for the page and for the test that makes some of them again."""
+    """Write the figures, for the page and for the test that recomputes some of them."""
     with CSV.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(HEAD)
@@ -242,7 +242,7 @@ def _head(first: str, names: list[str]) -> list[str]:
 
 
 def _grid(title: str, place: int, classes: tuple[str, ...], rows: list[Row]) -> list[str]:
-    """Coverage by class for every sample size: of all intervals, and in the worst p and table."""
+    """Coverage by class for every sample size: over all intervals, and at the worst p and table."""
     names = [f"{size}{what}" for size in SIZES for what in (", all", ", worst")]
     lines = ["", f"## {title}", "", *_head(title.lower().removeprefix("by "), names)]
     for one in classes:

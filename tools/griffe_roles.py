@@ -1,4 +1,4 @@
-"""Docstrings name things as Sphinx does, :func:`reconpriv.read`; here that becomes a link."""
+"""Turn Sphinx roles in docstrings, such as :func:`reconpriv.read`, into links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Roles(griffe.Extension):
     """Rewrite the roles of every docstring."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Link a full name, and show a short one as code."""
+        """Link a full name; show a short one as code."""
         if obj.docstring:
             obj.docstring.value = ROLE.sub(_link, obj.docstring.value)
 

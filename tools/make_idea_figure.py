@@ -30,14 +30,14 @@ STYLE = """
   }
 """  # noqa: E501
 
-# Who has what among the 48, row by row; and the six trials: what was drawn, whether it was kept.
+# The values of the 48 people, row by row; and the six trials: value drawn, whether it was kept.
 PEOPLE = "aabaaaaaaaacaababaaaaacaaacaabaaabaaaaaaaaaabaca"
 ADA = (3, 3)
 DRAWN = (("a", True), ("b", False), ("a", True), ("c", False), ("b", True), ("a", False))
 
 
 def spread(share: float, trials: int) -> float:
-    """Half a 95 % interval of a reconstructed share (Lemma 1)."""
+    """Half the width of a 95 % interval for a reconstructed share (Lemma 1)."""
     w = share * P + replacement_probability(P, VALUES)
     return 1.96 * math.sqrt(w * (1 - w) / trials) / P
 
@@ -93,7 +93,7 @@ def release() -> list[str]:
 
 
 def reconstruction() -> list[str]:
-    """Panel 3: what undoing the randomness tells about one group, and about many."""
+    """Panel 3: what undoing the randomness reveals about one group, and about many."""
     one, many = PEOPLE.count("a") / 48, 0.40
     rows = (
         (92, "Ada's group", one, spread(one, TRIALS), "wide", "bad", "tells little"),
@@ -131,7 +131,7 @@ def arrow(x: float, y: float, *, down: bool) -> str:
 
 
 def drawing(width: int, height: int, panels: list[tuple[int, int]], arrows: list[str]) -> str:
-    """The three panels at their places."""
+    """The three panels in position."""
     parts = [
         f'<g transform="translate({x} {y})">' + "\n".join(panel) + "</g>"
         for (x, y), panel in zip(panels, (people(), release(), reconstruction()), strict=True)
@@ -144,7 +144,7 @@ def drawing(width: int, height: int, panels: list[tuple[int, int]], arrows: list
 
 
 def figures() -> dict[str, str]:
-    """Both figures, by the name of their file."""
+    """Both figures, by file name."""
     across = [arrow(318, 150, down=False), arrow(680, 150, down=False)]
     below = [arrow(160, 366, down=True), arrow(160, 756, down=True)]
     return {

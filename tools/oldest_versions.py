@@ -1,4 +1,4 @@
-"""Print constraints that hold every dependency at the oldest version that pyproject.toml allows."""
+"""Print constraints that pin every dependency to the oldest version pyproject.toml allows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ SHIPPED = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)$")
 
 
 def oldest(requirement: str) -> str:
-    """The constraint for one requirement: its first version, patches included."""
+    """The constraint for one requirement: its oldest version, patches included."""
     name, version = SHIPPED.fullmatch(requirement.replace(" ", "")).groups()  # type: ignore[union-attr]
     return f"{name}=={version}.*" if version.count(".") < 2 else f"{name}=={version}"
 
 
 def constraints() -> list[str]:
-    """One line for each dependency of the package and of its extras."""
+    """One line per dependency of the package and its extras."""
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"].values()
     requirements = {*project["dependencies"], *(line for extra in extras for line in extra)}

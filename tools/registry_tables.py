@@ -1,6 +1,6 @@
-"""Write the tables of the documents that list what is registered; a test says when to do it again.
+"""Write the documents' tables of what is registered; a test fails when they are out of date.
 
-A table stands between ``<!-- table: NAME -->`` and ``<!-- end of table -->``.
+A table is written between ``<!-- table: NAME -->`` and ``<!-- end of table -->``.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ def table(name: str) -> str:
 
 
 def renewed(text: str) -> str:
-    """A page with its tables as they should be."""
+    """A page with its tables brought up to date."""
     return _PLACE.sub(lambda found: f"{found[1]}\n{table(found[2])}\n{found[3]}", text)
 
 
 def pages() -> dict[Path, list[str]]:
-    """The pages that have such tables, and which."""
+    """The pages that have such tables, and which ones."""
     found = {
         page: [name for _, name, _ in _PLACE.findall(page.read_text(encoding="utf-8"))]
         for page in sorted(DOCS.rglob("*.md"))

@@ -1,4 +1,4 @@
-"""Run the notebooks of docs/notebooks in place, so that they are committed with their outputs."""
+"""Run the notebooks of docs/notebooks in place, so they are committed with their outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
 
 
 def run(path: Path) -> nbformat.NotebookNode:
-    """The notebook with fresh outputs, run in a folder of its own; an error in a cell is raised."""
+    """The notebook with fresh outputs, run in its own folder; an error in a cell is raised."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory(prefix="reconpriv-notebook-") as folder:
         nbclient.NotebookClient(

@@ -1,12 +1,12 @@
 """Runs the code blocks of a Markdown page, in order, in one folder.
 
 - ```python blocks share one namespace. A ```text block right below one is what it prints.
-- ```console blocks: lines that start with "$ " are commands (lines that start with "> " go on with
-  one), the lines below are their output, compared where there are any. ```sh blocks are scripts.
-- "…" or "..." in an output stands for anything; white space does not count.
-- What a command says beside its output (standard error) may be left out.
-- `<!-- not run: reason -->` on the line above a block leaves it out, `<!-- exits 1 -->` says that
-  its commands end with that code.
+- ```console blocks: lines that start with "$ " are commands ("> " continues one), the lines below
+  are their output, compared if there are any. ```sh blocks are scripts.
+- "…" or "..." in an output stands for anything; white space is ignored.
+- What a command prints on standard error may be left out.
+- `<!-- not run: reason -->` on the line above a block skips it; `<!-- exits 1 -->` says that
+  its commands exit with that code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Block:
     line: int
     note: str = ""
     follows_on: bool = False
-    """Whether nothing but blank lines lies between it and the block before."""
+    """Whether only blank lines separate it from the block before."""
 
     @property
     def skipped(self) -> bool:
@@ -56,14 +56,14 @@ class Block:
 
 @dataclass
 class Runner:
-    """One page's folder and names."""
+    """The folder and the names of one page."""
 
     page: Path
     folder: Path
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
     def run_page(self) -> int:
-        """Run every block and compare what it prints; returns how many were run."""
+        """Run every block and compare its output; return how many were run."""
         printed: str | None = None
         done = 0
         for block in blocks(self.page.read_text(encoding="utf-8")):
@@ -82,7 +82,7 @@ class Runner:
         return done
 
     def _python(self, block: Block) -> str:
-        source = "\n" * block.line + block.text  # so that a traceback names the page's own line
+        source = "\n" * block.line + block.text  # so a traceback gives the page's own line
         stream = io.StringIO()
         with contextlib.redirect_stdout(stream), contextlib.chdir(self.folder):
             exec(compile(source, str(self.page), "exec"), self.names)
@@ -94,7 +94,7 @@ class Runner:
         for (command, shown), (following, _) in zip(steps, [*steps[1:], ("", "")], strict=True):
             asks = command == "echo $?"
             out, err, code = self._command(f"(exit {code}); {command}" if asks else command)
-            if shown and not matches(shown, out):  # else a warning has been left out
+            if shown and not matches(shown, out):  # otherwise a warning was left out
                 self._compare(block, shown, err + out)
             if following != "echo $?":
                 assert code == block.code, f"{self._at(block)}: {command}\n{err}{out}(exit {code})"
@@ -104,7 +104,7 @@ class Runner:
         assert code == block.code, f"{self._at(block)}: exit {code}\n{err}{out}"
 
     def _command(self, command: str) -> tuple[str, str, int]:
-        """Run a plain reconpriv command in this process, which is quick, and others in bash."""
+        """Run a plain reconpriv command in this process, which is quick, and any other in bash."""
         joined = command.replace("\\\n", " ")
         if not joined.startswith("reconpriv ") or _needs_shell(joined):
             return self._shell(command)
@@ -174,14 +174,14 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _needs_shell(command: str) -> bool:
-    """Whether there is a pipe, a redirection, a variable, or a second command in it."""
+    """Whether it has a pipe, a redirection, a variable or a second command."""
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
     return "$" in command or any(set(word) <= set("();<>|&") for word in words if word)
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether an output is the one shown; … stands for anything, white space for white space."""
+    """Whether an output matches the one shown; … matches anything, white space any white space."""
     parts = re.split(r"…|\.\.\.", " ".join(shown.split()))
     pattern = ".*".join(re.escape(part) for part in parts)
     return re.fullmatch(pattern.strip(), " ".join(printed.split()), flags=re.DOTALL) is not None

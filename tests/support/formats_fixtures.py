@@ -1,4 +1,4 @@
-"""Small files of statistical programs, written by pyreadstat."""
+"""Small files in the formats of statistical programs, written by pyreadstat."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ VALUES = {
 
 
 def write(frame: pl.DataFrame, path: Path, **more: Any) -> Path:
-    """Write a frame in the format that the ending says."""
+    """Write a frame in the format of the file extension."""
     WRITERS[path.suffix](frame, path, **more)
     return path
 
 
 def write_survey(path: Path, **more: Any) -> Path:
-    """The survey with its labels, as far as the format has them."""
+    """Write the survey with its labels, as far as the format supports them."""
     if path.suffix != ".xpt":
         more = {"variable_value_labels": VALUES, **more}
     return write(SURVEY, path, column_labels=TITLES, **more)
 
 
 def read_all(path: Path, **settings: Any) -> pa.Table:
-    """A whole file, in its settled types."""
+    """A whole file, with its types resolved."""
     engine = DuckDBEngine(path, **settings)
     try:
         return engine.to_arrow()

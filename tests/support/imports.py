@@ -1,4 +1,4 @@
-"""What the files of the package import, read off their text."""
+"""What the files of the package import, read from their source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(reconpriv.__file__).parent
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module: ``late`` inside a function, ``typing`` only for a type checker."""
+    """One imported module: ``late`` if inside a function, ``typing`` if only for a type checker."""
 
     importer: str
     imported: str
@@ -44,7 +44,7 @@ def all_imports() -> tuple[Import, ...]:
 
 
 def imports_of(name: str, text: str) -> Iterator[Import]:
-    """The imports of one file. Ours come without ``reconpriv.``."""
+    """The imports of one file, our own modules without ``reconpriv.``."""
     tree = ast.parse(text)
     late = set(_inside(tree, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
     typing = {
@@ -73,7 +73,7 @@ def _inside(tree: ast.AST, kind: type) -> Iterator[ast.AST]:
 
 
 def _module(package: str, name: str) -> str:
-    """``from package import name``: the module that is, or that holds the name."""
+    """The module that ``from package import name`` means: the name itself, or what defines it."""
     if package.split(".", maxsplit=1)[0] != "reconpriv":
         return f"{package}.{name}"
     place = ROOT.joinpath(*package.split(".")[1:], name)
@@ -82,7 +82,7 @@ def _module(package: str, name: str) -> str:
 
 
 def _ours(module: str) -> str:
-    """Our own modules without the name of the package; the package itself keeps it."""
+    """Our own modules without the package name; the package itself keeps it."""
     return module.removeprefix("reconpriv.")
 
 

@@ -1,4 +1,4 @@
-"""Tables drawn from a population again and again, and published by the kernel in one go."""
+"""Tables drawn from a population repeatedly, and published by the kernel in one go."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ P = 0.5
 class Population:
     """Records have a (rows), b (what the sensitive value s depends on) and s.
 
-    ``tilt`` makes the first sensitive value likelier in the first row; without it a tells nothing.
+    ``tilt`` makes the first sensitive value likelier in the first row; without it, a says nothing.
     """
 
     rows: int = 2
@@ -32,7 +32,7 @@ class Population:
     tilt: float = 0.0
 
     def probabilities(self) -> np.ndarray:
-        """Of every (a, b, s); s depends on b, and not on a unless there is a tilt."""
+        """The probability of every (a, b, s); s depends on b, and on a only if there is a tilt."""
         q = 1.0 / np.arange(1, self.values + 1) ** 1.5
         strength = np.linspace(-0.6, 0.6, self.others)[:, None]
         given_b = q * np.exp(strength * np.cos(2.0 * np.arange(self.values)))
@@ -46,7 +46,7 @@ class Population:
 def replicated_cubes(
     population: Population, sample_size: str, replicates: int, seed: int
 ) -> Iterator[Cube]:
-    """A fresh table a replicate, published in one pass with the replicate as a public column."""
+    """One new table per replicate, published in one pass with the replicate as a public column."""
     rng = np.random.default_rng(seed)
     a, b, m = population.rows, population.others, population.values
     probabilities = population.probabilities().ravel()
@@ -70,7 +70,7 @@ def replicated_cubes(
 
 
 def _split(whole: Cube, replicates: int) -> Iterator[Cube]:
-    """The groups of each replicate as a cube of its own; they lie side by side."""
+    """The groups of each replicate as a separate cube; they are adjacent."""
     schema = Schema(whole.schema.public[1:], whole.schema.sensitive, whole.schema.domain)
     first = np.searchsorted(whole.codes[0], np.arange(replicates + 1))
     cells = np.searchsorted(whole.group, first)

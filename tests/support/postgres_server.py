@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own for tests: on loopback, with passwords, removed at the end."""
+"""A private PostgreSQL server for tests: on loopback, with passwords, removed at the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Server:
     binaries: Path
     user: str = USER
     password: str = PASSWORD
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # a connection a database
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # one connection per database
 
     def url(self, database: str = DATABASE, *, login: str = f"{USER}:{_ESCAPED}@") -> str:
         return f"postgresql://{login}127.0.0.1:{self.port}/{database}"
@@ -49,7 +49,7 @@ class Server:
         return adbc_driver_postgresql.dbapi.connect(self.url(database), autocommit=autocommit)
 
     def _kept(self, database: str) -> Any:
-        """A connection takes a while to make, and tests ask often."""
+        """A cached connection: making one takes a while, and tests ask often."""
         if database not in self.kept:
             self.kept[database] = self.connect(database)
         return self.kept[database]
@@ -75,21 +75,21 @@ class Server:
         return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
 
     def running(self, part: str) -> list[tuple[Any, ...]]:
-        """The queries of others that hold this text and are being worked on."""
+        """The running queries of other sessions that contain this text."""
         return self.ask(
             "SELECT pid::int8 FROM pg_stat_activity WHERE state = 'active'"
             f" AND pid <> pg_backend_pid() AND query LIKE '%{part}%'"
         )
 
     def wait_until_ended(self, part: str) -> None:
-        """Until no such query runs any more: a server takes a moment to end one."""
+        """Wait until no such query is running: a server takes a moment to end one."""
         until = time.monotonic() + 20
         while self.running(part):
             assert time.monotonic() < until
             time.sleep(0.05)
 
     def wait_for(self, part: str, process: subprocess.Popen[bytes] | None = None) -> None:
-        """Until such a query runs; a process that ends before it does shows why."""
+        """Wait until such a query is running; if the process ends first, show why."""
         until = time.monotonic() + 60
         while not self.running(part):
             assert time.monotonic() < until
@@ -109,7 +109,7 @@ def _children(parent: int) -> list[int]:
     found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # The name in brackets may hold anything, so what follows is read from the end of it.
+            # The name in brackets may contain anything, so read what follows from its end.
             fields = status.read_text().rpartition(")")[2].split()
             if int(fields[1]) == parent:
                 found.append(int(status.parent.name))
@@ -117,7 +117,7 @@ def _children(parent: int) -> list[int]:
 
 
 def require_server() -> Path:
-    """The folder of the server's programs; in CI they and the driver must be there."""
+    """The folder of the server's programs; in CI, they and the driver must be installed."""
     found = shutil.which("initdb")
     folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda f: int(f.split("/")[4]))
     missing = [] if found or folders else ["PostgreSQL (initdb)"]
@@ -132,7 +132,7 @@ def require_server() -> Path:
 
 
 def _owner() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root: then it is Debian's user postgres, or nobody."""
+    """PostgreSQL refuses to run as root: use Debian's user postgres then, or nobody."""
     if os.getuid() != 0:
         return {}
     import pwd
@@ -146,7 +146,7 @@ def _owner() -> dict[str, Any]:
 def running_server(**settings: str) -> Iterator[Server]:
     """Start a server in a new folder; whatever happens, end it and remove the folder."""
     binaries = require_server()
-    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # a socket has a short path
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # a socket path must be short
     owner = _owner()
     if owner:
         shutil.chown(folder, owner["user"])
@@ -174,7 +174,7 @@ def running_server(**settings: str) -> Iterator[Server]:
 
 
 def _forget_shared_memory(folder: Path) -> None:
-    """A killed server leaves a segment of a few bytes; its number stands in the pid file."""
+    """Remove the small segment that a killed server leaves; its number is in the pid file."""
     with suppress(OSError, IndexError):
         segment = (folder / "data" / "postmaster.pid").read_text().splitlines()[6].split()[1]
         subprocess.run(["ipcrm", "-m", segment], capture_output=True, check=False)
@@ -198,7 +198,7 @@ def _initialise(binaries: Path, folder: Path, owner: dict[str, Any]) -> None:
 def _start(
     binaries: Path, folder: Path, owner: dict[str, Any], settings: dict[str, str]
 ) -> tuple[Server, subprocess.Popen[bytes]]:
-    """Another process may take the port before the server does: then the next one is tried."""
+    """Start on a free port; if another process takes it first, try the next."""
     for _ in range(5):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Small releases to ask, and slow answers that owe nothing to the code under test."""
+"""Small releases to query, and slow answers that share no code with the code under test."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> N
 
 
 def accept_hashes(folder: Path) -> None:
-    """Write the true hashes into the manifest, so that the later checks are reached."""
+    """Write the true hashes into the manifest, so the later checks are reached."""
 
     def change(manifest: dict[str, Any]) -> None:
         for resource in manifest["resources"]:

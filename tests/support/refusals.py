@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-# What DuckDB, Arrow and Python say among themselves must not reach a user.
+# Internal messages of DuckDB, Arrow and Python must not reach a user.
 INTERNAL = [
     "Traceback", "duckdb", "DuckDB", "LINE 1", "Candidate bindings", "Error:", "Exception",
     "reconpriv_table", "read_csv", "read_parquet", "Errno", "pyarrow", "unexpected happened",
@@ -17,7 +17,7 @@ INTERNAL = [
 
 
 class Desk:
-    """Sources in a folder that no message may name; everything else beside it."""
+    """Sources in a folder that no message may name; everything else is next to it."""
 
     def __init__(self, root: Path, scratch: Path, cli: Callable) -> None:
         self.vault = root / "vault-of-sources"
@@ -66,14 +66,14 @@ class Desk:
         return outcome.err
 
     def both(self, source: object, *args: object, stdin: str | None = None) -> str:
-        """Refused by audit and by publish, in the same words."""
+        """Check that audit and publish refuse it in the same words."""
         message = self.audit(source, *args, stdin=stdin)
         assert self.publish(source, *args, stdin=stdin) == message
         return message
 
 
 def check_sentence(err: str) -> None:
-    """One line that begins with error: and ends with a full stop (or a hint to run)."""
+    """Check for a single line, from error: to a full stop (or a command to run)."""
     assert err.startswith("error: ")
     assert err.count("error: ") == 1
     assert err.endswith("\n")

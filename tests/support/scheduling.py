@@ -1,7 +1,7 @@
 """Which tests share a worker, and in which order: fixtures that are slow to make are made once.
 
-A file goes to one worker, whole, and some files go together. The slow ones go first, so that no
-worker is left with one of them when the other has nothing to do. (xdist's own mark for this,
+All of a file runs on one worker, and some files run together. The slow ones come first, so no
+worker is left with one of them while the other is idle. (xdist's own mark for this,
 ``xdist_group``, has no effect with pytest 9.)
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Of what fits several patterns the first counts. Slowest first, but the two groups of Spark apart:
-# together they would wait for each other's Java on two cores.
+# The first matching pattern counts. Slowest first, but the two Spark groups apart: together they
+# would wait for each other's Java on two cores.
 GROUPS = {
     "*/test_spark_[cp]*.py": "processes of Spark",  # cluster, connect, process
     "*/studio/*.py": "a browser",
@@ -45,7 +45,7 @@ def file_of(nodeid: str) -> str:
 
 
 def place(nodeid: str) -> tuple[int, str]:
-    """Where in the order a test comes, and what it shares a worker with."""
+    """The position of a test in the order, and the group that shares its worker."""
     file = file_of(nodeid)
     for number, (pattern, group) in enumerate(GROUPS.items()):
         if fnmatch(f"/{file}", pattern):
@@ -54,7 +54,7 @@ def place(nodeid: str) -> tuple[int, str]:
 
 
 class ByGroup(LoadScopeScheduling):
-    """A group to a worker, in the order in which the tests were collected."""
+    """One group per worker at a time, in the order in which the tests were collected."""
 
     def _split_scope(self, nodeid: str) -> str:
         return place(nodeid)[1]

@@ -8,7 +8,7 @@ from reconpriv.cli.app import app
 
 
 def offers(words: str) -> list[str]:
-    """What bash is offered for the last of the words."""
+    """What bash offers for the last of the words."""
     environment = {
         "_RECONPRIV_COMPLETE": "complete_bash",
         "COMP_WORDS": words,

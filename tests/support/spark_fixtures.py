@@ -25,12 +25,12 @@ from reconpriv.engines.base import Layout
 from stopping import wait_for
 
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
-SMALL_BATCH = 50  # rows in an Arrow batch, so that groups are split over several
+SMALL_BATCH = 50  # rows per Arrow batch, so groups are split over several
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 
 def require_spark() -> None:
-    """PySpark and Java must be there in CI; elsewhere a test says what it lacks."""
+    """In CI, PySpark and Java must be installed; elsewhere a test says what is missing."""
     missing = []
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         missing.append("Java")
@@ -46,7 +46,7 @@ def require_spark() -> None:
 
 
 def start_session(scratch: Path) -> Any:
-    """A local session with small batches and a time zone that is not ours; four tries a task."""
+    """A local session with small batches and a foreign time zone; four attempts per task."""
     require_spark()
     os.environ.update(LOOPBACK)
     from pyspark.sql import SparkSession
@@ -88,7 +88,7 @@ class Choice:
 
 
 def publish(source: Any, out: Path, choice: Choice, **roles: Any) -> dict[str, str]:
-    """Publish; every file and folder of the release, with its hash."""
+    """Publish, and return every file and folder of the release with its hash."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
         with rp.read(source, **roles) as table:
@@ -97,7 +97,7 @@ def publish(source: Any, out: Path, choice: Choice, **roles: Any) -> dict[str, s
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """Everything below a folder: files by their hashes."""
+    """Everything below a folder: files with their hashes."""
     return {
         str(path.relative_to(folder)): (
             hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
@@ -109,7 +109,7 @@ def hashes(folder: Path) -> dict[str, str]:
 def published_by_both(
     spark: Any, file: Path, out: Path, choice: Choice, **roles: Any
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The release of a Parquet file by DuckDB and by Spark."""
+    """A Parquet file's release by DuckDB and by Spark."""
     frame = spark.read.parquet(str(file))
     return (
         publish(file, out / "duckdb", choice, **roles),
@@ -118,7 +118,7 @@ def published_by_both(
 
 
 def limit_rows_per_file(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    """Releases of several small files."""
+    """Make releases consist of several small files."""
     plain = Layout.of
 
     def small(release_format: str, *, with_trials: bool) -> Layout:
@@ -176,13 +176,13 @@ SENSITIVE = ["", "Ärger", "cold", "flu", "\U0001f637"]
 
 def table_of(columns: dict[str, tuple[pa.DataType, list[Any]]], records: int, seed: int,
              groups: int = 40) -> pa.Table:  # fmt: skip
-    """Records in few and unequal groups, whatever the number of columns; the sensitive is ``s``."""
+    """Records in few groups of unequal size, however many columns; the sensitive one is ``s``."""
     rng = np.random.default_rng(seed)
     group = np.minimum(rng.geometric(3 / groups, records) - 1, groups - 1)
     arrays = {}
     for name, (kind, values) in columns.items():
         pick = rng.integers(len(values), size=groups)[group]
-        # Not through numpy or pandas: NaN and missing are not the same.
+        # Not through numpy or pandas: NaN and missing are different.
         arrays[name] = pa.array([values[i] for i in pick], kind, from_pandas=False)
     likely = rng.integers(len(SENSITIVE), size=groups)[group]
     other = rng.integers(len(SENSITIVE), size=records)
@@ -208,7 +208,7 @@ def ship_these_tasks() -> None:
 
 
 def name_of(task: Any) -> str:
-    """A task's kind, and what it writes where it writes files."""
+    """A task's kind, and what it writes if it writes files."""
     rows = getattr(task, "rows", None)
     return type(task).__name__ + (f"-{rows.stem}" if rows is not None else "")
 
@@ -242,9 +242,9 @@ class FailOnce:
 
 @dataclass(frozen=True)
 class Gate:
-    """A kernel that takes note of each process that gets to it, and waits for a file to appear.
+    """A kernel that records each process that reaches it, and waits for a file to appear.
 
-    Where it is ``failing``, only the partition that comes first waits; the others fail.
+    If ``failing``, only the first partition waits; the others fail.
     """
 
     kernel: Any
@@ -272,7 +272,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Straggler:
-    """A task of which the first attempt at one partition waits until a second one has begun."""
+    """A task whose first attempt at one partition waits until a second attempt has begun."""
 
     task: Any
     folder: str
@@ -304,7 +304,7 @@ class SeededByPartition:
 
 
 def wait_until_idle(spark: Any) -> None:
-    """Until no task of the session runs: also one that was given up takes a while to end."""
+    """Wait until no task of the session is running: even an abandoned one takes a while to end."""
     tracker = spark.sparkContext._jsc.sc().statusTracker()
     wait_for(
         lambda: sum(one.numRunningTasks() for one in tracker.getExecutorInfos()) == 0,

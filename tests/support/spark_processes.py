@@ -1,6 +1,6 @@
-"""Spark in processes of its own: commands, a Connect server, a cluster of two workers.
+"""Spark in separate processes: commands, a Connect server, a cluster of two workers.
 
-Run as a program this file is the driver of such a cluster or the client of such a server.
+Run as a program, this file is the driver of such a cluster or the client of such a server.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def spark_home() -> Path:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without what its own Spark session put there."""
+    """This process's environment without the variables set by its own Spark session."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -54,7 +54,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def defaults(folder: Path) -> dict[str, str]:
-    """A spark-defaults.conf for commands, which set little themselves: small and quick."""
+    """A spark-defaults.conf for commands, which set few options themselves: small and quick."""
     folder.mkdir()
     (folder / "spark-defaults.conf").write_text(
         "spark.sql.shuffle.partitions 4\n"
@@ -79,7 +79,7 @@ def run(*command: object, cwd: Path | None = None, env: dict[str, str]) -> Done:
 
 
 def driver(task: str, *args: object, env: dict[str, str]) -> Done:
-    """Run one of the functions below in a process of its own."""
+    """Run one of the functions below in a separate process."""
     return run(sys.executable, "-W", "ignore::FutureWarning", __file__, task, *args, env=env)
 
 
@@ -87,7 +87,7 @@ def driver(task: str, *args: object, env: dict[str, str]) -> Done:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below one, from the top."""
+    """The descendants of a process, from the top."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -104,7 +104,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and has not just died unnoticed by its parent."""
+    """Whether a process exists and is not a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -113,7 +113,7 @@ def is_running(pid: int) -> bool:
 
 
 def processes_with(text: str) -> list[int]:
-    """Processes in whose environment a text occurs, such as the name of a test's own folder."""
+    """Processes whose environment contains a text, such as the name of a test's own folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -126,8 +126,8 @@ def processes_with(text: str) -> list[int]:
 
 
 def end(process: subprocess.Popen) -> None:
-    """Kill a process that we started, with all that it started."""
-    if process.poll() is not None:  # its number may be somebody else's by now
+    """Kill a process that we started, and everything it started."""
+    if process.poll() is not None:  # its number may have been reused by now
         return
     for pid in [process.pid, *descendants(process.pid)]:
         with suppress(ProcessLookupError):
@@ -148,7 +148,7 @@ def answers(port: int) -> bool:
 
 @contextmanager
 def java(log: Path, *args: str, env: dict[str, str]) -> Iterator[subprocess.Popen]:
-    """A Java program of Spark's for the length of a with statement."""
+    """One of Spark's Java programs, for the duration of a with statement."""
     with log.open("wb") as stream:
         process = subprocess.Popen(
             [str(spark_home() / "bin" / "spark-class"), *args],
@@ -163,7 +163,7 @@ def java(log: Path, *args: str, env: dict[str, str]) -> Iterator[subprocess.Pope
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
-    """A Spark Connect server; its URL."""
+    """A Spark Connect server; yields its URL."""
     port = free_port()
     command = [
         "org.apache.spark.deploy.SparkSubmit",
@@ -191,20 +191,20 @@ def connect_server(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker of the cluster, with the folder that holds its executors' files."""
+    """A worker of the cluster, with the folder of its executors' files."""
 
     process: subprocess.Popen
     folder: Path
 
     def kill(self) -> None:
-        """As if its machine were gone: all its processes at once, and its shuffle files."""
+        """Kill its processes and remove its shuffle files, as if its machine were gone."""
         end(self.process)
         shutil.rmtree(self.folder)
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A standalone master with two workers of one core on the loopback."""
+    """A standalone master with two single-core workers on loopback."""
 
     master: str
     page: str
@@ -230,7 +230,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
               "--webui-port", str(page))  # fmt: skip
     with java(folder / "master.log", *master, env=environment(**common)):
         wait_for(lambda: answers(port), 120, "the master")
-        # Two hosts: Spark runs a second attempt only on another one than the first.
+        # Two hosts: Spark runs a second attempt only on a different host.
         hosts = ("127.0.0.1", "127.0.0.2")
         with (
             worker(folder, url, common, hosts[0]) as one,
@@ -267,11 +267,11 @@ def cluster_session(master: str, events: str) -> Any:
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
-        # A lost worker's files must be lost, though they were on this very machine.
+        # A lost worker's files must be lost, although they are on this machine.
         "spark.shuffle.readHostLocalDisk": "false",
         "spark.shuffle.io.maxRetries": "1",
         "spark.shuffle.io.retryWait": "500ms",
-        # Every stage uses both workers, so that each of them has something to lose.
+        # Every stage uses both workers, so each of them has something to lose.
         "spark.locality.wait": "0s",
         "spark.shuffle.reduceLocality.enabled": "false",
         "spark.sql.files.maxPartitionBytes": "4096",
@@ -298,7 +298,7 @@ def event_log(folder: Path) -> list[dict[str, Any]]:
 
 
 def publish_twice_on_a_cluster(master: str, file: str, out: str, key: str) -> None:
-    """Once with stragglers that are run a second time, once with a worker that is lost."""
+    """Publish once with stragglers that are run twice, and once with a worker that is lost."""
     from reconpriv.engines.base import Layout
     from reconpriv.engines.spark import output as spark_output
     from reconpriv.release import publication
@@ -327,7 +327,7 @@ def publish_twice_on_a_cluster(master: str, file: str, out: str, key: str) -> No
 
 
 def publish_over_connect(url: str, file: str, out: str, key: str) -> None:
-    """From a data frame and from a path, in one session that stays as it is."""
+    """Publish from a data frame and from a path, in one session, which stays as it is."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.remote(url).getOrCreate()

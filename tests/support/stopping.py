@@ -1,4 +1,4 @@
-"""Commands in processes of their own that get a signal at a chosen point, not after some time."""
+"""Commands in separate processes that get a signal at a chosen point, not after some time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# A command that works in small batches and stops itself, as Ctrl-Z would, once a file is there.
+# A command that works in small batches and stops itself, as Ctrl-Z would, once a file exists.
 HELD = """
 import glob, os, runpy, signal, sys
 from reconpriv.core.kernel import Kernel
@@ -26,19 +26,19 @@ def held(kernel, batch):
 Kernel.__call__ = held
 runpy.run_module("reconpriv", run_name="__main__")
 """
-# A query that takes days. With one thread: with several, DuckDB may not notice a signal until a
-# thread has come to the end of its part.
+# A query that takes days, on one thread: with several, DuckDB may not notice a signal until a
+# thread has finished its part.
 ENDLESS = "SELECT i % 5 AS a, i % 3 AS s FROM range(1_000_000_000_000_000) r(i)"
 
 
 def seconds_used(process: int) -> float:
-    """How long a process has been computing, with all its threads."""
+    """The CPU time of a process, over all its threads."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def working(process: int, begun: Callable[[], bool]) -> Callable[[], bool]:
-    """Whether a process has computed for a while since something began."""
+    """Whether a process has been computing for a while since something began."""
     since: list[float] = []
 
     def ready() -> bool:
@@ -50,7 +50,7 @@ def working(process: int, begun: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def wait_for(ready: Callable[[], bool], seconds: float, what: str) -> None:
-    """Look again and again; a busy machine gets its time."""
+    """Poll until ready; allows for a busy machine."""
     limit = time.monotonic() + seconds
     while not ready():
         assert time.monotonic() < limit, f"waited {seconds} s for {what}"
@@ -58,7 +58,7 @@ def wait_for(ready: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 class Command:
-    """`reconpriv` with these arguments and a temporary folder of its own."""
+    """`reconpriv` with these arguments and its own temporary folder."""
 
     def __init__(
         self, *args: object, scratch: Path, hold_at: object = None, stdin: int = subprocess.DEVNULL
@@ -71,7 +71,7 @@ class Command:
         )  # fmt: skip
 
     def until(self, ready: Callable[[], bool]) -> Command:
-        """Wait until it has got so far; it must not end before."""
+        """Wait until it has got this far; it must not end before."""
 
         def there() -> bool:
             assert self.process.poll() is None, self.process.communicate()
@@ -92,7 +92,7 @@ class Command:
             self.process.send_signal(number)
             self.process.send_signal(signal.SIGCONT)
             if self.process.stdin is not None:
-                # A command that waits for its input must end although nothing comes.
+                # A command that waits for its input must end even if none comes.
                 self.process.wait(60)
             out, err = self.process.communicate(timeout=60)
         finally:

@@ -1,4 +1,4 @@
-"""Starting the studio in a process of its own, and walking through it in a browser."""
+"""Starting the studio in a separate process, and walking through it in a browser."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Playwright, expect
 
 CHROMIUM = "/usr/bin/chromium"
-# Generous, for a busy machine: what is waited for comes in well under a second on a free one.
+# Generous, for a busy machine: on an idle one everything takes well under a second.
 expect.set_options(timeout=30_000)
 PUBLIC = ("age", "race", "sex")
 
 
 @dataclass(frozen=True)
 class Running:
-    """A studio that runs."""
+    """A running studio."""
 
     address: str
     process: subprocess.Popen[str]
@@ -36,11 +36,11 @@ class Running:
 
     @property
     def homes(self) -> list[Path]:
-        """The folders that studios have in the scratch folder."""
+        """The studios' folders in the scratch folder."""
         return sorted(self.scratch.glob("reconpriv-studio-*"))
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> str:
-        """End it and return the rest of what it said."""
+        """Stop it and return the rest of its output."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         out, err = self.process.communicate(timeout=60)
@@ -49,7 +49,7 @@ class Running:
 
 @contextlib.contextmanager
 def studio(*args: str) -> Iterator[Running]:
-    """Run `reconpriv studio` with a temporary folder of its own."""
+    """Run `reconpriv studio` with its own temporary folder."""
     with tempfile.TemporaryDirectory(prefix="studio-test-") as scratch:
         process = subprocess.Popen(
             [sys.executable, "-m", "reconpriv", "studio", "--no-browser", *args],
@@ -70,7 +70,7 @@ def studio(*args: str) -> Iterator[Running]:
 
 
 def launch(playwright: Playwright) -> Browser:
-    """Debian's chromium; as root it needs to be told that there is no sandbox."""
+    """Debian's chromium; as root it must run without its sandbox."""
     return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 
 
@@ -81,12 +81,12 @@ def enter(page: Page, running: Running) -> None:
 
 
 def on_step(page: Page, number: int) -> None:
-    """Wait until a step is the one shown."""
+    """Wait until a step is shown."""
     expect(page.locator(f"section[data-step='{number}']")).to_be_visible()
 
 
 def choose_example(page: Page, name: str = "adult") -> None:
-    """Take a bundled table and go to its roles."""
+    """Choose a bundled table and go on to its roles."""
     page.click(f"#example_{name}")
     expect(page.locator("#opened .card")).to_be_visible()
     page.click("#next_1")
@@ -94,7 +94,7 @@ def choose_example(page: Page, name: str = "adult") -> None:
 
 
 def role_of(page: Page, column: str) -> str:
-    """The id of a column's role."""
+    """The id of a column's role control."""
     return str(page.get_by_label(f"Role of {column}", exact=True).get_attribute("id"))
 
 
@@ -110,7 +110,7 @@ def choose_roles(
 
 
 def to_policy(page: Page) -> None:
-    """From roles on to the policy, and wait for its figures."""
+    """Go on from the roles to the policy, and wait for its figures."""
     page.click("#next_2")
     on_step(page, 3)
     current_verdict(page)
@@ -118,18 +118,18 @@ def to_policy(page: Page) -> None:
 
 
 def current_verdict(page: Page) -> None:
-    """Wait until the verdict is about the settings as they stand."""
+    """Wait until the verdict is about the current settings."""
     expect(page.locator("#verdict .judged:not(.stale) .before-after")).to_be_visible()
 
 
 def to_publish(page: Page) -> None:
-    """From the policy on to publishing."""
+    """Go on from the policy to publishing."""
     page.click("#next_3")
     on_step(page, 4)
 
 
 def publish(page: Page, key: str | None = None) -> None:
-    """Publish with the key that is offered, or with another kind."""
+    """Publish with the key that is offered, or with another kind of key."""
     if key is not None:
         page.check(f"input[name=key_kind][value={key}]")
     page.click("#publish")
@@ -137,19 +137,19 @@ def publish(page: Page, key: str | None = None) -> None:
 
 
 def to_download(page: Page) -> None:
-    """From publishing on to the downloads."""
+    """Go on from publishing to the downloads."""
     page.click("#next_4")
     on_step(page, 5)
 
 
 def to_ask(page: Page) -> None:
-    """From the downloads on to the questions."""
+    """Go on from the downloads to the questions."""
     page.click("#next_5")
     on_step(page, 6)
 
 
 def upload(page: Page, file: Path) -> None:
-    """Upload a file and wait until it has been looked at."""
+    """Upload a file and wait until it has been inspected."""
     page.set_input_files("#upload", file)
     expect(page.locator("#opened .card")).to_contain_text(file.name)
 
@@ -160,7 +160,7 @@ def set_dial(page: Page, id: str, value: str) -> None:
 
 
 def download(page: Page, id: str, folder: Path) -> Path:
-    """Press a download and keep the file under its own name."""
+    """Click a download and keep the file under its own name."""
     with page.expect_download() as got:
         page.click(f"#{id}")
     target = folder / got.value.suggested_filename

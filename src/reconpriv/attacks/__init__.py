@@ -1,7 +1,7 @@
-"""The attack lab: the adversaries of the paper, and one it overlooks, against one's own table.
+"""The attack lab: the paper's adversaries, and one it overlooks, against your own table.
 
-Each attack is a file and gives an :class:`~reconpriv.attacks.result.AttackResult`. Run one with
-``attack(name, table, policy)`` or ``attack_release(name, folder)``.
+Each attack is in its own file and returns an :class:`~reconpriv.attacks.result.AttackResult`. Run
+one with ``attack(name, table, policy)`` or ``attack_release(name, folder)``.
 """
 
 from __future__ import annotations

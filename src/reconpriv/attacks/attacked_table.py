@@ -1,4 +1,4 @@
-"""The table under attack, held as cells, with its publications and its shuffled double."""
+"""The table under attack, held as cells, with its publications and its shuffled copy."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def attack_key(number: int, purpose: str = "publication") -> Key:
-    """A repeatable key: a lab is about spread, not secrecy. Never one of the publisher's."""
+    """A repeatable key: a lab is about spread, not secrecy. Never one of the publisher's keys."""
     text = f"reconpriv attack {purpose} {number}"
     return Key(hashlib.blake2b(text.encode(), digest_size=32).digest())
 
 
 def uniform_words(count: int, purpose: str) -> Words:
-    """Repeatable words for a shuffle or a bootstrap."""
+    """Repeatable random words for a shuffle or a bootstrap."""
     randomness = Randomness(attack_key(0, purpose))
     return randomness.words(np.zeros(count, np.uint64), np.arange(count, dtype=np.uint64))[:, 0]
 
@@ -61,18 +61,18 @@ class AttackedTable:
 
     @cached_property
     def overall(self) -> Floats:
-        """The sensitive distribution of the whole table: what is known without any group."""
+        """The sensitive distribution of the whole table: what is known without the groups."""
         m = self.schema.domain_size
         total = np.bincount(self.batch.value, weights=self.batch.count, minlength=m)
         return np.asarray(total / total.sum())
 
     def violating(self, least: int = 1) -> Ints:
-        """The groups that perturbation alone would expose, of at least so many records."""
+        """The groups of a minimum size that perturbation alone would expose."""
         _, private = judge(self.batch, self.policy, self.schema.domain_size)
         return np.flatnonzero(~private & (self.batch.sizes >= least))
 
     def only(self, groups: Ints) -> AttackedTable:
-        """The same table with these groups alone; each is published as in the whole table."""
+        """The same table with these groups only, each published as in the whole table."""
         if not groups.size:
             raise InputError(
                 "No group of this table that is large enough violates the policy: there is nothing"
@@ -110,13 +110,13 @@ class AttackedTable:
         return AttackedTable(self.schema, self.policy, batch)
 
     def describe(self, group: int) -> dict[str, object]:
-        """The public values of a group, for the publisher's eyes."""
+        """The public values of a group, for the publisher only."""
         values = self.batch.public_values(group, self.schema)
         return {name: json_value(value) for name, value in values.items()}
 
 
 def dense(cube: Cube, groups: Ints | None = None) -> Ints:
-    """Counts with a row a group and a column a value of the domain."""
+    """Counts with one row per group and one column per value of the domain."""
     m = cube.schema.domain_size
     wanted = np.arange(cube.groups) if groups is None else groups
     row = np.full(cube.groups, -1)
@@ -128,14 +128,14 @@ def dense(cube: Cube, groups: Ints | None = None) -> Ints:
 
 
 def largest_values(cube: Cube) -> Ints:
-    """The most frequent value of every group; of several the first."""
+    """The most frequent value of every group; the first in case of a tie."""
     order = np.lexsort((cube.value, -cube.count, cube.group))
     first = np.searchsorted(cube.group[order], np.arange(cube.groups))
     return cube.value[order[first]]
 
 
 def count_of(cube: Cube, values: Ints) -> Ints:
-    """How many records of each group have its given value."""
+    """How many records of each group have the value given for it."""
     hit = cube.value == values[cube.group]
     counts = np.bincount(cube.group[hit], weights=cube.count[hit], minlength=cube.groups)
     return counts.astype(np.int64)

@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResult:
-    """X: the groups that agree but for one public attribute. Y: X without the group itself."""
+    """X: the groups that agree except on one public attribute. Y: X without the group itself."""
     table: list[Row] = []
     pieces = list(_pieces(target))
     for attribute, groups, local, global_, mixed in pieces:
@@ -41,7 +41,7 @@ def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResul
 
 
 def pairs_of_estimates(target: AttackedTable) -> tuple[Floats, Floats, Floats]:
-    """Local, global and mixed estimates of every pair that leaves one attribute out."""
+    """Local, global and mixed estimates for every pair that ignores one attribute."""
     kept = [piece[2:] for piece in _pieces(target) if piece[0] >= 0]
     local, global_, mixed = (np.concatenate(column) for column in zip(*kept, strict=True))
     return local, global_, mixed
@@ -51,7 +51,7 @@ def _pieces(target: AttackedTable) -> Iterator[tuple[int, Ints, Floats, Floats, 
     """For each attribute that X ignores (-1: all): the groups, and their three estimates."""
     published, stranger = target.publish(0), target.publish(1)
     violating = target.violating()
-    target.only(violating)  # refuses where there is none
+    target.only(violating)  # raises an error if there is none
     for attribute in range(-1, len(target.schema.public)):
         keys = families(target, attribute)
         groups = violating[np.bincount(keys)[keys[violating]] > 1]
@@ -60,13 +60,13 @@ def _pieces(target: AttackedTable) -> Iterator[tuple[int, Ints, Floats, Floats, 
 
 
 def families(target: AttackedTable, attribute: int) -> Ints:
-    """A number for each group: equal for groups that agree on all public attributes but one."""
+    """A number for each group, the same for groups that agree on all public attributes but one."""
     if attribute < 0:
         return np.zeros(target.batch.groups, dtype=np.int64)
     keys = np.zeros(target.batch.groups, dtype=np.int64)
     for i, column in enumerate(target.batch.public):
         if i != attribute:
-            # Renumbered at each step, so that products of many attributes do not overflow.
+            # Renumbered at each step, so products over many attributes do not overflow.
             wide = keys * len(column.values) + column.codes
             keys = np.unique(wide, return_inverse=True)[1].reshape(-1)
     return keys
@@ -75,7 +75,7 @@ def families(target: AttackedTable, attribute: int) -> Ints:
 def _estimates(
     target: AttackedTable, published: Cube, stranger: Cube, keys: Ints, groups: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """Local and global F' of each group's most frequent value; last with Y of another release."""
+    """Local and global F' of each group's most frequent value, and one with another release's Y."""
     top = largest_values(target.raw)[groups]
     local = _reconstruct(target, dense(published, groups)[np.arange(groups.size), top],
                          published.records[groups])  # fmt: skip
@@ -99,7 +99,7 @@ def _own(cube: Cube, groups: Ints, top: Ints) -> tuple[Floats, Floats]:
 
 
 def _family_sums(cube: Cube, keys: Ints, groups: Ints, top: Ints) -> tuple[Floats, Floats]:
-    """O* of each group's value and |X| over its family."""
+    """O* of each group's value, and |X|, over its family."""
     m = cube.schema.domain_size
     families_ = int(keys.max()) + 1
     counts = np.bincount(
@@ -136,7 +136,7 @@ def _result(
     top = largest_values(target.raw)[groups]
     gained = relative_error(global_, truth) < relative_error(local, truth) - ROUNDING
     largest = float(np.abs(global_ - local).max())
-    # A group stands in several families; it is shown once.
+    # A group belongs to several families; it is shown once.
     once = np.unique(groups, return_index=True)[1]
     order = once[np.argsort(relative_error(global_, truth)[once], kind="stable")][:worst]
     return AttackResult(

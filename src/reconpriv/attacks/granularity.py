@@ -1,4 +1,4 @@
-"""The granularity attack: read |g1| off the duplicates of a scaled group, and f off |g1|.
+"""The granularity attack: infer |g1| from the duplicates of a scaled group, and f from |g1|.
 
 The paper overlooks it. Algorithm 1 draws s_g trials, and s_g falls strictly with the very
 frequency that it protects; the number of trials shows in the published counts. See lattice.py.
@@ -30,17 +30,17 @@ from reconpriv.schema import json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
 
-# A frequency told to within a tenth counts as told.
+# A frequency estimated within a tenth counts as revealed.
 TOLERANCE = 0.1
 _RESAMPLES = 400
-# Fewer groups than this cannot be resampled to an interval that means anything.
+# With fewer groups than this, resampling gives no meaningful interval.
 _FEW = 10
 KNEW = "the published counts of each group, p, m, ε, δ, the bound and the sample size; not the key"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """The attack on every group of a target, one publication: a row a group."""
+    """The attack on every group of a target in one publication, one row per group."""
 
     records: Ints
     truth: Floats
@@ -52,17 +52,17 @@ class Attempt:
 
     @property
     def error(self) -> Floats:
-        """The attack's relative error of f."""
+        """The attack's relative error in f."""
         return relative_error(self.frequency, self.truth)
 
     @property
     def mle_error(self) -> Floats:
-        """That of Lemma 1, cut to the range of f that the release tells anyhow."""
+        """The relative error of Lemma 1, cut to the range of f that the release reveals anyway."""
         return relative_error(self.mle, self.truth)
 
     @property
     def exact(self) -> Flags:
-        """Where |g1| was recovered to the record."""
+        """Whether |g1| was recovered exactly."""
         return np.asarray(self.inferred_trials == self.trials)
 
     def where(self, rows: Flags) -> Attempt:
@@ -76,13 +76,13 @@ def attempt(
     """Publish with one key and attack every group of the target.
 
     ``knowing_the_rest`` gives the adversary the true frequencies of all but the most frequent
-    value: what the attack could reach with the best of priors.
+    value: what the attack could achieve with the best possible prior.
     """
     policy = replace(target.policy, sample_size=sample_size)
     published = target.publish(number, sample_size)
     known = Knowledge.of(policy, target.schema.domain_size)
     counts = dense(published)
-    # Algorithm 1 does not tell |g1|; the hardened forms publish it, so it needs no guessing.
+    # Algorithm 1 keeps |g1| secret; the hardened forms publish it, so there is nothing to guess.
     told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
     shares = _true_shares(target) if knowing_the_rest else None
     found = [
@@ -108,7 +108,7 @@ def attempt(
 
 
 def _true_shares(target: AttackedTable) -> Floats:
-    """Pf + t of every value of every group."""
+    """pf + t of every value of every group."""
     counts = dense(target.raw)
     return observed_mean(
         counts / counts.sum(axis=1, keepdims=True),
@@ -129,7 +129,7 @@ def plain_estimate(counts: Ints, policy: Policy) -> Floats:
 
 
 def _ranges(published: Cube, known: Knowledge, told: Ints | None) -> tuple[Floats, Floats]:
-    """Between which ends f lies by what the release tells: the domain, or an octave."""
+    """The range of f that the release reveals: the domain, or an octave."""
     if told is None:
         ends = known.frequency[0], known.frequency[-1]
         return np.full(published.groups, ends[0]), np.full(published.groups, ends[1])
@@ -141,7 +141,7 @@ def _ranges(published: Cube, known: Knowledge, told: Ints | None) -> tuple[Float
 
 
 def gain(found: Attempt, statistic: str = "median") -> Interval:
-    """How many times smaller than the MLE's the attack's error is; paired by group."""
+    """How many times smaller the attack's error is than the MLE's, paired by group."""
     pairs = np.column_stack([found.mle_error, found.error])
     chosen = median_ratio if statistic == "median" else mean_ratio
     if len(pairs) < _FEW:
@@ -153,7 +153,7 @@ def gain(found: Attempt, statistic: str = "median") -> Interval:
 def attack_granularity(
     target: AttackedTable, *, keys: int = 1, least: int = 1, worst: int = 5
 ) -> AttackResult:
-    """Attack every violating group of at least so many records, on each scaled sample size."""
+    """Attack every violating group of a minimum size, for each scaled sample size."""
     own = target.policy.sample_size
     scaled = [one.name for one in SAMPLE_SIZES.values() if one.samples]
     if own not in scaled:
@@ -248,7 +248,7 @@ def _verdict(own: SampleSize, found: Attempt) -> str:
 
 
 def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackResult:
-    """The adversary's inferences from a release alone, for its largest groups first."""
+    """The adversary's inferences from a release alone, largest groups first."""
     if not policy.sampling.samples:
         raise InputError("This release was not sampled: there is no granularity to read.")
     known = Knowledge.of(policy, cube.schema.domain_size)

@@ -26,7 +26,7 @@ KNEW = "every public value of a person, the release, its policy; not the key"
 
 
 def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
-    """Reconstruct every group by Lemma 1, on each sample size, with so many keys."""
+    """Reconstruct every group by Lemma 1, for each sample size, with several keys."""
     exposed = target.only(target.violating())
     sizes = [size for size in reversed(SAMPLE_SIZES) if _possible(target.policy, size)]
     rows = [_measure(target, exposed, size, keys) for size in sizes]
@@ -57,7 +57,7 @@ def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Att
 
 
 def _possible(policy: Policy, sample_size: str) -> bool:
-    """Sample sizes rounded in f do not go with every bound."""
+    """Whether the sample size works with the bound; those rounded in f do not with every one."""
     return replace(policy, sample_size=sample_size).can_sample
 
 
@@ -124,10 +124,10 @@ def _trials(target: AttackedTable, sample_size: str) -> Floats:
 
 
 def share_with_copies(target: AttackedTable, sample_size: str) -> Floats | None:
-    """The same for the counts as they are published: copies of trials are not quite even.
+    """The same for the counts as published: copies of trials are not quite even.
 
     A value with k of the n trials is published k⌊|g|/n⌋ + H times, H hypergeometric: its share
-    of the |g| mod n trials that got one copy more. Where coins also move n: no answer.
+    of the |g| mod n trials that got one extra copy. No answer if coin flips also move n.
     """
     if SAMPLE_SIZES[sample_size].coins:
         return None
@@ -156,7 +156,7 @@ def _one_share(n: int, size: int, f: float, policy: Policy, domain_size: int) ->
 
 
 def _trial_counts(n: int, quota: float, retention: float, domain_size: int) -> Floats:
-    """The distribution of O* among n trials, Bin(c, r) + Bin(n - c, t), c the quota rounded."""
+    """The distribution of O* among n trials, Bin(c, r) + Bin(n - c, t), c the rounded quota."""
     from scipy.stats import binom  # noqa: PLC0415
 
     r = keep_probability(retention, domain_size)
@@ -172,7 +172,7 @@ def _trial_counts(n: int, quota: float, retention: float, domain_size: int) -> F
 
 
 def guesses(target: AttackedTable, published: Cube) -> tuple[Flags, float]:
-    """Where the largest estimate is the most frequent value; how many persons have their guess."""
+    """Where the largest estimate is the most frequent value; the share of people guessed right."""
     guess = largest_values(published)
     held = count_of(target.raw, guess)
     most = target.batch.largest_counts
@@ -180,28 +180,28 @@ def guesses(target: AttackedTable, published: Cube) -> tuple[Flags, float]:
 
 
 def _baseline(exposed: AttackedTable, overall: Floats) -> Rate:
-    """Without the group: the share that its most frequent value has in the whole table."""
+    """Without the group: the share of its most frequent value in the whole table."""
     error = relative_error(overall[largest_values(exposed.raw)], exposed.frequency)
     what = "violating groups whose f the whole table predicts within ε"
     return rate(error <= exposed.policy.epsilon, what)
 
 
 def _whole_table_guess(exposed: AttackedTable, overall: Floats) -> Rate:
-    """How often the most frequent value of the whole table is that of the group."""
+    """How often the most frequent value of the whole table is also that of the group."""
     guess = np.full(exposed.batch.groups, int(np.argmax(overall)))
     most = exposed.batch.largest_counts
     return rate(count_of(exposed.raw, guess) == most, "violating groups")
 
 
 def _control(target: AttackedTable, sample_size: str) -> Rate:
-    """A shuffled sensitive column: its release must not tell the true groups."""
+    """A shuffled sensitive column: its release must reveal nothing about the true groups."""
     published = target.shuffled().publish(0, sample_size)
     error = top_errors(target, published)[target.violating()]
     return rate(error <= target.policy.epsilon, "the same with the sensitive column shuffled")
 
 
 def _worst(exposed: AttackedTable, errors: Floats, how_many: int) -> tuple[Row, ...]:
-    """The groups told best on average over the keys."""
+    """The groups estimated best, on average over the keys."""
     mean = errors.reshape(-1, exposed.batch.groups).mean(axis=0)
     return tuple(
         {

@@ -12,7 +12,7 @@ from reconpriv.theory.arrays import Floats
 
 
 def require_opendp() -> Any:
-    """The package opendp, or how to get it."""
+    """The package opendp, or an error that says how to install it."""
     try:
         import opendp.prelude as dp  # noqa: PLC0415 - an extra
     except ImportError:
@@ -24,7 +24,7 @@ def require_opendp() -> Any:
 
 
 def noisy_answers(count: float, privacy: float, draws: int) -> Floats:
-    """A count answered again and again by OpenDP's Laplace mechanism with b = 1/λ."""
+    """A count answered repeatedly by OpenDP's Laplace mechanism with b = 1/λ."""
     dp = require_opendp()
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))

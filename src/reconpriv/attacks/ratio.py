@@ -1,7 +1,7 @@
 """The ratio attack on differentially private answers (Example 2, section 6.3).
 
-Two counts of one group are answered with Laplace noise of scale 1/λ; their ratio tells f. The
-closed forms are in theory/ratio.py; the noise here is that of OpenDP's own mechanism.
+Two counts of one group are answered with Laplace noise of scale 1/λ; their ratio reveals f. The
+closed forms are in theory/ratio.py; the noise here comes from OpenDP's own mechanism.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def attack_ratio(
 
 
 def _or_none_at_all(count: float) -> float:
-    """0 where a tail is under δ however few records there are."""
+    """0 if a tail is under δ however few records there are."""
     return count if count > 1e-9 else 0.0
 
 
 def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) -> float:
-    """The smallest |g| f from which on both tails stay under δ.
+    """The smallest |g| f from which both tails stay under δ.
 
-    The paper's definition asks for one of them, which also holds where noise is all there is:
+    The paper's definition requires only one of them, which also holds if there is only noise:
     the ratio of two pure noises seldom lands above f (1+ε) for a large f.
     """
     sizes = np.geomspace(0.1, 1e4, 500) / (privacy * f)
@@ -88,7 +88,7 @@ def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) 
 
 
 def group_tails(target: AttackedTable, privacy: float) -> tuple[Floats, Floats]:
-    """Pr[(F'-f)/f > ε] and < -ε of each group's most frequent value; each pair computed once."""
+    """Pr[(F'-f)/f > ε] and < -ε for each group's most frequent value; each pair computed once."""
     most = target.batch.largest_counts
     pairs, where = np.unique(np.stack([target.batch.sizes, most]), axis=1, return_inverse=True)
     size, count = pairs.astype(np.float64)
@@ -98,7 +98,7 @@ def group_tails(target: AttackedTable, privacy: float) -> tuple[Floats, Floats]:
 
 
 def _simulated(target: AttackedTable, group: int, privacy: float, draws: int) -> Floats:
-    """|F' - f|/f over so many pairs of noisy answers."""
+    """|F' - f|/f over the given number of pairs of noisy answers."""
     size, f = int(target.batch.sizes[group]), float(target.frequency[group])
     ratios = noisy_answers(size * f, privacy, draws) / noisy_answers(size, privacy, draws)
     return relative_error(ratios, np.full(draws, f))
@@ -115,7 +115,7 @@ def _rates(target: AttackedTable, errors: Floats, privacy: float, draws: int) ->
 
 
 def _baseline(target: AttackedTable, exposed: Ints) -> Rate:
-    """What the whole table tells about the same value."""
+    """What the whole table reveals about the same value."""
     top = largest_values(target.raw)[exposed]
     error = relative_error(target.overall[top], target.frequency[exposed])
     return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table predicts")

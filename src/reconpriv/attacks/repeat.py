@@ -35,7 +35,7 @@ KNEW = "every release of the table, their policy; not the keys"
 
 
 def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) -> AttackResult:
-    """Publish so many times with fresh keys, and as often with one; insert a record between."""
+    """Publish repeatedly with fresh keys and with one key; insert a record between releases."""
     if releases < 4:
         raise PolicyError(f"Averaging needs at least 4 releases; got {releases}.")
     exposed = target.only(target.violating())
@@ -45,7 +45,7 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
     averaged = relative_error(fresh.mean(axis=0), truth)
     one = relative_error(fresh[0], truth)
     same = relative_error(again.mean(axis=0), truth)
-    # Half of ε: what one release leaves uncertain in most groups.
+    # Half of ε: closer than one release gets in most groups.
     near = epsilon / 2
     counts = _powers(releases)
     slope = error_slope(fresh, truth)
@@ -94,13 +94,13 @@ def _powers(releases: int) -> list[int]:
 
 
 def _error(fresh: Floats, truth: Floats, k: int) -> float:
-    """The root mean square relative error of averages over k releases, all disjoint ones."""
+    """The root mean square relative error of averages over k releases, all disjoint sets."""
     blocks = fresh[: len(fresh) // k * k].reshape(-1, k, truth.size).mean(axis=1)
     return float(np.sqrt(np.mean(((blocks - truth) / truth) ** 2)))
 
 
 def error_slope(fresh: Floats, truth: Floats) -> Interval:
-    """The slope of ln error over ln k, with its bootstrap over groups; -1/2 in theory."""
+    """The slope of ln error over ln k, bootstrapped over groups; -1/2 in theory."""
     k = np.array(_powers(len(fresh)), dtype=np.float64)
     rows = np.vstack([fresh, truth]).T
 
@@ -115,7 +115,7 @@ def error_slope(fresh: Floats, truth: Floats) -> Interval:
 def independence(target: AttackedTable) -> Interval:
     """Errors of two releases with one key and two retentions: independent, so uncorrelated.
 
-    Words are bound to p, the sensitive column and the domain; shared words would disclose.
+    Words are bound to p, the sensitive column and the domain; shared words would reveal data.
     """
     p = target.policy.retention
     errors: list[list[Floats]] = [[], []]
@@ -124,7 +124,7 @@ def independence(target: AttackedTable) -> Interval:
             policy = replace(target.policy, retention=retention, sample_size="none")
             other = replace(target, policy=policy)
             found = estimates(other, target.publish_as(policy, attack_key(number)))
-            # Errors fall with the root of a group's size; so do all count alike.
+            # Errors fall with the square root of a group's size; scaled, all groups count alike.
             errors[side].append((found - target.frequency) * np.sqrt(target.batch.sizes))
     return correlation(np.concatenate(errors[0]), np.concatenate(errors[1]))
 

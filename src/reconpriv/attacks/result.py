@@ -1,4 +1,4 @@
-"""One result for every attack: what was known, how often it worked, against what, and a verdict."""
+"""One result type for every attack: what was known, how often it worked, and a verdict."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, repr=False)
 class AttackResult(Readable):
-    """What an attack showed. For the publisher: ``worst`` names groups with their true figures.
+    """What an attack showed. For the publisher only: ``worst`` has groups with their true figures.
 
     ``success`` is the attack's rate, ``baseline`` that of a guess from the whole table, and
-    ``control`` that of the same attack where it must fail. All three are missing where a release
-    was attacked without its table: then ``table`` holds the adversary's guesses and no truth.
+    ``control`` that of the same attack where it must fail. All three are missing if a release
+    was attacked without its table: ``table`` then holds the adversary's guesses, without the truth.
     """
 
     name: str
@@ -45,7 +45,7 @@ class AttackResult(Readable):
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, texts, lists and dictionaries only; what is not finite becomes null."""
+    """Numbers, texts, lists and dictionaries only; non-finite numbers become null."""
     if isinstance(value, Interval | Rate):
         return _plain(value.as_dict())
     if isinstance(value, dict):

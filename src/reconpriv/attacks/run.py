@@ -1,6 +1,6 @@
 """The attacks by name, on a table or on a release.
 
-Each is imported when it is run, so that help and completion, which list them, are quick.
+Each is imported only when it is run, so help and completion, which list them, are quick.
 """
 # ruff: noqa: PLC0415
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of an attack is run; each attack takes what it needs.
+    """How much effort an attack makes; each attack uses the fields it needs.
 
     :param keys: how many publications, each with its own key.
     :param releases: how many releases of the same table.
     :param privacy: the ε of differentially private answers.
     :param draws: how often those answers are drawn.
-    :param least: the fewest records of a group that is looked at.
-    :param worst: how many of the groups told best are shown.
+    :param least: the smallest group to look at, in records.
+    :param worst: how many of the most exposed groups are shown.
     """
 
     keys: int = 1
@@ -54,10 +54,10 @@ OnRelease = Callable[["ReleaseFolder", int], "AttackResult"]
 
 @dataclass(frozen=True)
 class Attack:
-    """An attack by name, with the question that it answers.
+    """An attack by name, with the question it answers.
 
-    ``on_release`` is None where it needs the table itself. ``uses`` are the fields of
-    :class:`Effort` that it takes beside ``worst``.
+    ``on_release`` is None if it needs the table itself. ``uses`` are the fields of
+    :class:`Effort` that it uses besides ``worst``.
     """
 
     name: str
@@ -178,12 +178,12 @@ ATTACKS = Registry(
 
 
 def on_releases() -> list[str]:
-    """The attacks that need no more than a release."""
+    """The attacks that need only a release."""
     return [one.name for one in ATTACKS.values() if one.on_release is not None]
 
 
 def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None) -> AttackResult:
-    """Run an attack against a publisher's own table, whose truth measures it.
+    """Run an attack against a publisher's own table and measure it against the truth.
 
     :param name: the name of one of :data:`ATTACKS`, such as ``micro``.
     """
@@ -193,7 +193,7 @@ def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None
 
 
 def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
-    """Run an attack on a release as its adversary would: without the table, so without truth.
+    """Run an attack on a release as an adversary would: without the table, so without the truth.
 
     :param name: the name of one of :data:`ATTACKS` that needs no table, such as ``micro``.
     :param show: how many groups are shown.

@@ -1,7 +1,7 @@
 """Side channels: a release's files must depend on nothing but its published content.
 
-The published rows are read back, and the files are written anew from them alone. Where every
-byte is the same, row order, sizes, statistics, row groups and dictionaries tell nothing more.
+The published rows are read back, and the files are written again from them alone. If every
+byte is the same, row order, sizes, statistics, row groups and dictionaries reveal nothing more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KNEW = "the files of the release, byte by byte"
 
 @dataclass(frozen=True)
 class Channel:
-    """One way in which a file could tell more than its rows; ``leaks`` where it does."""
+    """One way in which a file could reveal more than its rows, and whether it does."""
 
     name: str
     leaks: bool
@@ -48,11 +48,11 @@ class Channel:
 
 
 def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
-    """Publish the table, look at every channel, and publish it again from shuffled records."""
+    """Publish the table, check every channel, and publish it again from shuffled records."""
     target = AttackedTable.of(table, policy)
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         folder, again = Path(work, "release"), Path(work, "again")
-        # Nothing of this leaves the lab, so that nearly unique columns need no permission.
+        # Nothing here leaves the lab, so nearly unique columns need no permission.
         public = [column.name for column in table.schema.public]
         table.publish(policy, folder, key=attack_key(0), keep_identifier=public)
         channels = [*release_channels(folder)]
@@ -66,7 +66,7 @@ def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
 
 
 def scan_release(folder: Path) -> AttackResult:
-    """Look at every channel of a release that is there."""
+    """Check every channel of an existing release."""
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
         channels = list(release_channels(folder))
         control = spoiled_channels(folder, Path(work, "spoiled"))
@@ -108,7 +108,7 @@ def release_channels(folder: Path) -> Iterator[Channel]:
 
 
 def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
-    """Write data and groups anew from the published cells, and compare bytes."""
+    """Write data and groups again from the published cells, and compare bytes."""
     trials = cube.trials.astype(np.int64)
 
     def publish(batch: CellBatch) -> Iterator[PublishedBatch]:
@@ -139,20 +139,20 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
 
 
 def _row_order(stored: ReleaseFolder) -> Channel:
-    """Rows sorted by public values, then by the sensitive value's place in the domain."""
+    """Rows are sorted by public values, then by the sensitive value's position in the domain."""
     records = load_records(stored)
     domain = pa.array(stored.manifest.schema.domain, records.column(records.num_columns - 1).type)
     place = pc.index_in(records.column(records.num_columns - 1), domain)
     public = records.select(range(records.num_columns - 1))
     keyed = public.append_column("\0place", place)
-    # Missing values come last, which is the default, as in a release.
+    # Missing values come last, the default, as in a release.
     order = pc.sort_indices(keyed, [(name, "ascending") for name in keyed.column_names])
     same = np.array_equal(order.to_numpy(), np.arange(len(order)))
     return Channel("row order", not same, "sorted by group, then value" if same else "not sorted")
 
 
 def _parquet_layout(stored: ReleaseFolder) -> Channel:
-    """Row groups of a fixed number of rows, but for the last."""
+    """Row groups have a fixed number of rows, except the last."""
     wrong = []
     for file in stored.files:
         metadata = pyarrow.parquet.read_metadata(file)
@@ -179,14 +179,14 @@ def _manifest(stored: ReleaseFolder) -> Channel:
 
 
 def _strangers(stored: ReleaseFolder) -> Channel:
-    """No file beside those that the manifest names."""
+    """There is no file besides those that the manifest names."""
     known = {MANIFEST, *(file.name for file in stored.files)}
     found = sorted({file.name for file in stored.path.iterdir()} - known)
     return Channel("other files", bool(found), ", ".join(found) or "none")
 
 
 def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
-    """The control: the same rows in another order, in one odd file, must be noticed."""
+    """The control: the same rows in another order, in one odd file, must be detected."""
     stored = ReleaseFolder.open(folder)
     copy.mkdir()
     for file in folder.iterdir():

@@ -1,4 +1,4 @@
-"""The statistics of the attacks, all of them and nothing else: no table, no randomness."""
+"""The statistics of the attacks, and nothing else: no tables, no randomness."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from reconpriv.theory.arrays import Flags, Floats
 
 _CONFIDENCE = 0.95
-# The normal quantile of that confidence, two-sided.
+# The two-sided normal quantile for that confidence.
 _Z = 1.959963984540054
 
 
@@ -62,14 +62,14 @@ def rate(hits: Flags, what: str) -> Rate:
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's score interval, 95 %; all of [0, 1] where nothing was tried."""
+    """Wilson's score interval, 95 %; all of [0, 1] if nothing was tried."""
     if trials == 0:
         return 0.0, 1.0
     share, z2 = successes / trials, _Z * _Z
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     inner = share * (1 - share) / trials + z2 / (4 * trials * trials)
     half = _Z / (1 + z2 / trials) * math.sqrt(inner)
-    # At the ends rounding must not push the interval off the share itself.
+    # At the ends, rounding must not push the interval off the share itself.
     return min(max(0.0, centre - half), share), max(min(1.0, centre + half), share)
 
 
@@ -82,7 +82,7 @@ class Interval:
     high: float
 
     def contains(self, number: float) -> bool:
-        """Whether the interval holds a number, its ends included."""
+        """Whether the interval contains a number, ends included."""
         return self.low <= number <= self.high
 
     def as_dict(self) -> dict[str, float]:
@@ -97,8 +97,8 @@ class Interval:
 def bootstrap(rows: Floats, statistic: Callable[[Floats], float], uniform: Floats) -> Interval:
     """A statistic of rows with the percentile interval of its bootstrap.
 
-    ``uniform`` has a row a resample and a column a row of the data; a row stays whole, so what
-    is paired in it stays paired.
+    ``uniform`` has one row per resample and one column per row of the data; rows stay whole, so
+    what is paired in a row stays paired.
     """
     picks = (uniform * rows.shape[0]).astype(np.int64)
     values = np.array([statistic(rows[pick]) for pick in picks])
@@ -119,7 +119,7 @@ def mean_ratio(pairs: Floats) -> float:
 
 
 def log_slope(x: Floats, y: Floats) -> float:
-    """The slope of ln y over ln x by least squares: -1/2 where y falls like 1/sqrt(x)."""
+    """The least-squares slope of ln y over ln x: -1/2 if y falls like 1/sqrt(x)."""
     u, v = np.log(x), np.log(y)
     u = u - u.mean()
     return float((u * v).sum() / (u * u).sum())
@@ -131,7 +131,7 @@ def relative_error(estimate: Floats, truth: Floats) -> Floats:
 
 
 def score(observed: Floats, expected: Floats) -> float:
-    """Z of a sum of independent yes-or-no outcomes against their probabilities."""
+    """z of a sum of independent yes-or-no outcomes against their probabilities."""
     variance = float((expected * (1 - expected)).sum())
     difference = float(observed.sum() - expected.sum())
     return difference / math.sqrt(variance) if variance > 0 else 0.0

@@ -1,8 +1,8 @@
-"""The likelihood of a scaled group: which number of trials, and which f, its counts fit.
+"""The likelihood of a scaled group: which number of trials, and which f, fit its counts.
 
 Scaling (Algorithm 1) publishes each of the n = |g1| trials ⌊b'⌋ or ⌊b'⌋+1 times, b' = |g|/n. So a
-published count is y = k⌊b'⌋ + e, for k trials of which e got one copy more, the k sum to n, and
-the e to what is left of the group's size. Few n fit many counts at once, and n is near s(f).
+published count is y = k⌊b'⌋ + e for k trials, e of which got one extra copy; the k sum to n, and
+the e to the rest of the group's size. Few n fit many counts at once, and n is near s(f).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from reconpriv.theory.reconstruction import constrained_frequencies, observed_me
 
 # Candidates for f, evenly spaced in its logarithm between 1/m and 1.
 _GRID = 800
-# Standard deviations around the plain estimate within which f is looked for.
+# Search for f within this many standard deviations of the plain estimate.
 _REACH = 5.0
-# What the adversary believes of the values that are not the most frequent one: their perturbed
-# shares are Dirichlet with this parameter each, an even but vague prior.
+# The adversary's prior on the values other than the most frequent one: their perturbed shares
+# are Dirichlet with this parameter, an even but vague prior.
 _VAGUE = 0.7
-# Quotas are rounded by a coin flip each: the variance of one with any fraction alike.
+# Each quota is rounded by a coin flip; this is the variance if all fractions are equally likely.
 _COIN_VARIANCE = 1.0 / 6.0
 _NEGLIGIBLE = 30.0
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What the adversary knows before looking at a group: policy, domain size, and so s(f)."""
+    """What the adversary knows before looking at a group: policy, domain size, and hence s(f)."""
 
     policy: Policy
     domain_size: int
@@ -53,12 +53,12 @@ class Knowledge:
 
     @property
     def share(self) -> Floats:
-        """W = pf + t for each candidate f: the share of its value among the trials."""
+        """w = pf + t for each candidate f: the share of its value among the trials."""
         p, m = self.policy.retention, self.domain_size
         return observed_mean(self.frequency, 1.0, retention=p, domain_size=m)
 
     def consistent(self, records: int, trials: int) -> Flags:
-        """Which candidates f give a group of so many records just these trials."""
+        """Which candidates f give a group of this size exactly these trials."""
         allowed = np.asarray(np.minimum(self.size, records) == trials)
         return allowed if allowed.any() else np.ones_like(allowed)
 
@@ -78,7 +78,7 @@ def infer(
 ) -> Inference:
     """The best |g1| and f for the published counts of one group (all values of the domain).
 
-    ``trials`` is |g1| where the release tells it; otherwise it is inferred. ``shares`` are for an
+    ``trials`` is |g1| if the release publishes it; otherwise it is inferred. ``shares`` are for an
     adversary who knows the perturbed shares pf + t of all other values: a limit, not an attack.
     """
     near = _plausible(counts, known, trials)
@@ -100,7 +100,7 @@ def infer(
 
 
 def _plausible(counts: Ints, known: Knowledge, trials: int | None) -> Ints:
-    """The candidates for f that the largest count does not contradict by itself."""
+    """The candidates for f that the largest count alone does not rule out."""
     total = int(counts.sum())
     if trials is not None:
         return np.flatnonzero(known.consistent(total, trials))
@@ -114,7 +114,7 @@ def _plausible(counts: Ints, known: Knowledge, trials: int | None) -> Ints:
 def _unknown_trials(counts: Ints, known: Knowledge, near: Ints) -> tuple[Ints, Floats]:
     """Candidates for |g1| and ln Pr[|g1| | f]: s(f) up to the coin flips of Sampling.
 
-    Where s(f) is not below the group's size, the group was not sampled: |g1| = |g|.
+    If s(f) is not below the group's size, the group was not sampled: |g1| = |g|.
     """
     total, size = int(counts.sum()), known.size[near]
     spread = _coin_spread(counts, known, float(np.median(np.minimum(size, total))))
@@ -131,7 +131,7 @@ def _unknown_trials(counts: Ints, known: Knowledge, near: Ints) -> tuple[Ints, F
 
 
 def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
-    """The standard deviation of |g1| about s(f): a coin for each value that occurs."""
+    """The standard deviation of |g1| about s(f): one coin flip per value that occurs."""
     quota = trials * constrained_frequencies(counts, retention=known.policy.retention)
     coins = np.where(quota < 1, quota * (1 - quota), _COIN_VARIANCE)
     return float(np.sqrt(max(coins.sum(), 0.1)))
@@ -140,9 +140,9 @@ def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
 def lattice_fit(
     counts: Ints, candidates: Ints, domain_size: int, shares: Floats | None = None
 ) -> tuple[Floats, Ints]:
-    """Ln Pr[counts | n, k] for each candidate n and each k trials of the most frequent value.
+    """ln Pr[counts | n, k] for each candidate n and each k trials of the most frequent value.
 
-    Returns a row a candidate; column j stands for k = top + j. The other values' trials are
+    Returns one row per candidate; column j stands for k = top + j. The other values' trials are
     summed out: a convolution of what each value allows, restricted to the sum n - k.
     """
     order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
@@ -175,9 +175,9 @@ def lattice_fit(
 def _trial_prior(
     count: int, domain_size: int, shares: Floats | None
 ) -> tuple[list[Floats], Floats]:
-    """Ln of the weight of k trials of each value, and of the factor that goes with their sum.
+    """ln of the weight of k trials of each value, and of the factor that goes with their sum.
 
-    Pólya's law, alike for all values; or the multinomial law where their shares are known.
+    Pólya's law, the same for all values, or the multinomial law if their shares are known.
     """
     log_factorial = _log_gamma(count, 1.0)
     if shares is None:
@@ -190,7 +190,7 @@ def _trial_prior(
 def _ways(
     count: int, least: Ints, most: Ints, copies: Ints, columns: int, log_factorial: Floats
 ) -> tuple[Ints, Floats]:
-    """K from its least on, and ln C(k, e) with e = y - k⌊b'⌋ trials that got a copy more."""
+    """k from its minimum on, and ln C(k, e) with e = y - k⌊b'⌋ trials that got an extra copy."""
     width = min(int(np.maximum(most - least, 0).max()), columns - 1) + 1
     k = least[:, None] + np.arange(width)
     inside = k <= most[:, None]
@@ -204,7 +204,7 @@ def _log_choose(n: Ints, k: Ints, log_factorial: Floats) -> Floats:
 
 
 def _convolve(state: Floats, scale: Floats, log_weight: Floats) -> tuple[Floats, Floats]:
-    """One more value: row-wise convolution, kept in range by a factor a row."""
+    """One more value: row-wise convolution, kept in range by one factor per row."""
     largest = log_weight.max(axis=1)
     largest = np.where(np.isfinite(largest), largest, 0.0)
     weight = np.exp(log_weight - largest[:, None])
@@ -217,7 +217,7 @@ def _convolve(state: Floats, scale: Floats, log_weight: Floats) -> tuple[Floats,
 
 
 def _given_frequency(fit: Floats, top: Ints, candidates: Ints, share: Floats) -> Floats:
-    """Ln Pr[counts | n, f]: the most frequent value has k ~ Bin(n, w) of the n trials."""
+    """ln Pr[counts | n, f]: the most frequent value has k ~ Bin(n, w) of the n trials."""
     row, column = np.nonzero(fit > fit.max() - _NEGLIGIBLE)
     result = np.full((candidates.size, share.size), -np.inf)
     if not row.size:
@@ -228,7 +228,7 @@ def _given_frequency(fit: Floats, top: Ints, candidates: Ints, share: Floats) ->
     terms = (fit[row, column] + _log_choose(n, k, log_factorial))[:, None] + (
         k[:, None] * log_share + (n - k)[:, None] * log_rest
     )
-    # np.nonzero goes row by row, so the terms of a candidate stand together.
+    # np.nonzero works row by row, so the terms of a candidate are adjacent.
     first = np.flatnonzero(np.diff(row, prepend=-1))
     peak = terms.max()
     with np.errstate(divide="ignore"):
@@ -243,5 +243,5 @@ def _log_sum(log_terms: Floats, axis: int) -> Floats:
 
 
 def _log_gamma(count: int, offset: float) -> Floats:
-    """Ln Γ(k + offset) - ln Γ(offset) for k = 0, 1, …: with offset 1 these are ln k!."""
+    """ln Γ(k + offset) - ln Γ(offset) for k = 0, 1, …: with offset 1 these are ln k!."""
     return np.concatenate(([0.0], np.cumsum(np.log(np.arange(count) + offset))))

@@ -13,7 +13,7 @@ def main() -> None:
     from reconpriv.cli.output import stop_on_signals
     from reconpriv.errors import ReconprivWarning
 
-    # Warnings reach the user as lines of their own, once, not as Python's two-liners.
+    # Show each warning once, as a single line, rather than as Python's two lines.
     warnings.simplefilter("ignore", ReconprivWarning)
     stop_on_signals()
     mend_split_word(os.environ)

@@ -164,7 +164,7 @@ def _answer_batch(
 
 @contextlib.contextmanager
 def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
-    """Standard output, or a file that appears when it is whole."""
+    """Standard output, or a file that appears only when complete."""
     if out is None:
         yield sys.stdout
         return

@@ -55,7 +55,7 @@ _POLICY_DEFAULTS = (0.5, 0.5, 0.3, "chernoff", "octave")
 
 
 def _refuse_ignored(name: str, effort: Effort) -> None:
-    """An option that this attack has no use for is refused, not ignored."""
+    """Refuse an option that this attack does not use, rather than ignore it."""
     for field in fields(effort):
         uses = attacks_using(field.name)
         if uses and name not in uses and getattr(effort, field.name) != field.default:

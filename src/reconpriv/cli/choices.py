@@ -1,7 +1,7 @@
-"""What help and completion say of the registries, which are asked only when it is needed.
+"""What help and completion say about the registries, which are queried only when needed.
 
-A text with ``{bounds}`` in it lists the names of the bounds there, ``{bounds|}`` and ``{bounds,}``
-with other marks between them.
+``{bounds}`` in a text lists the names of the bounds there; ``{bounds|}`` and ``{bounds,}`` use
+other separators.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _attacks_on_releases() -> list[str]:
 
 
 def attacks_using(effort: str) -> list[str]:
-    """The attacks that take this part of an effort."""
+    """The attacks that use this field of an effort."""
     from reconpriv.attacks.run import ATTACKS
 
     return [one.name for one in ATTACKS.values() if effort in one.uses]
@@ -78,27 +78,27 @@ _NAMES: dict[str, Callable[[], list[str]]] = {
 
 
 def names_of(kind: str) -> list[str]:
-    """The names of one kind; ``attacks using`` is followed by a part of an effort."""
+    """The names of one kind; ``attacks using`` is followed by a field of an effort."""
     if kind.startswith("attacks using "):
         return attacks_using(kind.removeprefix("attacks using "))
     return _NAMES[kind]()
 
 
 def one_of(*names: str) -> Callable[[str], list[str]]:
-    """What a shell offers where a word is to be one of these."""
+    """What a shell offers for a word that must be one of these."""
     # Typer finds the argument by its name.
     return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 def registered(kind: str) -> Callable[[str], list[str]]:
-    """What a shell offers where a word is to be a registered name."""
+    """What a shell offers for a word that must be a registered name."""
     return lambda incomplete: [n for n in names_of(kind) if n.startswith(incomplete)]
 
 
 def fill_in(parameters: Iterable[Any]) -> None:
     """Put the names into the help of options and arguments, and into their placeholders.
 
-    The text with its places is kept, since something may be registered later.
+    The text with its placeholders is kept, since more may be registered later.
     """
     for one in parameters:
         for part in ("help", "metavar"):
@@ -116,6 +116,6 @@ class Command(typer.core.TyperCommand):
     """A command whose help may name what is registered."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """All options and arguments, ready to be shown."""
+        """All options and arguments, ready for display."""
         fill_in(self.params)
         return super().get_params(ctx)

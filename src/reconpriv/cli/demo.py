@@ -1,4 +1,4 @@
-"""The demonstration: a real table audited, published and queried beside the truth."""
+"""The demonstration: a real table audited, published and queried next to the truth."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Loading:
-    """Loads the folder of a release before it takes its place, and remembers the tables."""
+    """Loads a release from its folder before that is put in place, and remembers the tables."""
 
     target: DatabaseTarget
     overwrite: bool
@@ -33,7 +33,7 @@ class Loading:
         self.tables = load_release(folder, self.target, overwrite=self.overwrite)
 
     def loaded(self, release: Release) -> Release:
-        """The release with its tables; without a folder, they are where it lies."""
+        """The release with its tables; without a folder, they are its location."""
         from reconpriv.sources.databases.url import shown_database
 
         found = replace(release, tables=self.tables)
@@ -71,6 +71,6 @@ def begin_loading(
 
 @contextmanager
 def temporary_release() -> Iterator[Path]:
-    """Where a release lies that only goes into a database."""
+    """A temporary folder for a release that only goes into a database."""
     with tempfile.TemporaryDirectory(prefix="reconpriv-") as folder:
         yield Path(folder) / "release"

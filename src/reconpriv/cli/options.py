@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TABLE = "Table"
 POLICY = "Policy"
 
-# The parts of the list of commands.
+# The sections of the list of commands.
 PUBLISHER = "For the publisher"
 ANALYST = "For the analyst"
 MORE = "More"
@@ -63,7 +63,7 @@ BoundName = Annotated[
 
 
 def sample_size_option(help: str) -> typer.models.OptionInfo:
-    """The option that chooses a sample size, with the help of a command."""
+    """The option that chooses a sample size, with the command's own help text."""
     option: typer.models.OptionInfo = typer.Option(
         "--sample-size",
         metavar="{sample sizes|}",
@@ -94,7 +94,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 
 
 def warn_of_password(database: str) -> None:
-    """A command line can be read by every user of the machine while the command runs."""
+    """Warn that every user of the machine can read a command line while the command runs."""
     from reconpriv.cli.output import say
     from reconpriv.sources.databases.url import has_password
 
@@ -128,7 +128,7 @@ def make_policy(
 
 
 def split_names(text: str) -> list[str]:
-    """Column names between commas; one in double quotes may hold commas and outer spaces."""
+    """Column names separated by commas; one in double quotes may hold commas and outer spaces."""
     pattern = r'\s*"((?:[^"]|"")*)"\s*(?:,|$)|([^,]*)(?:,|$)'
     names = []
     for quoted, plain in re.findall(pattern, text):
@@ -139,7 +139,7 @@ def split_names(text: str) -> list[str]:
 
 
 def split_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """COLUMN=WHAT, often; a column in double quotes may hold anything, also =."""
+    """COLUMN=WHAT, repeatable; a column in double quotes may contain anything, even =."""
     from reconpriv.errors import PolicyError
 
     found: dict[str, str] = {}

@@ -35,13 +35,13 @@ _stopped_by: signal.Signals | None = None
 
 
 def stop_on_signals() -> None:
-    """Take note of Ctrl-C and of SIGTERM, the usual stop of a service manager; both clean up.
+    """Record Ctrl-C and SIGTERM, the usual stop of a service manager; both clean up.
 
-    A library that is interrupted may raise an error of its own; the note tells it from a bug.
+    An interrupted library may raise its own error; the record distinguishes that from a bug.
     """
 
     def stop(number: int, _: object) -> None:
-        global _stopped_by  # noqa: PLW0603 - a signal handler has no other place to leave word
+        global _stopped_by  # noqa: PLW0603 - a signal handler has no other way to record it
         _stopped_by = signal.Signals(number)
         raise KeyboardInterrupt
 
@@ -51,7 +51,7 @@ def stop_on_signals() -> None:
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn what goes wrong into one sentence and an exit code; never a traceback."""
+    """Turn an error into one sentence and an exit code; never a traceback."""
     try:
         yield
     except (typer.Exit, typer.Abort):
@@ -65,7 +65,7 @@ def reported() -> Iterator[None]:
             say("error", error.worded(option_words))
             raise typer.Exit(EXIT_BAD_INPUT) from None
         if isinstance(error, BrokenPipeError):
-            # The reader of our output has gone; Python must not complain about it at exit.
+            # The reader of our output is gone; Python must not complain about it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(EXIT_BROKEN_PIPE) from None
         if os.environ.get("RECONPRIV_DEBUG"):
@@ -79,7 +79,7 @@ def reported() -> Iterator[None]:
 
 
 def say(kind: str, sentence: str) -> None:
-    """A line on standard error, coloured where that is a terminal."""
+    """A line on standard error, coloured on a terminal."""
     colours = {"error": "red", "interrupted": "red", "warning": "yellow", "note": "cyan"}
     typer.secho(f"{kind}: ", fg=colours[kind], bold=True, err=True, nl=False)
     typer.echo(worded(sentence, option_words), err=True)
@@ -104,7 +104,7 @@ def show(renderable: RenderableType) -> None:
 
 
 def show_json(value: dict[str, Any]) -> None:
-    """JSON with its text readable, whatever the language."""
+    """JSON with readable text, whatever the language."""
     typer.echo(json.dumps(as_options(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -112,7 +112,7 @@ class Ticker:
     """Progress with a rate on standard error, once work takes over two seconds."""
 
     def __init__(self, records: int) -> None:
-        """Nothing is shown on anything but a terminal."""
+        """Nothing is shown unless on a terminal."""
         self._records = records
         self._begun = time.monotonic()
         self._bar: Progress | None = None
@@ -121,7 +121,7 @@ class Ticker:
         self._enabled = sys.stderr.isatty()
 
     def __call__(self, stage: str, done: float) -> None:
-        """Take note of progress and show it where it is due."""
+        """Record progress and show it when due."""
         if not self._enabled or time.monotonic() - self._begun < _QUIET_SECONDS:
             return
         if self._bar is None:
@@ -142,7 +142,7 @@ class Ticker:
 
 @contextmanager
 def ticking(records: int) -> Iterator[Ticker]:
-    """A ticker for the length of a with statement, on work over so many records."""
+    """A ticker for the duration of a with statement, on work over this many records."""
     ticker = Ticker(records)
     try:
         yield ticker
@@ -152,7 +152,7 @@ def ticking(records: int) -> Iterator[Ticker]:
 
 @contextmanager
 def counting_steps(steps: int) -> Iterator[Callable[[str], None]]:
-    """A bar over a known number of steps, on a terminal; silent elsewhere."""
+    """A progress bar over a known number of steps, on a terminal; otherwise silent."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -175,7 +175,7 @@ def _progress_bar() -> Progress:
     )
 
     class Rate(TextColumn):
-        """How much is done, and how much of it a second."""
+        """How much is done, and how much per second."""
 
         def render(self, task: Any) -> Any:
             from rich.text import Text

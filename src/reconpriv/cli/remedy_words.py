@@ -8,12 +8,12 @@ from typing import Any
 from reconpriv.messages.commands import columns_option
 from reconpriv.messages.remedies import Control, Remedy, worded
 
-# Everything else is the option of the same name as the argument in Python.
+# Every other option has the same name as the argument in Python.
 _OTHER_NAMES = {Control.DATABASE: "--to"}
 
 
 def option_words(remedy: Remedy) -> str:
-    """A remedy as an option, with its value where that is known."""
+    """A remedy as an option, with its value if that is known."""
     control, value = remedy.control, remedy.value
     if control is Control.KEY:
         return remedy.by(f"reconpriv keygen {value}")
@@ -28,7 +28,7 @@ def option_words(remedy: Remedy) -> str:
 
 
 def as_options(value: Any) -> Any:
-    """A value for JSON, every message in it in the words of the command line."""
+    """A value for JSON, with every message in it worded for the command line."""
     if isinstance(value, dict):
         return {name: as_options(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -37,7 +37,7 @@ def as_options(value: Any) -> Any:
 
 
 def _bins(column: str, *borders: str) -> str:
-    """A column with its borders, as a shell takes it; the name is quoted where it must be."""
+    """A column with its bin borders, as a shell takes it; the name is quoted if necessary."""
     bare = column == column.strip() and not set(column) & {"=", '"'}
     name = column if bare else '"' + column.replace('"', '""') + '"'
     return shlex.quote(f"{name}={','.join(borders)}")

@@ -1,7 +1,7 @@
 """The options that describe a table, the same in every command that reads one.
 
-A command declares one parameter of type :class:`TableOptions`; :func:`taking_table` puts the
-arguments and options in its place that the command line knows. A new option is a field here.
+A command declares one parameter of type :class:`TableOptions`; :func:`taking_table` replaces it
+with the arguments and options of the command line. To add an option, add a field here.
 """
 
 from __future__ import annotations
@@ -181,11 +181,11 @@ class TableOptions:
 
     @property
     def only_source(self) -> bool:
-        """Whether nothing but the source was given."""
+        """Whether only the source was given."""
         return self == TableOptions(self.source, None)
 
     def parts(self) -> list[Part]:
-        """The options as they were given, each with its value; what is as by default is not."""
+        """The options given, each with its value; defaults are left out."""
         found: list[Part] = []
         hints = get_type_hints(TableOptions, include_extras=True)
         for field in fields(self):
@@ -202,7 +202,7 @@ class TableOptions:
         return found
 
     def writes_to_uri(self) -> bool:
-        """Whether the engine that reads the table also writes to file systems of its own."""
+        """Whether the engine that reads the table also writes to its own file systems."""
         return kind_of_engine(self.source, self.engine, {"master": self.master}).writes_to_uri
 
     def open(self) -> Table:
@@ -238,9 +238,9 @@ class TableOptions:
 def taking_table(
     *, spark: bool = False, source: Any = Source, sensitive_required: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Spread a command's ``TableOptions`` parameter over the command line.
+    """Replace a command's ``TableOptions`` parameter with its arguments and options.
 
-    ``spark`` adds the choice of the engine; ``source`` describes another kind of argument.
+    ``spark`` adds the choice of engine; ``source`` describes another kind of argument.
     """
     hints = get_type_hints(TableOptions, include_extras=True) | {"source": source}
     left_out = () if spark else _SPARK
@@ -277,7 +277,7 @@ def taking_table(
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """A parameter by name alone, so that one with a default may stand before one without."""
+    """A keyword-only parameter, so one with a default may precede one without."""
     missing = default in (inspect.Parameter.empty, MISSING)
     return inspect.Parameter(
         name,

@@ -167,7 +167,7 @@ def tune(
 
             show(tune_view(report, option_words))
             if command is not None:
-                # Not by rich, which would cut a long line of it.
+                # Not by rich, which would cut off a long line.
                 typer.echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
                 typer.echo(command, nl=False)
     if report.target.stated and report.recommended is None:
@@ -184,7 +184,7 @@ def _write(report: TuneReport, out: Path, overwrite: bool) -> None:
 
 
 def _as_json(report: TuneReport, command: str | None, out: Path | None) -> dict[str, Any]:
-    """The report with the command; settings that are in a file are only counted."""
+    """The report with the command; settings written to a file are only counted."""
     found: dict[str, Any] = {}
     for name, value in report.as_dict().items():
         found[name] = value
@@ -196,7 +196,7 @@ def _as_json(report: TuneReport, command: str | None, out: Path | None) -> dict[
 
 
 def _command(table: TableOptions, chosen: Setting | None) -> str | None:
-    """The publish command for a setting, with the options of the table as they were given."""
+    """The publish command for a setting, with the table options that were given."""
     if chosen is None:
         return None
     parts: list[Part] = [*table.parts(), *policy_parts(chosen.policy), ("--key", KEY_FILE)]

@@ -1,4 +1,4 @@
-"""The group of all commands: errors of usage do not repeat a password."""
+"""The group of all commands: usage errors do not repeat a password."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconpriv.messages.redaction import without_logins
 
 
 class Commands(TyperGroup):
-    """Typer quotes the words that it does not understand, a URL among them."""
+    """Typer quotes the words it does not understand, which may include a URL."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
         """Parse the words before the command."""
@@ -30,7 +30,7 @@ class Commands(TyperGroup):
         try:
             yield
         except Exception as error:
-            # Typer has no public name for its errors of usage; they all have a message.
+            # Typer has no public name for its usage errors; they all have a message.
             message = getattr(error, "message", None)
             if isinstance(message, str):
                 error.message = without_logins(message, self._words)  # type: ignore[attr-defined]

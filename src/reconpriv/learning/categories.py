@@ -17,22 +17,22 @@ from reconpriv.theory.arrays import Floats, Ints
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, or what pandas has for them."""
+    """None, NaN, or a pandas equivalent."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float) and value != value  # noqa: PLR0124 - NaN alone is not itself
+    return isinstance(value, float) and value != value  # noqa: PLR0124 - only NaN is not itself
 
 
 def rows_as_given(X: Any) -> Any:
-    """Rows in lists as an array of objects: numpy would turn 0 beside text into text."""
+    """Rows given as lists, as an array of objects: numpy would turn 0 next to text into text."""
     return np.array(X, dtype=object) if isinstance(X, list | tuple) else X
 
 
 def columns_of(X: Any, checked: NDArray[Any]) -> list[list[Any]]:
     """The columns of a frame or an array as plain values.
 
-    A frame's are taken one by one: in one array ``checked`` dates would turn into times, and times
-    of nanoseconds into whole numbers.
+    Those of a frame are taken one by one: in one ``checked`` array, dates would become times, and
+    times in nanoseconds would become integers.
     """
     if hasattr(X, "iloc"):
         return [plain_values(X.iloc[:, j]) for j in range(checked.shape[1])]
@@ -44,7 +44,7 @@ def columns_of(X: Any, checked: NDArray[Any]) -> list[list[Any]]:
 
 
 def plain_values(values: Any) -> list[Any]:
-    """One column as Python values; times are cut to microseconds, which is what releases have."""
+    """One column as Python values; times are cut to microseconds, as in releases."""
     for name in ("to_pylist", "to_list"):
         if hasattr(values, name) and not hasattr(values, "iloc"):
             return list(getattr(values, name)())
@@ -55,9 +55,9 @@ def plain_values(values: Any) -> list[Any]:
 
 
 def check_kinds(values: Sequence[Any], known: Sequence[Any], what: str) -> None:
-    """Refuse a column that cannot match any known value, such as text where numbers were learned.
+    """Refuse a column that cannot match any known value, such as text instead of numbers.
 
-    It would say nothing about the class, and nobody would be told.
+    It would say nothing about the class, and nobody would notice.
     """
     learned = {_kind(value) for value in known if not is_missing(value)}
     given = {_kind(value) for value in values if not is_missing(value)}
@@ -109,7 +109,7 @@ def cross_count(rows: Ints, columns: Ints, weight: Floats, shape: tuple[int, int
 
 
 def array_of(values: Sequence[Any]) -> NDArray[Any]:
-    """An array of plain values: of their own type where numpy has one, of objects elsewhere."""
+    """An array of plain values: of their own type if numpy has one, otherwise of objects."""
     array = np.array(values)
     if array.ndim == 1 and array.dtype.kind in "biufU":
         return array

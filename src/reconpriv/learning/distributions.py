@@ -1,7 +1,7 @@
 """From published cross tables to the class-conditional distributions of naive Bayes.
 
-A table has a row a value of the feature and a column a class. Where one of the two is the sensitive
-attribute, its counts are those of Lemma 1, with a variance each.
+A table has one row per value of the feature and one column per class. If one of the two is the
+sensitive attribute, its counts are those of Lemma 1, each with a variance.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reconpriv.theory.reconstruction import (
 
 @dataclass(frozen=True)
 class CrossTable:
-    """Counts (feature value x class) and their variances, 0 where a count is exact."""
+    """Counts (feature value x class) and their variances, 0 if a count is exact."""
 
     counts: Floats
     variances: Floats
@@ -34,7 +34,7 @@ def exact_table(counts: Floats) -> CrossTable:
 
 
 def reconstructed_table(observed: Floats, retention: float, *, along_classes: bool) -> CrossTable:
-    """Lemma 1 along the sensitive axis of a table of published records, each a trial of its own."""
+    """Lemma 1 along the sensitive axis of a table of published records, each a separate trial."""
     if not along_classes:
         turned = reconstructed_table(observed.T, retention, along_classes=True)
         return CrossTable(turned.counts.T, turned.variances.T)
@@ -46,12 +46,12 @@ def reconstructed_table(observed: Floats, retention: float, *, along_classes: bo
 
 
 def release_table(sums: Sums, design: Design) -> CrossTable:
-    """A row a public value, a column a sensitive one, with the variance of the published trials."""
+    """One row per public value, one column per sensitive value, with the published variance."""
     return CrossTable(mle_counts(sums, 1, design), count_variances(sums, 1, 1, design))
 
 
 def sensitive_counts(observed: Floats, retention: float) -> Floats:
-    """How many records hold each sensitive value: the maximum likelihood on the simplex."""
+    """How many records hold each sensitive value: maximum likelihood on the simplex."""
     total = observed.sum()
     if total <= 0:
         return np.zeros_like(observed)
@@ -59,13 +59,13 @@ def sensitive_counts(observed: Floats, retention: float) -> Floats:
 
 
 def log_prior(class_counts: Floats, alpha: float) -> Floats:
-    """Log shares of the classes; one that was reconstructed as absent counts as α records."""
+    """Log shares of the classes; a class reconstructed as absent counts as α records."""
     floored = np.maximum(class_counts, alpha)
     return np.asarray(np.log(floored) - np.log(floored.sum()))
 
 
 def log_conditional(table: CrossTable, class_counts: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Log P(value | class) with Laplace's α, and how much of each class's profile was kept."""
+    """log P(value | class) with Laplace's α, and how much of each class's profile was kept."""
     counts, kept = shrink_to_independence(table, class_counts)
     smoothed = np.maximum(counts, 0.0) + alpha
     return np.log(smoothed) - np.log(smoothed.sum(axis=0)), kept
@@ -74,11 +74,11 @@ def log_conditional(table: CrossTable, class_counts: Floats, alpha: float) -> tu
 def shrink_to_independence(table: CrossTable, class_counts: Floats) -> tuple[Floats, Floats]:
     """The share λ of each class: how far its counts may differ from independence.
 
-    A reconstructed profile is the true one plus noise of a known variance σ². Its distance to what
-    independence would give is Σ((T-E)/σ)² over k values. λ = 1 - k/Σ of it is kept, and nothing
-    where that is negative: James and Stein's form. Noise alone makes a distance below k, since E
-    rests on the same counts (k - 1 where the classes are sensitive, k(1 - N_c/N) elsewhere), so k
-    shrinks a little more than noise asks for; that predicts better (docs/learning.md). Exact counts
+    A reconstructed profile is the true one plus noise of known variance σ². Its distance from what
+    independence would give is Σ((T-E)/σ)² over k values. The share kept is James and Stein's
+    λ = 1 - k/Σ, or nothing if that is negative. Noise alone gives a distance below k, since E
+    rests on the same counts (k - 1 if the classes are sensitive, otherwise k(1 - N_c/N)), so k
+    shrinks slightly more than noise requires; that predicts better (docs/learning.md). Exact counts
     are kept whole.
     """
     values = table.counts.sum(axis=1)

@@ -1,4 +1,4 @@
-"""A classifier learned from a release, judged on records of a table."""
+"""A classifier learned from a release, evaluated on the records of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned, and how well it predicts where there was something to predict."""
+    """What was learned, and how well it predicts if there was a test table."""
 
     target: str
     features: tuple[str, ...]
@@ -112,7 +112,7 @@ def _judge(
             f"The test table holds values of {target!r} that the release does not have.",
             hint="Leave those records out.",
         )
-    # By columns of Python objects: an array would turn dates and missing integers into others.
+    # As columns of Python objects: an array would convert dates and missing integers.
     logs = log_softmax(joint_log_proba(model, [table[name].to_pylist() for name in names]), axis=1)
     counts = np.bincount(known)
     return {

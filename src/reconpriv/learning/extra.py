@@ -9,7 +9,7 @@ from reconpriv.extras import install_hint
 
 
 def require_scikit_learn() -> None:
-    """Say how to get scikit-learn where it is missing."""
+    """Say how to install scikit-learn if it is missing."""
     if find_spec("sklearn") is None:
         raise InputError(
             "The classifier needs the package scikit-learn.",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class LearnedTables:
     """What a classifier learns from a release; ``sensitive`` is the randomised feature, if any.
 
-    Where the randomised column takes no part, the records are as good as raw: retention 1.
+    If the randomised column is not used, the records are as good as raw: retention 1.
     """
 
     retention: float
@@ -73,7 +73,7 @@ def learn_tables(
 
 
 def public_selection(answerer: Answerer, where: str | None, **equal: Any) -> Selected:
-    """The groups of a condition, which must leave the sensitive attribute alone."""
+    """The groups that satisfy a condition, which must not involve the sensitive attribute."""
     selected = answerer.select(where, equal)
     if selected.values is not None:
         name = answerer.cells.schema.sensitive.name
@@ -143,7 +143,7 @@ def _of_public(
 
 
 def _spread(rows: Floats, keys: Ints, values: int) -> Floats:
-    """Rows of the values that occur, at the positions of all values."""
+    """Put rows of the values that occur at the positions of all values."""
     table = np.zeros((values, rows.shape[1]))
     table[keys[0]] = rows
     return table

@@ -39,8 +39,8 @@ SPARSE = (
 class IndependenceTest(Readable):
     """A test of independence in the population that the records of the table came from.
 
-    ``naive_…`` is Pearson's test that takes published records for the original ones.
-    ``design_effect`` is how many published records carry as much as one that was only perturbed.
+    ``naive_…`` is Pearson's test with published records taken for the original ones.
+    ``design_effect`` is how many published records are worth one that was only perturbed.
     """
 
     columns: tuple[str, ...]
@@ -71,7 +71,7 @@ class IndependenceTest(Readable):
 
 
 def shown_p(p_value: float) -> str:
-    """A p-value for reading."""
+    """A p-value for display."""
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
 
 
@@ -177,5 +177,5 @@ def _rounding(
 
 
 def _rows_of(part: Cube, attributes: tuple[int, ...], keys: Ints) -> Ints:
-    """The row of the cross table that each group falls into."""
+    """The row of the cross table to which each group belongs."""
     return key_positions(part, attributes, [tuple(key) for key in keys.T.tolist()])

@@ -1,7 +1,7 @@
 """Naive Bayes on reconstructed distributions, with the interface of scikit-learn.
 
-P(class | x) is in proportion to P(class) Π P(x_j | class). Only the factors with the sensitive
-attribute in them are randomised in a release, and those are reconstructed.
+P(class | x) is proportional to P(class) Π P(x_j | class). Only the factors that involve the
+sensitive attribute are randomised in a release, and those are reconstructed.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ if TYPE_CHECKING:
 
 
 class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes for categories, of which one attribute was randomised.
+    """Naive Bayes for categories, one attribute of which was randomised.
 
-    Every column is a category, a missing value one of its own, in the target too. A value that was
-    not seen in training says nothing about the class; a column of another kind is refused.
+    Every column is categorical, with missing values as a separate category, in the target too. A
+    value not seen in training says nothing about the class; a column of another kind is refused.
 
-    Once fitted it has ``classes_``, ``class_count_``, ``class_log_prior_``, ``feature_log_prob_``
-    and ``categories_`` as ``CategoricalNB`` has them, with reconstructed counts; and ``kept_``: for
-    each feature, how much of each class's profile stood out of the noise (0 to 1).
+    Once fitted, it has ``classes_``, ``class_count_``, ``class_log_prior_``, ``feature_log_prob_``
+    and ``categories_`` like ``CategoricalNB``, with reconstructed counts, and ``kept_``: for each
+    feature, how much of each class's profile stood out from the noise (0 to 1).
 
-    :param retention: p, the probability that a sensitive value was kept. 1 is for raw records; the
+    :param retention: p, the probability that a sensitive value was kept. Use 1 for raw records; the
         classifier is then scikit-learn's ``CategoricalNB``.
-    :param sensitive: the randomised column of X, by name or position; None where it is the target.
-    :param domain: all sensitive values. By default those that occur, which is wrong where the
+    :param sensitive: the randomised column of X, by name or position; None if it is the target.
+    :param domain: all sensitive values. Defaults to those that occur, which is wrong if the
         release has more.
     :param alpha: Laplace's smoothing, in records.
     """
@@ -75,17 +75,17 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         domain: Sequence[Any] | None = None,
         alpha: float = 1.0,
     ) -> None:
-        """Take parameters as they are; :meth:`fit` checks them."""
+        """Store the parameters unchanged; :meth:`fit` checks them."""
         self.retention = retention
         self.sensitive = sensitive
         self.domain = domain
         self.alpha = alpha
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from records, randomised (``retention`` below 1) or raw, each a trial of its own.
+        """Learn from records, randomised (``retention`` below 1) or raw, each an independent trial.
 
-        Rows of a sampled release are copies in part: :meth:`from_release` is for those. A weight is
-        how many such records there are; those that weigh nothing are left out.
+        Rows of a sampled release are partly copies: use :meth:`from_release` for those. A weight is
+        the number of such records; records with weight zero are left out.
         """
         self._check_parameters()
         columns, labels, weight = self._records(X, y, sample_weight)
@@ -119,12 +119,12 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def _records(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[list[list[Any]], list[Any], Floats]:
-        """Checked columns and labels of the records that weigh something, and their weights."""
+        """Checked columns and labels of the records with a positive weight, and their weights."""
         X = rows_as_given(X)
         labels = plain_values(y) if _is_one_column(y) else []
         missing = [is_missing(label) for label in labels]
         if any(missing):
-            # scikit-learn refuses these; here a missing value is a class of its own.
+            # scikit-learn refuses these; here a missing value is a separate class.
             checked = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
             check_consistent_length(checked, labels)
             if all(missing):
@@ -153,8 +153,8 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
     ) -> ReconstructedNaiveBayes:
         """Learn from a release: its retention, domain, and the trials behind its groups.
 
-        ``target`` is the sensitive attribute unless another is named, ``features`` all others, and
-        ``where`` a condition on public attributes, as after WHERE in SQL.
+        ``target`` defaults to the sensitive attribute, ``features`` to all others; ``where`` is a
+        condition on public attributes, as after WHERE in SQL.
         """
         from reconpriv.learning.from_release import learn_tables  # noqa: PLC0415 - not for fit
 
@@ -190,14 +190,14 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
-        """Log P(x, class): a row a record, a column a class."""
+        """log P(x, class): one row per record, one column per class."""
         check_is_fitted(self)
         X = rows_as_given(X)
         checked = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
         return joint_log_proba(self, columns_of(X, checked))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Log P(class | x)."""
+        """log P(class | x)."""
         from scipy.special import log_softmax  # noqa: PLC0415 - slow import
 
         return np.asarray(log_softmax(self.predict_joint_log_proba(X), axis=1))
@@ -212,7 +212,7 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(self.classes_[joint.argmax(axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """The share of records predicted right; a missing value may be a class."""
+        """The share of records predicted correctly; a missing value may be a class."""
         labels = plain_values(y if _is_one_column(y) else np.asarray(y, dtype=object).ravel())
         found = self.predict_joint_log_proba(X).argmax(axis=1)
         weight = np.ones(found.size) if sample_weight is None else np.asarray(sample_weight)
@@ -238,7 +238,7 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise PolicyError(f"The smoothing α must be above 0; got {self.alpha:g}.")
 
     def _position(self, columns: int) -> int:
-        """Where the sensitive column stands."""
+        """The position of the sensitive column."""
         if isinstance(self.sensitive, str):
             names = list(getattr(self, "feature_names_in_", ()))
             if self.sensitive not in names:
@@ -257,7 +257,7 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
 
 def joint_log_proba(model: ReconstructedNaiveBayes, columns: list[list[Any]]) -> Floats:
-    """Log P(x, class) of records given column by column, in the order of the features."""
+    """log P(x, class) of records given column by column, in the order of the features."""
     joint: Floats = np.tile(model.class_log_prior_, (len(columns[0]), 1))
     learned = zip(columns, model.categories_, model.feature_log_prob_, strict=True)
     for j, (column, values, logs) in enumerate(learned):
@@ -265,7 +265,7 @@ def joint_log_proba(model: ReconstructedNaiveBayes, columns: list[list[Any]]) ->
         codes = encode(column, known)
         if codes.size and codes.max() < 0:
             check_kinds(column, known, f"Column {_name(model, j)}")
-        # A value that was not seen has the code -1, and the last row says nothing.
+        # An unseen value has the code -1, and the last row says nothing.
         joint += np.vstack([logs.T, np.zeros(model.classes_.size)])[codes]
     return joint
 

@@ -33,7 +33,7 @@ from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
-_SEVERAL = (list, tuple, set, frozenset)  # any of them stands for IN
+_SEVERAL = (list, tuple, set, frozenset)  # a value of one of these types means IN
 _NUMBERS = (int, float, Decimal)
 _NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
@@ -41,10 +41,10 @@ _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
 @dataclass(frozen=True)
 class Selected:
-    """A query with its condition settled: which groups, and which sensitive values.
+    """A query with its condition resolved: which groups, and which sensitive values.
 
-    Groups satisfy equalities (attribute: code), conditions in SQL, and memberships (attribute,
-    codes). ``remarks`` say where something else is answered than was asked: a bin taken whole.
+    Groups satisfy equalities (attribute: code), SQL conditions and memberships (attribute,
+    codes). ``remarks`` say where the answer is not to the exact question: a bin taken whole.
     """
 
     text: str
@@ -56,7 +56,7 @@ class Selected:
 
     @property
     def plain(self) -> bool:
-        """Whether equalities are all there is."""
+        """Whether the condition consists of equalities only."""
         return not self.conditions and not self.members
 
 
@@ -75,13 +75,13 @@ class Settings:
 
     @property
     def counts(self) -> est.Counts | None:
-        """The estimator's own counts, where it is not the unbiased one."""
+        """The estimator's own counts; None for the unbiased one."""
         return est.ESTIMATORS[self.estimator].counts
 
 
 @dataclass(frozen=True)
 class Answerer:
-    """Cells with their design, ready for questions."""
+    """Cells with their design, ready to be queried."""
 
     cells: Cells
     design: Design
@@ -89,7 +89,7 @@ class Answerer:
 
     @property
     def cube(self) -> Cube:
-        """All cells at once, for what cannot be said part by part."""
+        """All cells at once, for what cannot be answered part by part."""
         if isinstance(self.cells, Cube):
             return self.cells
         raise InputError(
@@ -108,9 +108,9 @@ class Answerer:
     def select(
         self, where: str | None, equal: dict[str, Value], *, whole_bins: bool = False
     ) -> Selected:
-        """Settle a condition in SQL together with column = value pairs.
+        """Resolve a condition in SQL together with column = value pairs.
 
-        A bin that the condition cuts is refused, or taken whole where ``whole_bins`` says so.
+        A bin that the condition cuts is refused, or taken whole if ``whole_bins``.
         """
         condition = Condition()
         if where is not None:
@@ -120,7 +120,7 @@ class Answerer:
         return self._settle(describe(where, equal), condition, labels)
 
     def parse(self, sql: str, *, whole_bins: bool = False) -> tuple[Selected, Shape]:
-        """Settle a whole SELECT; the second part is what it groups by, and which rows it shows."""
+        """Resolve a whole SELECT; also return its grouping and which rows it shows."""
         schema = self.cells.schema
         query: CountQuery = parse_query(sql, schema, self.known, whole_bins=whole_bins)
         return self._settle(query.text, query.condition, {}), query.shape
@@ -128,7 +128,7 @@ class Answerer:
     def _recoded(
         self, equal: dict[str, Value], whole_bins: bool
     ) -> tuple[dict[str, Value], tuple[str, ...]]:
-        """Values asked of recoded columns as labels, and what must be said of the answer."""
+        """Turn values asked of recoded columns into labels, with remarks for the answer."""
         labels, remarks = dict(equal), []
         for name, wanted in equal.items():
             recoding = self.cells.schema.recoding(name)
@@ -154,7 +154,7 @@ class Answerer:
         codes: dict[int, int] = {}
         conditions = () if condition.equalities is not None else tuple(condition.public)
         for part in conditions:
-            # Also where no part of the cells is looked at, a bad condition must be noticed.
+            # Report a bad condition even if no part of the cells is read.
             self._check(part)
         several: list[tuple[int, tuple[int, ...]]] = []
         names = [column.name for column in schema.public]
@@ -172,7 +172,7 @@ class Answerer:
                 index, code = names.index(name), self._code(name, wanted)
                 # Two different values asked of one column: no record has both.
                 codes[index] = code if codes.get(index, code) == code else _NOWHERE
-        # Any value at all is no condition: such a count is one over public attributes.
+        # Allowing any value is not a condition: the count is one over public attributes.
         whole = not restricted or bool(members.all())
         values = None if whole else tuple(np.flatnonzero(members).tolist())
         return Selected(text, codes, conditions, tuple(several), values, condition.remarks)
@@ -246,9 +246,9 @@ class Answerer:
         *,
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
-        """A count for every combination of the given attributes that occurs, in sorted order."""
+        """A count for every combination of the given attributes that occurs, sorted."""
         rows = self._table(selected, by, settings, simultaneous)
-        # Public values come first, as always; the sensitive ones vary fastest.
+        # Public values always come first; the sensitive ones vary fastest.
         sensitive = self.cells.schema.sensitive.name
         ordered = sorted(by, key=lambda name: name == sensitive)
         places = {name: self._places(name, rows) for name in ordered}
@@ -256,7 +256,7 @@ class Answerer:
         return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
 
     def _places(self, name: str, rows: list[tuple[dict[str, Value], Estimate]]) -> dict[Value, int]:
-        """Where each value of an attribute stands among those in a table."""
+        """The position of each value of an attribute among those in a table."""
         occurring = {labels[name] for labels, _ in rows}
         ordered = sorted_for_display(occurring, self.cells.schema.recoding(name))
         return {value: i for i, value in enumerate(ordered)}
@@ -303,7 +303,7 @@ class Answerer:
         public: list[str],
         chosen: Sequence[int] | None,
     ) -> tuple[Ints, Sums]:
-        """The combinations of public values in a selection (a column each), and their sums."""
+        """The combinations of public values in a selection (one column each), and their sums."""
         names = [column.name for column in self.cells.schema.public]
         attributes = [names.index(name) for name in public]
         found = []
@@ -325,7 +325,7 @@ class Answerer:
     def _estimates_of_set(
         self, sums: Sums, public: list[str], selected: Selected, settings: Settings
     ) -> list[Estimate]:
-        """Estimates of a set of sensitive values, or exact counts where there is no such set."""
+        """Estimates for a set of sensitive values, or exact counts if there is no such set."""
         if selected.values is None:
             return [
                 est.exact_estimate(
@@ -353,7 +353,7 @@ class Answerer:
     def _figures(
         self, sums: Sums, size: int, rounded: int, settings: Settings
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Unbiased counts, their variances, and both ends of their intervals."""
+        """Unbiased counts, their variances, and the ends of their intervals."""
         return (
             est.mle_counts(sums, size, self.design),
             est.count_variances(sums, size, rounded, self.design),
@@ -392,7 +392,7 @@ class Answerer:
         )
 
     def count_many(self, queries: Sequence[Selected], settings: Settings) -> list[Estimate]:
-        """Many counts: those of equalities on the same attributes share one pass over the cells."""
+        """Many counts; equalities on the same attributes share one pass over the cells."""
         answers: list[Estimate | None] = [None] * len(queries)
         shared: dict[tuple[int, ...], list[int]] = {}
         for i, query in enumerate(queries):
@@ -422,7 +422,7 @@ class Answerer:
     def _shared(
         self, attributes: tuple[int, ...], queries: list[Selected], settings: Settings
     ) -> list[Estimate]:
-        """One pass for all queries on the same attributes: only combinations asked for are kept."""
+        """One pass for all queries on the same attributes; keeps only what they ask for."""
         wanted = [tuple(q.equalities[a] for a in attributes) for q in queries]
         keys = sorted(set(wanted))
         parts = [
@@ -450,7 +450,7 @@ class Answerer:
 
 
 def _remarked(selected: Selected, estimate: Estimate) -> Estimate:
-    """The estimate with what must be said of it; what was not asked for is not exact."""
+    """The estimate with its remarks; it is not exact if it answers a different question."""
     new = tuple(remark for remark in selected.remarks if remark not in estimate.remarks)
     if not new:
         return estimate
@@ -460,7 +460,7 @@ def _remarked(selected: Selected, estimate: Estimate) -> Estimate:
 
 
 def key_positions(cube: Cube, attributes: tuple[int, ...], keys: list[tuple[int, ...]]) -> Ints:
-    """For each group the position of its combination of codes among the sorted keys, or -1."""
+    """The position of each group's combination of codes among the sorted keys, or -1."""
     if not attributes:
         return np.zeros(cube.groups, dtype=np.int64)
     packed = np.zeros(cube.groups, dtype=np.int64)

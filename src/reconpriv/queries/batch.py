@@ -27,9 +27,9 @@ _ANSWER_COLUMNS = (
 def read_batch(
     path: Path, release: Release, *, whole_bins: bool = False
 ) -> tuple[list[list[str]], list[Selected]]:
-    """Read queries: one column ``sql``, or one column per attribute (an empty field asks nothing).
+    """Read queries: one column ``sql``, or one column per attribute (an empty field: no condition).
 
-    Every line is checked before any is answered; a bad one is named by its number.
+    Every line is checked before any is answered; an error gives the number of the bad line.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -80,9 +80,9 @@ def _select(header: list[str], row: list[str], release: Release, whole_bins: boo
 
 
 def write_answers(stream: TextIO, rows: Sequence[list[str]], answers: Iterable[Estimate]) -> None:
-    """The queries as they came, each with its answer.
+    """The queries as given, each with its answer.
 
-    A column of the answer whose name a column of the queries has gets underscores.
+    An answer column that has the same name as a query column gets underscores.
     """
     writer = csv.writer(stream, lineterminator="\n")
     header, *queries = rows

@@ -1,8 +1,8 @@
 """Conditions on recoded columns: which bins or groups they cover, and which they cut.
 
-A release knows bins, not numbers. A condition on numbers is answered where it covers whole bins;
-one that cuts a bin is refused, or answered for the whole bin where that is asked for, and then the
-answer says so.
+A release knows bins, not numbers. A condition on numbers is answered if it covers whole bins;
+one that cuts a bin is refused, or, on request, answered for the whole bin, and the answer then
+says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reconpriv.queries.sql_text import written_name, written_text
 from reconpriv.recoding import Recoding, as_number, plain
 from reconpriv.schema import Value
 
-# No border is that large, so a larger number compares with all of them as this one does.
+# No border is this large, so any larger number compares with all of them as this one does.
 _BEYOND = Decimal("1e40")
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NEGATED = ("<>", "NOT BETWEEN")
@@ -26,7 +26,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers from low to high; None where there is no end, and whether an end belongs to it."""
+    """Numbers from low to high; None means unbounded; each end may be included or not."""
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -34,7 +34,7 @@ class Interval:
     high_in: bool = True
 
     def whole(self) -> Interval:
-        """The same whole numbers, with ends that belong to it."""
+        """The same whole numbers, with both ends included."""
         low, high = self.low, self.high
         if low is not None:
             up = low.to_integral_value(ROUND_CEILING)
@@ -50,7 +50,7 @@ class Interval:
         return _ends_before(self, self)
 
     def holds(self, other: Interval) -> bool:
-        """Whether every number of the other one is in this one."""
+        """Whether every number of the other interval is in this one."""
         low_fits = self.low is None or (
             other.low is not None
             and (self.low < other.low or (self.low == other.low and self.low_in >= other.low_in))
@@ -65,12 +65,12 @@ class Interval:
         return low_fits and high_fits
 
     def misses(self, other: Interval) -> bool:
-        """Whether no number is in both."""
+        """Whether the two have no number in common."""
         return self.empty or _ends_before(self, other) or _ends_before(other, self)
 
 
 def _ends_before(one: Interval, other: Interval) -> bool:
-    """Whether the end of one lies before the beginning of the other."""
+    """Whether one ends before the other begins."""
     if one.high is None or other.low is None:
         return False
     return one.high < other.low or (one.high == other.low and not (one.high_in and other.low_in))
@@ -78,13 +78,13 @@ def _ends_before(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Covered:
-    """The labels that a condition covers, in order, and those among them that it cuts."""
+    """The labels that a condition covers, in order, and those of them that it cuts."""
 
     labels: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
 
     def __or__(self, other: Covered) -> Covered:
-        """What either covers; what one covers wholly is not cut."""
+        """What either covers; a label that one of them covers whole is not cut."""
         whole = {*self.labels} - {*self.cut} | ({*other.labels} - {*other.cut})
         cut = tuple(dict.fromkeys(x for x in (*self.cut, *other.cut) if x not in whole))
         return Covered(tuple(dict.fromkeys((*self.labels, *other.labels))), cut)
@@ -92,9 +92,9 @@ class Covered:
 
 @dataclass(frozen=True)
 class Answered:
-    """The labels that stand for a condition, and what must be said of the answer.
+    """The labels that stand for a condition, and the remark for the answer.
 
-    Where a bin is cut, ``taken_as`` is the condition on whole bins that is answered instead.
+    If a bin is cut, ``taken_as`` is the condition on whole bins that is answered instead.
     """
 
     labels: tuple[str, ...]
@@ -104,7 +104,7 @@ class Answered:
 
 
 def in_interval(recoding: Recoding, asked: Interval) -> Covered:
-    """The bins that have a number in an interval."""
+    """The bins that contain a number of an interval."""
     if recoding.whole:
         asked = asked.whole()
     labels, cut = [], []
@@ -145,7 +145,7 @@ def answer_between(
     whole_bins: bool,
     negated: bool = False,
 ) -> Answered:
-    """A column BETWEEN two numbers, both included; ``negated``: NOT BETWEEN them."""
+    """A column BETWEEN two numbers, both included; NOT BETWEEN if ``negated``."""
     low, high = (_clamped(_number(recoding, value, text)) for value in (first, last))
     covered = in_interval(recoding, Interval(low, high))
     operator = "NOT BETWEEN" if negated else "BETWEEN"
@@ -160,7 +160,7 @@ def answer_membership(
     whole_bins: bool,
     negated: bool = False,
 ) -> Answered:
-    """A column that is one of several values; ``negated``: none of them."""
+    """A column that is one of several values; none of them if ``negated``."""
     covered = Covered()
     for value in values:
         covered |= _equal(recoding, value)
@@ -170,7 +170,7 @@ def answer_membership(
 
 
 def mirrored(operator: str) -> str:
-    """The operator with its sides exchanged: 65 > age is age < 65."""
+    """The operator with its sides swapped: 65 > age is age < 65."""
     return _MIRRORED[operator]
 
 
@@ -180,7 +180,7 @@ def opposite(operator: str) -> str:
 
 
 def misused(recoding: Recoding, text: str) -> InputError:
-    """What to say of anything else that is done with a recoded column."""
+    """The refusal of any other use of a recoded column."""
     name = recoding.column
     how = "with numbers or with its bins" if recoding.numeric else "(=, IN) with its groups"
     return InputError(
@@ -192,7 +192,7 @@ def misused(recoding: Recoding, text: str) -> InputError:
 
 
 def _equal(recoding: Recoding, value: Value) -> Covered:
-    """The label itself; else the bin that holds a number, or the group that lists a text."""
+    """The label itself; otherwise the bin that holds a number, or the group that lists a text."""
     if isinstance(value, str) and value in recoding.labels:
         return Covered((value,))
     if recoding.numeric:
@@ -210,14 +210,14 @@ def _equal(recoding: Recoding, value: Value) -> Covered:
 
 
 def _text(value: Value) -> str:
-    """A value as groups list it."""
+    """A value as it is listed in a group."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return plain(value) if isinstance(value, Decimal) else str(value)
 
 
 def _filled(recoding: Recoding, values: Sequence[Value], covered: Covered) -> Covered:
-    """A group or a bin of whole numbers is not cut where every value of it is listed."""
+    """A group, or a bin of whole numbers, is not cut if all of its values are listed."""
     if recoding.numeric and not recoding.whole:
         return covered
     cut = []
@@ -269,7 +269,7 @@ def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> Inp
 
 
 def _taken_as(recoding: Recoding, operator: str, labels: Sequence[str]) -> str:
-    """The condition on whole bins or groups that is answered in place of what was asked."""
+    """The condition on whole bins or groups that is answered instead."""
     name, negated = written_name(recoding.column), operator in _NEGATED
     if recoding.numeric and operator in ("<", "<="):
         end = recoding.interval(recoding.labels.index(labels[-1]))[1]
@@ -283,7 +283,7 @@ def _taken_as(recoding: Recoding, operator: str, labels: Sequence[str]) -> str:
 
 
 def _fate(recoding: Recoding, cut: Sequence[str], negated: bool) -> str:
-    """What becomes of the bins that are cut."""
+    """What happens to the bins that are cut."""
     several = len(cut) > 1
     return (
         f"the {'bin' if recoding.numeric else 'group'}{'s' if several else ''} {_listed(cut)}"

@@ -1,7 +1,7 @@
 """Comparisons of columns with values, checked before they are evaluated.
 
-A text that does not occur is a slip; a number means the text code that spells it; and a range over
-text codes, which would be compared letter by letter, is refused.
+A text that does not occur is treated as a typo; a number means the text code that spells it; a
+range over text codes, which would be compared letter by letter, is refused.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from reconpriv.schema import Column, Kind, Schema, Value
 
 Known = Mapping[str, Sequence[Value]]
 
-_COMPARED = 10_000  # values that a slip is compared with
+_COMPARED = 10_000  # values that a typo is compared with
 _SHOWN = 8
-_LISTED = 2  # codes that a refusal lists as an example
+_LISTED = 2  # codes that an error lists as examples
 
 
 def unknown_value(column: str, value: Value, known: Sequence[Value]) -> InputError:
-    """No such value, with the nearest one."""
+    """The error for a value that does not occur, suggesting the nearest one."""
     number = code_number(value)
     if holds_codes(known):
         # Codes are not misspelt like words: only another spelling of the same number is near.
@@ -81,7 +81,7 @@ def _refuse_ranges(exp: Any, tree: Any, columns: Mapping[str, Column], known: Kn
 
 
 def _parts(exp: Any, side: Any) -> Iterator[Any]:
-    """What is compared: one thing, or the things in a row (a, b)."""
+    """What is compared: a single expression, or the elements of a row (a, b)."""
     inner = side.unnest()
     if isinstance(inner, exp.Tuple):
         for one in inner.expressions:
@@ -91,7 +91,7 @@ def _parts(exp: Any, side: Any) -> Iterator[Any]:
 
 
 def _literal(exp: Any, node: Any) -> tuple[str, bool] | None:
-    """A literal's text, with its sign, and whether it stands in quotes; None for anything else."""
+    """A literal's text, with its sign, and whether it is quoted; None for anything else."""
     inner = node.unnest()
     if isinstance(inner, exp.Neg):
         found = _literal(exp, inner.this)
@@ -116,7 +116,7 @@ def _settle(exp: Any, column: Column, node: Any, known: Sequence[Value]) -> None
 
 
 def _check_kind(column: Column, text: str, quoted: bool) -> None:
-    """Refuse a number for text, and text that is none for a number."""
+    """Refuse a number for text, and text that is not a number for a number."""
     if column.kind is Kind.STRING and not quoted:
         raise InputError(
             f"Column {column.name!r} holds text; {text} is a number.",

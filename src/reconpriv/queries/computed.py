@@ -1,4 +1,4 @@
-"""Rows of a SELECT with GROUP BY: expressions become columns, then rows are put in order."""
+"""Rows of a SELECT with GROUP BY: expressions become columns, then the rows are sorted."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def arrange(
     *,
     simultaneous: bool,
 ) -> list[Row]:
-    """Sort rows, and keep as many as asked for; a choice by estimates is remarked on."""
+    """Sort the rows and apply the limit; a choice made by estimates is remarked on."""
     for order in reversed(shape.order):
         rows = _sorted(rows, order, recodings.get(order.label) if order.label else None)
     end = None if shape.limit is None else shape.offset + shape.limit
@@ -91,7 +91,7 @@ def arrange(
 
 
 def _sorted(rows: list[Row], order: Order, recoding: Recoding | None) -> list[Row]:
-    """Sorted by one thing, what is equal as it was; bins and groups as they were declared."""
+    """A stable sort by one column; bins and groups in their declared order."""
     if order.label is None:
         return sorted(rows, key=lambda row: row[1].count, reverse=order.descending)
     label = order.label
@@ -142,7 +142,7 @@ def with_expressions(cells: Cells, expressions: Mapping[str, str]) -> Cells:
         tuple(expressions.values()),
     )
     if isinstance(cells, Cube):
-        (whole,) = extended.parts()  # in memory once, so that it is not computed again
+        (whole,) = extended.parts()  # kept in memory, so it is not computed again
         return whole
     return extended
 
@@ -154,7 +154,7 @@ def _plain(values: pa.Array, sql: str) -> pa.Array:
 
 
 def _distinct(parts: Sequence[pa.Array]) -> pa.Array:
-    """The values of all parts in the order in which they are shown, each once."""
+    """The distinct values of all parts, in display order."""
     every = {_key(value): value for part in parts for value in part.to_pylist()}
     return pa.array(sorted_for_display(every.values()), parts[0].type)
 
@@ -171,5 +171,5 @@ def _codes(values: pa.Array, place: Mapping[Any, int]) -> NDArray[np.int32]:
 
 
 def _key(value: Value) -> Any:
-    """What tells values apart; NaN is not equal to itself, but it is one value."""
+    """A key that distinguishes values; NaN is not equal to itself, but counts as one value."""
     return _NAN if isinstance(value, float) and math.isnan(value) else value

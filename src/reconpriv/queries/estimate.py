@@ -22,7 +22,7 @@ from reconpriv.theory.reconstruction import (
     set_count_variance,
 )
 
-# How a count over public attributes was made that takes a bin whole where the question cuts it.
+# The method of a count over public attributes that takes whole a bin that the question cuts.
 WHOLE_BINS = "whole bins"
 
 SINGLE = "rests on a single micro group"
@@ -36,7 +36,7 @@ STRETCHED = "the interval was stretched to contain the estimate"
 
 
 def approximate(sampling: SampleSize, what: str = "interval") -> str:
-    """The remark on what rests on numbers of trials that are not known."""
+    """The remark on a result that rests on unknown numbers of trials."""
     return (
         f"approximate: in a release made with sample size {sampling.name!r} the trial counts are"
         f" secret, so the {what} rests on estimated ones"
@@ -44,7 +44,7 @@ def approximate(sampling: SampleSize, what: str = "interval") -> str:
 
 
 def coin_flips(sampling: SampleSize) -> str:
-    """The remark on a count of copies that coins decided."""
+    """The remark on a count of copies that coin flips decided."""
     return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
 
 
@@ -52,8 +52,8 @@ def coin_flips(sampling: SampleSize) -> str:
 class Estimate(Readable):
     """A count in the original table: the estimate and an interval for it.
 
-    ``low`` and ``high`` bound the count among the people of the table, not in a population they
-    may have been drawn from. ``groups`` and ``trials`` say how much it rests on.
+    ``low`` and ``high`` bound the count among the people in the table, not in a population they
+    may have been drawn from. ``groups`` and ``trials`` say how much data it rests on.
     """
 
     query: str
@@ -102,7 +102,7 @@ class Estimate(Readable):
 
 @dataclass(frozen=True)
 class Design:
-    """What the manifest says that an estimate depends on."""
+    """What an estimate needs to know from the manifest."""
 
     retention: float
     domain_size: int
@@ -125,7 +125,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def quantile(confidence: float, intervals: int = 1) -> float:
-    """The normal quantile of a two-sided interval; Bonferroni's where several must hold."""
+    """The normal quantile of a two-sided interval; Bonferroni's if several must hold together."""
     from scipy.special import ndtri  # noqa: PLC0415 - slow import
 
     return float(-ndtri((1.0 - check_confidence(confidence)) / (2.0 * intervals)))
@@ -165,7 +165,7 @@ def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floa
 
 
 def constrained_counts(all_observed: Floats, records: Floats, design: Design) -> Floats:
-    """|S| times the maximum likelihood distribution on the simplex, a column a value."""
+    """|S| times the maximum likelihood distribution on the simplex, one column per value."""
     result = np.zeros_like(all_observed)
     for i, observed in enumerate(all_observed):
         if observed.sum() > 0:
@@ -182,9 +182,9 @@ Counts = Callable[[Floats, Floats, Design], Floats]
 class Estimator:
     """A way to estimate a count.
 
-    ``counts`` is None for the unbiased one, which needs no more than the values asked about.
-    ``possible``: no count is negative or above |S|. Its intervals are those of the unbiased one,
-    stretched to contain it.
+    ``counts`` is None for the unbiased one, which needs only the values asked about. ``possible``
+    means that no count is negative or above |S|; the intervals are then those of the unbiased one,
+    stretched to contain the estimate.
     """
 
     name: str
@@ -267,7 +267,7 @@ def limits(
     """The ends of the interval of every count of a set of ``size`` values.
 
     ``rounded`` is the number of runs that the set forms in the sorted domain. Bonferroni's
-    correction where several ``intervals`` must hold together.
+    correction applies if several ``intervals`` must hold together.
     """
     p, m = design.retention, design.domain_size
     records = np.broadcast_to(_columns(sums.records, sums.observed), sums.observed.shape)
@@ -296,9 +296,9 @@ def limits(
 
 
 def _holder_scale(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
-    """How many records stand for one trial, on average over the records that hold a value.
+    """How many records stand for one trial, averaged over the records that hold a value.
 
-    Estimated where the holders are many, and drawn towards the mean over all records where they are
+    Estimated if there are many holders, and shrunk towards the mean over all records if there are
     too few to tell.
     """
     records = _columns(sums.records, sums.observed)
@@ -327,7 +327,7 @@ def estimated(
     confidence: float,
     design: Design,
 ) -> Estimate:
-    """An estimate with its interval and the remarks it deserves."""
+    """An estimate with its interval and remarks."""
     records, groups = int(sums.records[row]), int(sums.groups[row])
     remarks = []
     if ESTIMATORS[estimator].possible:
@@ -358,5 +358,5 @@ def estimated(
 
 
 def _columns(per_selection: Floats, like: Floats) -> Floats:
-    """Line a sum per selection up with sums per selection and value."""
+    """Align one sum per selection with sums per selection and value."""
     return per_selection[:, None] if like.ndim == 2 else per_selection

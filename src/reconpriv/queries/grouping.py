@@ -1,4 +1,4 @@
-"""GROUP BY, ORDER BY and LIMIT: what rows are told apart by, and which of them are shown."""
+"""GROUP BY, ORDER BY and LIMIT: what rows are grouped by, and which of them are shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconpriv.schema import Schema
 
 @dataclass(frozen=True)
 class Grouping:
-    """A column that rows are told apart by, or an expression over public columns in SQL."""
+    """A column that rows are grouped by, or an expression over public columns in SQL."""
 
     label: str
     column: str | None
@@ -23,7 +23,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Order:
-    """Sort by a grouping, or by the estimate where there is no label."""
+    """Sort by a grouping, or by the estimate if there is no label."""
 
     label: str | None
     descending: bool = False
@@ -42,7 +42,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class _Item:
-    """Something selected or grouped by: as it was written, and with its columns settled."""
+    """Something selected or grouped by: as written, and with its columns resolved."""
 
     text: str
     sql: str
@@ -129,7 +129,7 @@ class ShapeReader:
                 for node in clause.expressions]  # fmt: skip
 
     def _named(self, node: Any, selected: Sequence[_Item | None], clause: str) -> _Item | None:
-        """The selected item that a position or an alias means."""
+        """The selected item that a position or an alias refers to."""
         inner = node.unnest()
         if isinstance(inner, self.exp.Literal):
             place = int(inner.this) if not inner.is_string and inner.this.isdigit() else 0
@@ -156,7 +156,7 @@ class ShapeReader:
     def _ordered(
         self, node: Any, selected: Sequence[_Item | None], by: Sequence[Grouping]
     ) -> str | None:
-        """The label of the grouping that is sorted by; None for the estimate."""
+        """The label of the grouping to sort by; None for the estimate."""
         text = node.sql(dialect=DIALECT)
         if self._counts(node):
             return None
@@ -190,13 +190,13 @@ class ShapeReader:
 
 
 def _label(group: _Item, selected: Sequence[_Item | None]) -> str:
-    """What a grouping is called: its alias, its column, or the expression as it was written."""
+    """The name of a grouping: its alias, its column, or the expression as written."""
     aliases = [item.alias for item in selected if item and item.sql == group.sql and item.alias]
     return aliases[0] if aliases else group.column or group.text
 
 
 def check_distinct(by: Sequence[str]) -> None:
-    """Refuse what is grouped by twice."""
+    """Refuse to group by the same thing twice."""
     repeated = [name for i, name in enumerate(by) if name in by[:i]]
     if repeated:
         raise InputError(f"Column {repeated[0]!r} is grouped by twice.")

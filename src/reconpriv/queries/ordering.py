@@ -1,4 +1,4 @@
-"""The order in which values are shown. Cells and files keep the order of the text itself."""
+"""The order in which values are shown. Cells and files keep the order of the raw text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reconpriv.schema import Value
 def sorted_for_display(values: Iterable[Value], recoding: Recoding | None = None) -> list[Value]:
     """Ascending, text codes by their numbers, a missing value last.
 
-    Bins and groups stand in the order of their declaration.
+    Bins and groups keep the order in which they were declared.
     """
     found = list(values)
     if recoding is not None:
@@ -26,13 +26,13 @@ def sorted_for_display(values: Iterable[Value], recoding: Recoding | None = None
 
 
 def by_number(values: Iterable[Value]) -> list[Value]:
-    """Text codes by their numbers; anything else in the order in which it comes."""
+    """Text codes by their numbers; anything else in the given order."""
     found = list(values)
     return sorted(found, key=_code_key) if looks_numeric(found) else found
 
 
 def first_for_display(values: Sequence[Value], how_many: int) -> list[Value]:
-    """The first of sorted values as they are shown; there may be millions of them."""
+    """The first of sorted values, in display order; there may be millions of them."""
     if isinstance(values, Values) and not values.numeric_text:
         return list(values[:how_many])
     key = _code_key if looks_numeric(values) else _plain_key

@@ -17,7 +17,7 @@ from reconpriv.theory.reconstruction import reconstruct_count
 
 @dataclass(frozen=True)
 class _Subset:
-    """The queries on one set of attributes: where each group counts, and where each query looks."""
+    """Queries on one set of attributes: where each group is counted, and where each query looks."""
 
     positions: Ints
     keys: int
@@ -28,7 +28,7 @@ class _Subset:
 
 @dataclass(frozen=True)
 class Plan:
-    """Queries of equalities with one sensitive value each, grouped by the attributes they name."""
+    """Queries that are equalities with one sensitive value each, grouped by their attributes."""
 
     subsets: tuple[_Subset, ...]
     queries: int
@@ -62,7 +62,7 @@ class Plan:
 
 
 def plan_queries(cube: Cube, selected: Sequence[Selected]) -> Plan:
-    """Plan queries that are plain equalities with one sensitive value."""
+    """Plan queries that are plain equalities with one sensitive value each."""
     by_attributes: dict[tuple[int, ...], list[int]] = {}
     for i, query in enumerate(selected):
         assert query.plain and query.values is not None

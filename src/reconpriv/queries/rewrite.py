@@ -32,9 +32,9 @@ def rewrite_recoded(
     *,
     whole_bins: bool,
 ) -> tuple[Any, tuple[str, ...]]:
-    """The condition in terms of labels, and what must be said of the answer.
+    """The condition in terms of labels, and the remarks for the answer.
 
-    Columns have been checked and quoted. Anything but a comparison with values is refused.
+    Columns have already been checked and quoted. Only comparisons with values are accepted.
     """
     if not any(schema.recoding(node.name) for node in condition.find_all(exp.Column)):
         return condition, ()
@@ -55,7 +55,7 @@ def rewrite_recoded(
         told = answered.remark
         if told is not None and negated is None:
             told = f"{shown_condition(exp, test)} is taken as {answered.taken_as}"
-        # What is answered is the opposite of the test where a NOT around it stays in place.
+        # If a NOT around the test stays in place, what is answered is the opposite of the test.
         test.replace(_membership(exp, column.copy(), labels, answered.negated != bool(negated)))
         if told is not None:
             remarks.append(told)
@@ -63,7 +63,7 @@ def rewrite_recoded(
 
 
 def _negated(exp: Any, test: Any, holder: Any) -> bool | None:
-    """Whether a test stands under NOT an odd number of times; None inside of anything else."""
+    """Whether a test is under an odd number of NOTs; None if it is inside anything else."""
     negated, node = False, test.parent if test is not holder else holder
     while node is not holder:
         if isinstance(node, exp.Not):
@@ -77,9 +77,9 @@ def _negated(exp: Any, test: Any, holder: Any) -> bool | None:
 def _answer(
     exp: Any, side: Any, test: Any, recoding: Recoding, whole_bins: bool, *, negated: bool
 ) -> Answered:
-    """What a comparison covers; ``side`` is where in it the column stands.
+    """What a comparison covers; ``side`` is the side that holds the column.
 
-    Under NOT it is the opposite that is answered, so that NOT age < 65 means age >= 65.
+    Under NOT the opposite is answered, so NOT age < 65 means age >= 65.
     """
     text = shown_condition(exp, test)
     operator = _OPERATORS.get(type(test).__name__)
@@ -102,7 +102,7 @@ def _answer(
 
 
 def _literal(exp: Any, node: Any) -> Any:
-    """A text, a number or a truth value that was written down."""
+    """A text, number or truth value written as a literal."""
     if isinstance(node, exp.Paren):
         return _literal(exp, node.this)
     if isinstance(node, exp.Neg):
@@ -119,7 +119,7 @@ def _literal(exp: Any, node: Any) -> Any:
 
 
 def _membership(exp: Any, column: Any, labels: Sequence[str], negated: bool) -> Any:
-    """Whether the column has one of these labels; unknown where it is missing."""
+    """Whether the column has one of these labels; unknown if it is missing."""
     texts = [exp.Literal.string(label) for label in labels]
     if not texts:
         never = exp.EQ if negated else exp.NEQ
@@ -132,7 +132,7 @@ def _membership(exp: Any, column: Any, labels: Sequence[str], negated: bool) -> 
 
 
 def shown_condition(exp: Any, node: Any) -> str:
-    """A condition as its user may have written it: names are quoted only where they must be."""
+    """A condition as its user may have written it: names are quoted only if they must be."""
     copy = node.copy()
     for name in copy.find_all(exp.Identifier):
         if written_name(str(name.this)) == name.this:

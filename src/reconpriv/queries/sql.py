@@ -1,7 +1,7 @@
-"""The count queries that are understood, parsed from SQL with sqlglot.
+"""The supported count queries, parsed from SQL with sqlglot.
 
-A query counts records under a condition. Each conjunct of the condition speaks either of public
-attributes alone (any boolean expression) or of the sensitive attribute alone (a set of values).
+A query counts records under a condition. Each conjunct of the condition is either about public
+attributes alone (any boolean expression) or about the sensitive attribute alone (a set of values).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUPPORTED = (
     " sensitive column only."
 )
 
-# Conditions are parsed on a line of their own, so that places in them need no shift.
+# A condition is parsed on a separate line, so positions in it need no shift.
 _BEFORE_CONDITION = "SELECT count(*) FROM release WHERE\n"
 _CONDITION_CLAUSES = ("expressions", "from_", "from", "where")
 _QUERY_CLAUSES = (*_CONDITION_CLAUSES, "group", "order", "limit", "offset")
@@ -44,9 +44,9 @@ _VOLATILE = (
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition taken apart: what it asks of public attributes and of the sensitive one.
+    """A condition split into what it asks of public attributes and of the sensitive one.
 
-    ``equalities`` holds the public part where it is nothing but column = value; ``public`` and
+    ``equalities`` holds the public part if it consists only of column = value; ``public`` and
     ``sensitive`` are SQL with every column name checked and quoted.
     """
 
@@ -79,7 +79,7 @@ def parse_query(
     def settle(node: Any) -> set[str]:
         names = {_quote_column(exp, column, schema) for column in node.find_all(exp.Column)}
         if any(map(schema.recoding, names)):
-            return names  # bins and groups are grouped by as they are, or refused
+            return names  # bins and groups can be grouped by only as they are
         settle_comparisons(exp, node, schema, known)
         return names
 
@@ -94,7 +94,7 @@ def parse_query(
 def parse_condition(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> Condition:
-    """Parse what stands after WHERE."""
+    """Parse what follows WHERE."""
     if not text.strip():
         raise InputError("The condition is empty.", hint="For example \"sex = 'Female'\".")
     exp, tree = _parse(text, _BEFORE_CONDITION)
@@ -107,7 +107,7 @@ def parse_condition(
 
 
 def _parse(text: str, before: str = "") -> tuple[Any, Any]:
-    """Parse SQL; ``before`` is put in front of what was typed and counts in no message."""
+    """Parse SQL; ``before`` is put in front of what was typed and ignored in error positions."""
     try:
         import sqlglot  # noqa: PLC0415 - an extra
         from sqlglot import exp  # noqa: PLC0415
@@ -116,7 +116,7 @@ def _parse(text: str, before: str = "") -> tuple[Any, Any]:
         raise InputError(
             "Conditions in SQL need the package sqlglot.", hint=install_hint("query")
         ) from None
-    # sqlglot logs what it does not know; the refusal below says it in one sentence.
+    # sqlglot logs what it does not know; the error below says it in one sentence.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         trees = sqlglot.parse(before + text, dialect=DIALECT)
@@ -131,10 +131,10 @@ def _parse(text: str, before: str = "") -> tuple[Any, Any]:
 
 
 def _place(error: Exception, text: str, before: str) -> str:
-    """Where in what was typed sqlglot stopped, with a blank before; empty where it does not say."""
+    """Where in the typed text sqlglot stopped, after a space; empty if it does not say."""
     details = (getattr(error, "errors", None) or [{}])[0]
     if details.get("col"):
-        # sqlglot counts to the end of the token that it did not expect.
+        # sqlglot counts to the end of the unexpected token.
         begin = details["col"] - len(details.get("highlight") or " ") + 1
         line = details["line"] - before.count("\n")
         return f" {place_words(text, line, max(begin, 1))}" if line >= 1 else ""
@@ -146,7 +146,7 @@ def _place(error: Exception, text: str, before: str) -> str:
 
 
 def _check_shape(exp: Any, tree: Any, clauses: Sequence[str]) -> None:
-    """One table called release, and none of the clauses that a count has no use for."""
+    """Require a single table called release, and no clause that a count cannot use."""
     for clause, content in tree.args.items():
         if content and clause not in clauses:
             raise _refused(
@@ -215,7 +215,7 @@ def _conjuncts(exp: Any, node: Any) -> list[Any]:
 
 
 def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
-    """Find the column a name means, and write it the way it is spelled in the release."""
+    """Find the column that a name means, and spell it as the release does."""
     names = [column.name for column in schema.columns]
     if node.args.get("table") is not None and node.table.lower() != "release":
         raise _refused(f"There is no table {node.table!r}")
@@ -231,7 +231,7 @@ def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
 
 
 def unknown_column(name: str, names: Sequence[str]) -> InputError:
-    """No such column, with the nearest one."""
+    """The error for a column that does not exist, suggesting the nearest one."""
     near = nearest_name(name, names)
     hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(names)}."
     return InputError(f"The release has no column {name!r}.", hint=hint)

@@ -17,11 +17,11 @@ _RESERVED = (
 
 
 def written_name(column: str) -> str:
-    """A column name for SQL, quoted only where it must be."""
+    """A column name for SQL, quoted only if necessary."""
     plain = column.isascii() and column.isidentifier() and column.lower() not in _RESERVED.split()
     return column if plain else quote_identifier(column)
 
 
 def written_text(text: str) -> str:
-    """A text for SQL."""
+    """A text literal for SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -41,7 +41,7 @@ class EstimateTable(Readable):
         return len(self.rows)
 
     def __getitem__(self, key: Value | tuple[Value, ...]) -> Estimate:
-        """The estimate of one combination, by its value or tuple of values."""
+        """The estimate for one combination, by its value or tuple of values."""
         wanted = key if isinstance(key, tuple) else (key,)
         for labels, estimate in self.rows:
             if tuple(labels.values()) == wanted:
@@ -62,9 +62,9 @@ class EstimateTable(Readable):
         }
 
     def to_arrow(self) -> pa.Table:
-        """Labels, count, interval and what each rests on, as columns.
+        """Labels, count, interval and what each estimate rests on, as columns.
 
-        Labels keep their types. A column of an estimate whose name a label has gets underscores.
+        Labels keep their types. An estimate column named like a label gets underscores.
         """
         arrays = [_label_array([labels[name] for labels, _ in self.rows]) for name in self.by]
         names = list(self.by)
@@ -76,7 +76,7 @@ class EstimateTable(Readable):
         return pa.Table.from_arrays(arrays, names=names)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a pandas data frame; whole numbers with missing ones stay whole numbers."""
+        """The same as a pandas data frame; integers with missing values stay integers."""
         return as_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
@@ -85,6 +85,6 @@ class EstimateTable(Readable):
 
 
 def _label_array(values: list[Value]) -> pa.Array:
-    """Labels with their type; text where there is nothing to tell it by."""
+    """Labels with their type; text if nothing shows the type."""
     found = pa.array(values)
     return found.cast(pa.string()) if pa.types.is_null(found.type) else found

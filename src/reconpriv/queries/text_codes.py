@@ -1,4 +1,4 @@
-"""Text that is all numbers: which columns hold such codes, and which code a number means."""
+"""Text that looks like numbers: which columns hold such codes, and which code a number means."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NUMBER = re.compile(PATTERN)
 
 
 def code_number(text: Value) -> Decimal | None:
-    """The number that a text code spells; None where it spells none."""
+    """The number that a text code spells; None if it does not spell one."""
     return Decimal(text) if isinstance(text, str) and _NUMBER.fullmatch(text) else None
 
 
 def looks_numeric(values: Iterable[Value]) -> bool:
-    """Whether values are text codes: all of them spell numbers, missing ones aside."""
+    """Whether values are text codes: all of them, except missing ones, spell numbers."""
     present = [value for value in values if value is not None]
     return bool(present) and all(code_number(value) is not None for value in present)
 
@@ -33,7 +33,7 @@ def codes_of(number: Decimal, known: Iterable[Value]) -> list[str]:
 
 
 def matching_code(column: str, number: Decimal, known: Iterable[Value]) -> str | None:
-    """The one text code that a number means; refused where several spell it."""
+    """The one text code that a number means; an error if several spell it."""
     found = codes_of(number, known)
     if len(found) > 1:
         shown = ", ".join(repr(code) for code in found)
@@ -45,7 +45,7 @@ def matching_code(column: str, number: Decimal, known: Iterable[Value]) -> str |
 
 
 def range_refused(column: str, first: Sequence[Value], known: Iterable[Value]) -> InputError:
-    """A range over text codes, which would be compared letter by letter; ``first`` are examples."""
+    """The error for a range over text codes, which would be compared letter by letter."""
     few = ", ".join(repr(value) for value in first if value is not None)
     name = written_name(column)
     kind = "DOUBLE" if any("." in value for value in known if value is not None) else "BIGINT"

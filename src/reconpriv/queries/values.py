@@ -1,4 +1,4 @@
-"""The sorted values of an attribute, of which there may be many millions."""
+"""The sorted values of an attribute, possibly many millions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from reconpriv.queries.text_codes import PATTERN
 from reconpriv.schema import Value
 
-_FEW = 1 << 17  # so many values are looked up in a dictionary, more by bisection
+_FEW = 1 << 17  # up to this many values are looked up in a dictionary, more by bisection
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Values(Sequence[Value]):
         return found.to_pylist() if isinstance(index, slice) else found.as_py()
 
     def __iter__(self) -> Iterator[Value]:
-        """All of them, some at a time."""
+        """All of them, in batches."""
         for first in range(0, len(self.array), _FEW):
             yield from self.array.slice(first, _FEW).to_pylist()
 
@@ -57,7 +57,7 @@ class Values(Sequence[Value]):
         )
 
     def position(self, value: Value) -> int:
-        """Where a value stands, or -1 where it does not occur."""
+        """The position of a value, or -1 if it does not occur."""
         if len(self) <= _FEW:
             if not self._positions:
                 self._positions.update({one: i for i, one in enumerate(self)})
@@ -67,6 +67,6 @@ class Values(Sequence[Value]):
             return present if self.array.null_count else -1
         try:
             place = bisect.bisect_left(self, value, hi=present)
-        except TypeError:  # a moment with a zone and one without do not compare
+        except TypeError:  # a time with a zone and one without cannot be compared
             return -1
         return place if place < present and self[place] == value else -1

@@ -1,4 +1,4 @@
-"""The paper's query pool (section 6.1): random count queries with a least selectivity."""
+"""The paper's query pool (section 6.1): random count queries with a minimum selectivity."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from reconpriv.errors import InputError, PolicyError
 from reconpriv.schema import Value, json_value, quote_identifier
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
-# A pool is drawn in rounds of candidates; past this many the table has too few such queries.
+# A pool is drawn in rounds of candidates; after this many, the table has too few such queries.
 _ROUND = 1 << 14
 _ROUNDS = 200
-# Cells are counted in an array of all possible ones, which needs no sorting, up to so many of them
-# and while not many more are possible than there are.
+# Cells are counted in an array of all possible ones, which needs no sorting, if there are at
+# most this many of them and not many more than actually occur.
 _DENSE = 1 << 22
 _SPARSE = 16
 
 
 class Candidates(NamedTuple):
-    """Queries in the order drawn: which attributes each asks, a code of all, and what it counts."""
+    """Queries in the order drawn: the attributes each asks about, their codes, and its counts."""
 
     used: Flags
     codes: Ints
@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
 
     @classmethod
     def joined(cls, rounds: list[Candidates], most: int) -> Candidates:
-        """The first so many of several rounds."""
+        """The first ``most`` candidates of several rounds."""
         return cls(*(np.concatenate(parts)[:most] for parts in zip(*rounds, strict=True)))
 
 
@@ -69,7 +69,7 @@ def make_workload(
 ) -> Workload:
     """Draw d from 1..3, d public attributes, a value of each and a sensitive value, all uniformly.
 
-    A query is kept where at least ``min_selectivity`` of the records satisfy it, until there are
+    A query is kept if at least ``min_selectivity`` of the records satisfy it, until there are
     enough. ``cube`` holds the raw cells. The same seed gives the same pool.
     """
     if queries < 1:
@@ -106,17 +106,17 @@ class _Pool:
 
     def __init__(self, cube: Cube, most: int, seed: int, least: float) -> None:
         self._cube, self._most, self._least = cube, most, least
-        # Any 32 bytes will do here: a pool is no secret, it only has to be repeatable.
+        # Any 32 bytes will do here: a pool is not secret, it only has to be repeatable.
         digest = hashlib.blake2b(f"workload {seed}".encode(), digest_size=32).digest()
         self._randomness = Randomness(Key(digest))
         self._tables: dict[tuple[int, ...], tuple[Ints, Ints]] = {}
-        # Further conditions only lower an answer, so other attributes need not be looked at.
+        # Further conditions only lower an answer, so the other attributes need not be tried.
         self.useful = {
             i for i in range(len(cube.codes)) if int(self._count((i,))[1].max()) >= least
         }
 
     def candidates(self, number: int) -> Candidates:
-        """Those of one round of candidates that reach the least answer, in the order drawn."""
+        """The candidates of one round that reach the minimum answer, in the order drawn."""
         m, sizes = self._cube.schema.domain_size, [len(v) for v in self._cube.values]
         index = np.arange(_ROUND, dtype=np.uint64) + np.uint64(number * _ROUND)
         draws = [
@@ -125,7 +125,7 @@ class _Pool:
         ]
         how_many = 1 + (draws[0][:, 0] * self._most).astype(np.int64)
         value = (draws[0][:, 1] * m).astype(np.int64)
-        # A random order of the attributes, of which the first d are taken: without replacement.
+        # Take the first d attributes of a random order: sampling without replacement.
         order = np.argsort(np.stack([d[:, 0] for d in draws[1:]], axis=1), axis=1)
         used = np.zeros(order.shape, dtype=bool)
         np.put_along_axis(used, order, np.arange(len(sizes)) < how_many[:, None], axis=1)
@@ -197,20 +197,20 @@ def _workload(cube: Cube, found: Candidates, number: int) -> Workload:
 
 
 def relative_errors(estimates: Floats, answers: Ints) -> Floats:
-    """|est - ans| / ans of each query (section 6.2)."""
+    """|est - ans| / ans for each query (section 6.2)."""
     return np.asarray(np.abs(estimates - answers) / answers)
 
 
 def mean_relative_error(estimates: Floats, answers: Ints) -> float:
-    """The mean of the relative errors of a workload."""
+    """The mean of the relative errors over a workload."""
     return float(relative_errors(estimates, answers).mean())
 
 
 def write_workload(stream: TextIO, workload: Workload) -> None:
-    """The pool as a batch file; the true answers stay out of it.
+    """Write the pool as a batch file, without the true answers.
 
-    A column an attribute, or one column of SQL where a value is missing or empty: an empty field
-    would ask nothing.
+    One column per attribute, or one column of SQL if a value is missing or empty: an empty field
+    would set no condition.
     """
     writer = csv.writer(stream, lineterminator="\n")
     if any(value in (None, "") for query in workload.queries for value in query.values()):

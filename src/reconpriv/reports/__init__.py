@@ -1,1 +1,1 @@
-"""Two reports as single HTML files: the publisher's stays, the analysts' goes out."""
+"""Two reports as single HTML files: the publisher's is internal, the analysts' can be published."""

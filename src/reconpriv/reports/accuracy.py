@@ -22,7 +22,7 @@ _PER_DECADE = 2
 
 @dataclass(frozen=True)
 class ErrorBand:
-    """Answers from ``low`` to ``high`` records: the expected relative error of such counts."""
+    """Answers from ``low`` to ``high`` records, with the expected relative error of such counts."""
 
     low: float
     high: float
@@ -33,10 +33,10 @@ class ErrorBand:
 
 
 def error_bands(cube: Cube, design: Design, *, attributes: int = 2) -> tuple[ErrorBand, ...]:
-    """Counts of one sensitive value with up to so many public ones, grouped by their size.
+    """Counts of one sensitive value with up to ``attributes`` public ones, grouped by size.
 
     The size of an answer is what the estimated distribution of the whole table would give: sorting
-    counts by their own estimates would call those small that chance made small. The expected
+    counts by their own estimates would call small those that chance made small. The expected
     error is that of a normal estimate with the variance of this size under the release's design.
     """
     overall = _overall(cube, design)

@@ -1,4 +1,4 @@
-"""The analysts' report: what a release is and how to ask it. Derived from the release alone."""
+"""The analysts' report: what a release is and how to query it. Derived from the release alone."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from reconpriv.writing.file import check_file, whole_file
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
 
-# Words that SQL would not take for a column; to quote one too many does no harm.
+# Words that SQL would not accept as a column; quoting one too many does no harm.
 _VALUES = 8
-# True wherever the reader got reconpriv from: it is on no package index.
+# True wherever the reader got reconpriv from: it is not on any package index.
 _INSTALL = (
     "You need Python 3.11 to 3.13 and reconpriv, which is not on a package index: ask the"
     f" publisher for its wheel, then run `pip install './reconpriv-{__version__}-py3-none-any.whl"
@@ -49,7 +49,7 @@ _BARS = 60
 
 
 def write_analyst(release: Release, path: Path, *, overwrite: bool = False) -> None:
-    """Write the report; it may go out with the release."""
+    """Write the report; it may be published with the release."""
     check_file(path, overwrite=overwrite)
     browser_scripts()
     html = analyst_html(release)
@@ -199,7 +199,7 @@ def _distribution(release: Release, info: dict[str, Any]) -> Section:
 
 
 def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Section:
-    """Commands on this very release: its columns, and values that occur in it."""
+    """Commands for this very release: its columns, and values that occur in it."""
     folder = shlex.quote(f"{release.path.resolve().name}/")
     sensitive = info["sensitive"]
     cube = answerer.cube
@@ -250,12 +250,12 @@ def _query(folder: str, sql: str) -> str:
 
 
 def _shell(text: str) -> str:
-    """Quoted for a shell; with double quotes where that is safe, which reads better."""
+    """Quoted for a shell; in double quotes if that is safe, as it reads better."""
     return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
 
 
 def _arguments(pairs: dict[str, Any]) -> str:
-    """Arguments of ``Release.count``; as a dictionary where a name cannot be one."""
+    """Arguments of ``Release.count``; as a dictionary if a name is not a valid argument name."""
     taken = {"self", "where", "estimator", "confidence"}
     if all(n.isidentifier() and not iskeyword(n) and n not in taken for n in pairs):
         return ", ".join(f"{name}={value!r}" for name, value in pairs.items())

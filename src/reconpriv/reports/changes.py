@@ -1,4 +1,4 @@
-"""What a column less, or coarser bins, would do to this table: computed, not guessed."""
+"""What dropping a column, or coarser bins, would do to this table: computed, not guessed."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _TITLE = "What coarser columns would do"
 
 @dataclass(frozen=True)
 class Change:
-    """Something that could be done to the table, and its figures then."""
+    """Something that could be done to the table, and the resulting figures."""
 
     name: str
     done_by: str
     figures: Figures
 
     def helps(self, now: Figures) -> bool:
-        """Fewer records unique or at risk, and not more of the other."""
+        """Whether fewer records are unique or at risk, without making the other figure worse."""
         unique = now.unique - self.figures.unique
         risk = now.violating_records - self.figures.violating_records
         return min(unique, risk) >= 0 and max(unique, risk) > 0
 
 
 def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
-    """Every change with its figures, and those that make things better or worse in words."""
+    """Every change with its figures, and in words those that make things better or worse."""
     changes = [
         Change(
             f"{b.column} in bins of {b.width:,}",
@@ -62,7 +62,7 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
 
 
 def advice(changes: Sequence[Change], now: Figures) -> list[str]:
-    """What helps; else the trade that makes fewest records unique, and that coarser is worse."""
+    """What helps; otherwise why coarser is worse, and the best trade-off against unique records."""
     helping = [change for change in changes if change.helps(now)]
     if helping:
         best = min(helping, key=lambda c: (c.figures.unique, c.figures.violating_records))

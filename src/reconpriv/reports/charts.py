@@ -25,7 +25,7 @@ def _finished(chart: Any, description: str, height: int = 320) -> Spec:
 
 
 def _tooltips(**shown: tuple[str, str]) -> list[Any]:
-    """What a mark says: for each field its title and its format."""
+    """What a mark's tooltip shows: the title and format of each field."""
     alt = charts.altair()
     return [
         alt.Tooltip(f"{field}:{'Q' if form else 'N'}", title=title, format=form or alt.Undefined)

@@ -18,7 +18,7 @@ _POINTS = 1_500
 
 @dataclass(frozen=True)
 class Share:
-    """A public value: its groups and records, and those that violate."""
+    """A public value with its groups and records, and those that violate."""
 
     value: Value
     groups: int
@@ -44,7 +44,7 @@ class GroupTally:
     """Judges every group that passes, and counts by shape, by public value and by size."""
 
     def __init__(self, schema: Schema, policy: Policy) -> None:
-        """Nothing has passed yet."""
+        """Start with nothing counted."""
         self._schema, self._policy = schema, policy
         self._shapes: dict[tuple[int, float], int] = {}
         self._endless = 0
@@ -96,7 +96,7 @@ class GroupTally:
         self._trials += round(float(trials.sum()))
 
     def facts(self, *, values: int = 6) -> GroupFacts:
-        """What was counted; of each public column so many values."""
+        """What was counted, with at most ``values`` values of each public column."""
         shapes = sorted(self._shapes.items(), key=lambda item: item[0][1] / item[0][0])
         kept = _thinned([(size, s, count, size <= s) for (size, s), count in shapes])
         return GroupFacts(
@@ -126,7 +126,7 @@ def _largest(found: dict[Value, Ints], how_many: int) -> tuple[Share, ...]:
 def _thinned(
     shapes: list[tuple[int, float, int, bool]],
 ) -> list[tuple[int, float, int, bool]]:
-    """No more points than a chart can show: the violating ones first, evenly."""
+    """Evenly thinned to what a chart can show, violating ones first."""
     if len(shapes) <= _POINTS:
         return shapes
     step = len(shapes) / _POINTS

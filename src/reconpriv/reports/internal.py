@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from reconpriv.release.release import Release
     from reconpriv.table import Table
 
-TAILS, _WORST = 200, 20  # groups that the report is about, and those that it lists
+TAILS, _WORST = 200, 20  # groups that the report covers, and groups that it lists
 _WHAT, _HINT = "the internal report", "Choose another name for the report."
 _LEAST_TAIL = 1e-6
 
@@ -65,7 +65,7 @@ class Findings:
 
 
 class Survey:
-    """What the report needs of every group, gathered while an audit passes over them."""
+    """What the report needs from every group, gathered during an audit's pass over them."""
 
     def __init__(self, schema: Schema, policy: Policy) -> None:
         """``policy`` is that of the audit."""
@@ -82,7 +82,7 @@ class Survey:
     def findings(
         self, audit: AuditReport, *, release: Release | None = None, source: str = ""
     ) -> Findings:
-        """Attack the cells, make them coarser and judge by the workload, once all have passed."""
+        """Once all groups have passed: attack the cells, make them coarser and run the workload."""
         policy, cube = self._policy, self._kept.cube(self._schema)
         attacks, note = lab.run(cube, policy, audit)
         bins: tuple[WiderBins, ...] = ()
@@ -101,7 +101,7 @@ class Survey:
 
 
 def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = None) -> None:
-    """Refuse a place that would go out with a release, and a name that cannot be written."""
+    """Refuse a place that would be published with a release, and a name that cannot be written."""
     inside = path.resolve().parent
     if out is not None and (inside == out.resolve() or out.resolve() in inside.parents):
         raise PolicyError(

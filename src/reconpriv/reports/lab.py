@@ -1,4 +1,4 @@
-"""The parts of the publisher's report that try things: cheap attacks and the standard workload."""
+"""The parts of the publisher's report that try things out: cheap attacks, the standard workload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reconpriv.show.markup import Html, tag
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.tuner import Tuner
 
-# Larger tables are not attacked for a report: it should take seconds.
+# Larger tables are not attacked for a report, which should take seconds.
 LAB_RECORDS = 2_000_000
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
@@ -29,7 +29,7 @@ _EXPLAINED = {
     " groups whose most frequent value is guessed; all groups: the same for all groups;"
     " persons: people whose own value is that guess.",
 }
-# Columns of an attack's table that check the attack itself, or are too many for a page.
+# Columns of an attack's table that check the attack itself, or would be too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")
 
 
@@ -56,7 +56,7 @@ def run(
 
 
 def setting(cube: Cube | None, policy: Policy) -> Setting | None:
-    """The policy judged by the standard workload; None where there is none, or it is too large."""
+    """The policy judged by the standard workload; None if there is none, or it is too large."""
     if cube is None or cube.records.sum() > LAB_RECORDS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The shell of a report: one HTML file with its style, its scripts and its data, and no network."""
+"""The shell of a report: one HTML file with its style, scripts and data, and no network access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECURITY = (
 
 @dataclass(frozen=True)
 class Chart:
-    """A Vega-Lite specification with the words and the table that stand beside it."""
+    """A Vega-Lite specification with the text and the table that accompany it."""
 
     name: str
     spec: dict[str, Any]
@@ -36,7 +36,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what is below it: HTML and charts."""
+    """A heading and what is below it: HTML and charts."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class Section:
 
 
 def page(title: str, lead: Html, sections: Sequence[Section], *, internal: bool) -> str:
-    """The whole file; an internal page says so on screen and on every sheet."""
+    """The whole file; an internal page says so on screen and on every printed sheet."""
     specs = {p.name: p.spec for s in sections for p in s.parts if isinstance(p, Chart)}
     data = json.dumps(specs, ensure_ascii=False, allow_nan=False)
     top = (
@@ -70,7 +70,7 @@ def page(title: str, lead: Html, sections: Sequence[Section], *, internal: bool)
 
 
 def script_safe(text: str) -> str:
-    """JSON that no value can end early: a data value may hold a closing script tag."""
+    """JSON that no value can end early: a data value may contain a closing script tag."""
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
@@ -111,7 +111,7 @@ def figures(pairs: Iterable[tuple[str, str, str]]) -> Html:
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Html:
-    """Names and what they are."""
+    """Names and values."""
     rows = [
         tag("tr", tag("th", name, scope="row"), tag("td", words(value))) for name, value in pairs
     ]
@@ -119,7 +119,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Html:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Html:
-    """A table; numbers are set to the right, and a wide one scrolls by itself."""
+    """A table with numbers aligned right; a wide one scrolls by itself."""
     body = [list(row) for row in rows]
     texts = [[numbers.cell(value) for value in row] for row in body]
     kinds = []

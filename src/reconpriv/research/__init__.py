@@ -1,1 +1,1 @@
-"""What writes our documents: the paper's study (section 6) and the attack lab's own."""
+"""What generates our documents: the paper's study (section 6) and that of the attack lab."""

@@ -1,4 +1,4 @@
-"""The lab's own study: every attack on the census table, as CSV files and pictures.
+"""The attack lab's own study: every attack on the census table, as CSV files and pictures.
 
 ``python -m reconpriv.research.attack_lab docs/attacks`` writes what docs/attacks.md shows.
 """
@@ -60,7 +60,7 @@ def census_targets() -> dict[str, AttackedTable]:
 def granularity_study(
     targets: dict[str, AttackedTable],
 ) -> tuple[list[Row], dict[str, dict[str, Attempt]]]:
-    """Groups from 200 and from 500 records on, on every table and sample size; and all groups."""
+    """Groups of at least 200 and 500 records on every table and sample size; and all groups."""
     rows: list[Row] = []
     kept: dict[str, dict[str, Attempt]] = {}
     for name, target in targets.items():
@@ -78,7 +78,7 @@ def granularity_study(
 
 
 def copies_study(kept: dict[str, dict[str, Attempt]], limits: dict[str, Attempt]) -> list[Row]:
-    """How often |g1| is exact by b' = |g|/|g1|: what the lattice can tell at all."""
+    """How often |g1| is exact, by b' = |g|/|g1|: the most that the lattice can reveal."""
     edges = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, np.inf)
     rows: list[Row] = []
     for base in BASES:
@@ -105,7 +105,7 @@ def copies_study(kept: dict[str, dict[str, Attempt]], limits: dict[str, Attempt]
 
 
 def limits_study(targets: dict[str, AttackedTable]) -> dict[str, Attempt]:
-    """`paper` once more, for an adversary who knows all but the most frequent value's share."""
+    """`paper` again, for an adversary who knows all shares but the most frequent value's."""
     return {
         name: attempt(
             target.only(target.violating(1 if "raw" in name else LEAST[0])),
@@ -117,7 +117,7 @@ def limits_study(targets: dict[str, AttackedTable]) -> dict[str, Attempt]:
 
 
 def side_channel_study() -> Iterator[Row]:
-    """Every sample size of the Education table."""
+    """Every sample size for the Education table."""
     with census_table("EDU") as table:
         for size in SAMPLE_SIZES:
             result = attack_side_channels(table, replace(POLICY, sample_size=size))

@@ -28,7 +28,7 @@ def _log(low: float, high: float, base: int = 10) -> Any:
 
 
 def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
-    """The error of the most frequent value on each sample size, and how often it is under ε."""
+    """The error in the most frequent value for each sample size, and how often it is under ε."""
     alt = charts.altair("attacks")
     values = [
         {
@@ -105,7 +105,7 @@ def draw_ratio(policy: Policy, path: Path) -> None:
 
 
 def draw_granularity(kept: dict[str, dict[str, Attempt]], path: Path) -> None:
-    """True f against the attack's and the MLE's, on every scaled sample size."""
+    """True f against the attack's and the MLE's, for every scaled sample size."""
     alt = charts.altair("attacks")
     looks = {"MLE": _MLE, "granularity attack": _ATTACK}
     ticks = [0.1, 0.2, 0.5, 1.0]
@@ -167,7 +167,7 @@ def draw_repeat(rows: Sequence[Row], path: Path) -> None:
 
 
 def draw_differencing(estimates: tuple[Floats, Floats, Floats], path: Path) -> None:
-    """X minus Y against the local estimate: on the diagonal, unless Y is another release's."""
+    """X minus Y against the local estimate: on the diagonal, unless Y is from another release."""
     alt = charts.altair("attacks")
     looks = {"Y of another release (control)": _MLE, "X and Y of one release": _ATTACK}
     local, global_, mixed = (one.tolist() for one in estimates)
@@ -188,7 +188,7 @@ def draw_differencing(estimates: tuple[Floats, Floats, Floats], path: Path) -> N
 
 
 def draw_side_channels(rows: Sequence[Row], path: Path) -> None:
-    """Channels against sample sizes: a dot where nothing leaks, a cross where something does."""
+    """Channels by sample size: a dot if nothing leaks, a cross if something does."""
     alt = charts.altair("attacks")
     looks = {
         "no": Look(palette.GREEN),

@@ -2,7 +2,7 @@
 
 The paper's CENSUS extract is not freely redistributable. The bundled samples are drawn by survey
 weight, with replacement, from 148,318 workers of the Current Population Survey 1994-95: a
-bootstrap, and labelled as one wherever it is shown.
+bootstrap, and labelled as such wherever it is shown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OWN = "records of the given extract, drawn without replacement"
 
 @dataclass(frozen=True)
 class Population:
-    """The people that samples are drawn from, in a fixed random order that prefixes share."""
+    """The people that samples are drawn from, in a fixed random order shared by all samples."""
 
     people: pa.Table
     order: Ints
@@ -40,11 +40,11 @@ class Population:
 
     @property
     def largest(self) -> int:
-        """The largest sample there is."""
+        """The size of the largest possible sample."""
         return self.order.size
 
     def sample(self, base: str, records: int) -> Table:
-        """EDU-n or OCC-n: the first n of the order, so smaller samples are part of larger ones."""
+        """EDU-n or OCC-n: the first n in the order, so smaller samples are part of larger ones."""
         if records > self.largest:
             raise InputError(
                 f"A sample of {records:,} needs as many records; the extract has {self.largest:,}."
@@ -67,8 +67,8 @@ def census_population(records: int = 500_000, seed: int = 0) -> Population:
 def own_population(path: Path, seed: int = 0) -> Population:
     """A user's extract: a CSV or Parquet file with (at least) the seven columns of the paper.
 
-    The layout: a header Age, Gender, Education, Marital, Race, Workclass, Occupation (any order,
-    further columns are ignored) and one line per person, values coded as you like.
+    The layout: a header Age, Gender, Education, Marital, Race, Workclass, Occupation (in any order;
+    other columns are ignored) and one line per person, values coded as you like.
     """
     table = read_all(path)
     missing = [name for name in ATTRIBUTES if name not in table.column_names]

@@ -41,7 +41,7 @@ PRINTED: dict[str, tuple[tuple[float, ...], ...]] = {
     ),
 }
 
-# The paper picks seven groups with the largest f among those with more records than this.
+# The paper picks the seven groups with the largest f among those with more records than this.
 LEAST_SIZE = {"EDU": 70, "OCC": 100}
 PICKED = 7
 
@@ -67,7 +67,7 @@ def paper_groups() -> Iterator[Group]:
 
 
 def own_groups(population: Population) -> Iterator[Group]:
-    """The groups of our own data, chosen as the paper chose them."""
+    """The groups of our own data, chosen as in the paper."""
     records = min(SIZES[-1], population.largest)
     for base in BASES:
         found: list[tuple[float, int, int]] = []
@@ -87,7 +87,7 @@ def own_groups(population: Population) -> Iterator[Group]:
 
 
 def run_dp_tables(population: Population, effort: StudySize, step: Step) -> Result:
-    """Each group, λ, ε and side: the printed count, the exact probability, the simulated share."""
+    """For each group, λ, ε and side: the printed count, exact probability and simulated share."""
     rows: list[Row] = []
     for group in (*paper_groups(), *own_groups(population)):
         for i, privacy in enumerate(PRIVACIES):
@@ -127,9 +127,9 @@ def simulate_ratios(size: int, frequency: float, privacy: float, trials: int) ->
 
 
 def printed_scores(privacy_factor: float = 1.0) -> Floats:
-    """Z of all 112 printed counts against their exact probabilities.
+    """z of all 112 printed counts against their exact probabilities.
 
-    ``privacy_factor`` other than 1 asks whether another noise scale would fit as well.
+    A ``privacy_factor`` other than 1 tests whether another noise scale would fit as well.
     """
     scores = []
     for group in paper_groups():

@@ -20,7 +20,7 @@ from reconpriv.research.setting import METHODS, SWEEPS, Setting, StudySize, swee
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A sample with its query pool planned, ready to be published over and over."""
+    """A sample with its query pool planned, ready to be published repeatedly."""
 
     batches: list[CellBatch]
     raw: Cube
@@ -29,7 +29,7 @@ class _Prepared:
 
 
 def run_error(population: Population, effort: StudySize, step: Step) -> Result:
-    """Mean relative error over the pool, its mean and spread over repeated keys."""
+    """The mean and spread over repeated keys of the mean relative error over the pool."""
     rows: list[Row] = []
     for base in BASES:
         prepared: dict[int, _Prepared] = {}
@@ -65,7 +65,7 @@ def run_error(population: Population, effort: StudySize, step: Step) -> Result:
 
 
 def _key(setting: Setting, sample_size: str) -> tuple[Setting, str]:
-    """UP does not depend on ε and δ: it is run once for all of them."""
+    """UP does not depend on ε and δ, so it is run once for all of them."""
     if sample_size == "none":
         return Setting(retention=setting.retention, records=setting.records), sample_size
     return setting, sample_size

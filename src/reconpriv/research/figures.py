@@ -30,7 +30,7 @@ _WIDTH, _HEIGHT = 300, 170
 
 
 def draw(result: Result, folder: Path, label: str) -> list[Path]:
-    """Draw the figures of one experiment; ``label`` says what the data are."""
+    """Draw the figures of one experiment; ``label`` describes the data."""
     drawings: dict[str, Callable[[Result, str], dict[str, Spec]]] = {
         "distribution": _distribution,
         "violations": _violations,

@@ -1,4 +1,4 @@
-"""The paper's statements, each judged on the results: holds, holds in part, or does not."""
+"""The paper's statements, each judged by the results: holds, holds in part, or does not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Finding:
 
 
 def judge(results: dict[str, Result]) -> list[Finding]:
-    """Every statement that the available results speak to."""
+    """Every statement that the available results bear on."""
     judges = {
         "distribution": _distribution,
         "violations": _violations,
@@ -153,7 +153,7 @@ def _error_falls(result: Result, parameter: str) -> Finding:
 
 
 def _price(result: Result) -> Finding:
-    """The paper's main finding: what RP costs beside UP."""
+    """The paper's main finding: what RP costs compared with UP."""
     at_default = {b: ratio_at_default(result, b, "RP") for b in BASES}
     worst = {
         b: max(
@@ -179,7 +179,7 @@ def _price(result: Result) -> Finding:
 
 
 def ratio_at_default(result: Result, base: str, method: str) -> float:
-    """The error of a method over that of UP at the default parameters."""
+    """The error of a method relative to that of UP at the default parameters."""
     where = {"base": base, "parameter": "retention", "value": DEFAULT.retention}
     return float(
         result.select(**where, method=method)[0]["error"]

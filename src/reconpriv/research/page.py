@@ -1,4 +1,4 @@
-"""The results beside the paper's statements: a Markdown page and a self-contained HTML page."""
+"""The results next to the paper's statements: a Markdown page and a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _markdown(
     lines += ["", "## What holds", "", "| the paper says | verdict | what we measured |"]
     lines += ["|---|---|---|"]
     for f in findings:
-        # |D| would end a cell of the table.
+        # |D| would end a table cell.
         cells = (text.replace("|", "\\|") for text in (f.statement, f.evidence))
         lines.append("| {} | **{verdict}** | {} |".format(*cells, verdict=f.verdict))
     for name, result in results.items():
@@ -73,7 +73,7 @@ def _markdown(
 
 
 def _dp_table(result: Result, base: str) -> tuple[list[str], list[list[str]]]:
-    """One row per group, for each λ, ε and side the exact probability in percent."""
+    """One row per group, with the exact probability in percent for each λ, ε and side."""
     columns = [(p, e, s) for p in (0.1, 0.05) for e in (0.2, 0.3) for s in ("above", "below")]
     head = ["groups", "#", "size", "f in g", "f in D"]
     head += [f"λ={p:g} ε={e:g} {'>' if s == 'above' else '<'}" for p, e, s in columns]

@@ -25,7 +25,7 @@ class Result:
         return [row for row in self.rows if all(row[k] == v for k, v in wanted.items())]
 
     def write(self, folder: Path) -> Path:
-        """Write the rows as CSV, floats in full."""
+        """Write the rows as CSV, with floats in full precision."""
         path = folder / f"{self.name}.csv"
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, list(self.rows[0]), lineterminator="\n")

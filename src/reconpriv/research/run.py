@@ -1,4 +1,4 @@
-"""Running the study: one experiment or all, results, figures and page into one folder."""
+"""Running the study: one experiment or all; results, figures and page go into one folder."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run_study(
 ) -> Study:
     """Run the named experiments (or ``all``) and write CSV, figures and pages.
 
-    The folder appears when it is whole.
+    The folder appears only when it is complete.
     """
     wanted = _wanted(names)
     effort = FAST if fast else FULL

@@ -1,4 +1,4 @@
-"""The parameters of the study (Table 3), with the defaults in bold there."""
+"""The parameters of the study (Table 3), with its defaults, printed in bold there."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StudySize:
 
     @property
     def fast(self) -> bool:
-        """Whether this is the short form."""
+        """Whether this is the short version."""
         return self.keys < FULL.keys
 
 

@@ -9,7 +9,7 @@ from reconpriv.research.setting import SWEEPS, sweep
 
 
 def run_violations(population: Population, step: Step) -> Result:
-    """Audit every point of the sweeps; sizes that the population cannot give are left out."""
+    """Audit every point of the sweeps, except sizes that the population cannot provide."""
     rows: list[Row] = []
     for base in BASES:
         for parameter in SWEEPS:

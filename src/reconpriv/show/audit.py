@@ -30,7 +30,7 @@ def audit_view(report: AuditReport, words: Words = python_words) -> RenderableTy
 
 
 def verdict(report: AuditReport, words: Words = python_words) -> Text:
-    """The audit in a few sentences, the worst in bold."""
+    """The audit in a few sentences, the worst finding in bold."""
     first, *rest = (worded(sentence, words) for sentence in report.sentences)
     styles = {"bad": "bold red", "fair": "bold yellow", "good": "bold green"}
     text = Text(first, style=styles[report.standing])
@@ -38,7 +38,7 @@ def verdict(report: AuditReport, words: Words = python_words) -> Text:
 
 
 def audit_figures(report: AuditReport) -> RichTable:
-    """What was audited, how much of it is not private, and how much stands alone."""
+    """What was audited, how much of it is not private, and how many records are unique."""
     single = report.single_records
     rows = [
         ("records", f"{report.records:,}"),

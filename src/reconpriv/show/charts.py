@@ -1,6 +1,6 @@
 """Charts as Vega-Lite, made with altair and drawn by vl-convert: one look, no browser, no network.
 
-Both packages are extras and slow to import, so they are imported where something is drawn.
+Both packages are extras and slow to import, so they are imported only when something is drawn.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Spec = dict[str, Any]
 
 _FONT = 12
 _KEY_ROW = 20
-_SCALE = 2  # pixels of a PNG file for one of the drawing: sharp on a good screen
+_SCALE = 2  # PNG pixels per pixel of the drawing: sharp on a good screen
 
 
 def altair(extra: str = "report") -> Any:
-    """Altair, where vl-convert is there as well; else what to install."""
+    """Altair, if vl-convert is installed too; otherwise an error that says what to install."""
     try:
         import altair as alt  # noqa: PLC0415 - an extra
         import vl_convert  # noqa: F401, PLC0415
@@ -45,17 +45,17 @@ def _version() -> str:
 
 @cache
 def browser_scripts() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, of the version that altair writes for."""
+    """Vega, Vega-Lite and vega-embed as one script, in the version that altair writes for."""
     altair()
     import vl_convert  # noqa: PLC0415
 
-    # Its type stub asks for an argument that is optional.
+    # The type stub requires an argument that is optional.
     bundle: Any = vl_convert.javascript_bundle
     return str(bundle(vl_version=_version())).replace("</script", "<\\/script")
 
 
 def save(figure: Spec, *paths: Path) -> None:
-    """Write a static figure, as SVG or PNG by the ending of each name."""
+    """Write a static figure, as SVG or PNG depending on the extension."""
     import vl_convert  # noqa: PLC0415
 
     svg = vl_convert.vegalite_to_svg(figure, vl_version=_version())
@@ -67,7 +67,7 @@ def save(figure: Spec, *paths: Path) -> None:
 
 
 def config(ink: str) -> Spec:
-    """The look of axes, legends and titles; ``ink`` is the colour of lines and words."""
+    """The look of axes, legends and titles; ``ink`` is the colour of lines and text."""
     words = {"labelColor": ink, "titleColor": ink, "labelFontSize": _FONT,
              "titleFontSize": _FONT, "titleFontWeight": 500, "titlePadding": 7}  # fmt: skip
     lines = {"domainColor": ink, "tickColor": ink, "gridColor": ink, "gridOpacity": 0.13,
@@ -115,7 +115,7 @@ def _plain(value: Any) -> Any:
 def lines(
     values: Sequence[Row], looks: Mapping[str, Look], x: Any, y: Any, *, marks: bool = True
 ) -> Any:
-    """A line for each series, the field ``series``, with its marks where there are few points."""
+    """One line per series (the field ``series``), with marks if there are few points."""
     alt = altair()
     base = alt.Chart(rows(values)).encode(x=x, y=y, color=colour(looks))
     line = base.mark_line(strokeWidth=1.8).encode(
@@ -125,7 +125,7 @@ def lines(
 
 
 def points(base: Any, looks: Mapping[str, Look], size: int = 40, opacity: float = 1.0) -> Any:
-    """The marks of all series of a chart that has its x and y already."""
+    """The marks of all series of a chart that already has its x and y."""
     alt = altair()
     return base.mark_point(filled=True, size=size, opacity=opacity).encode(
         color=colour(looks),
@@ -139,7 +139,7 @@ def colour(looks: Mapping[str, Look]) -> Any:
 
 
 def level(value: float, name: str, ink: str = palette.BLACK) -> Any:
-    """A dashed line right across at a height, with its name at the left end."""
+    """A dashed horizontal line across the chart, with its name at the left end."""
     alt = altair()
     base = alt.Chart(rows([{"level": value, "name": name}])).encode(y="level:Q")
     rule = base.mark_rule(color=ink, strokeDash=[5, 4], opacity=0.8)
@@ -149,7 +149,7 @@ def level(value: float, name: str, ink: str = palette.BLACK) -> Any:
 
 @dataclass(frozen=True)
 class Key:
-    """A line of the key: what a mark, a line or both stand for."""
+    """An entry of the key: what a mark, a line or both stand for."""
 
     words: str
     look: Look
@@ -197,7 +197,7 @@ def _width(words: str) -> float:
 
 
 def panel(chart: Any, width: int, height: int, title: str = "") -> Spec:
-    """A chart of a size, with a plain title of its own where it needs one."""
+    """A chart of a given size, with a plain title if it needs one."""
     spec: Spec = chart.properties(width=width, height=height).to_dict()
     if title:
         spec["title"] = {"text": title, "fontWeight": 500, "fontSize": _FONT, "frame": "group",
@@ -216,7 +216,7 @@ def figure(
 ) -> Spec:
     """Panels beside and below each other with one title and one key.
 
-    Put together here and not by altair, which would copy all data again and again.
+    Assembled here rather than by altair, which would copy all data again and again.
     """
     parts = [*panels, *([key(entries, width)] if entries else [])]
     for part in parts:

@@ -28,7 +28,7 @@ _RIGHT = {"style": "text-align:right;white-space:nowrap;font-variant-numeric:tab
 
 
 def audit_html(report: AuditReport) -> str:
-    """Verdict, figures, sizes as bars; the worst groups stay closed, for they are internal."""
+    """Verdict, figures, sizes as bars; the worst groups are collapsed, as they are internal."""
     share = report.violating_records / max(report.records, 1)
     alone = report.single_records.unique / max(report.records, 1)
     most = max([1, *(row[3] for row in report.size_distribution)])
@@ -97,7 +97,7 @@ def estimate_table_html(rows: EstimateTable) -> str:
 
 
 def attack_html(result: AttackResult) -> str:
-    """The verdict, the rates beside each other on one scale, and the figures."""
+    """The verdict, the rates side by side on one scale, and the figures."""
     rates = []
     for name in ("success", "baseline", "control"):
         rate = getattr(result, name)
@@ -117,7 +117,7 @@ def attack_html(result: AttackResult) -> str:
 def headed_tables(
     headline: str, colour: str, tables: Iterable[RichTable], *, before: str = "", after: str = ""
 ) -> str:
-    """A bold line and tables below it, with what comes before and after the line."""
+    """A bold line with tables below it, and what comes before and after."""
     shade = {"green": palette.GOOD, "red": palette.BAD}.get(colour, colour)
     return _box(
         tag("p", before) if before else None,
@@ -188,7 +188,7 @@ def _share_bar(share: float, colour: str, are: str) -> Html:
 
 
 def _whisker(low: float, value: float, high: float, top: float, colour: str = palette.BLUE) -> Html:
-    """An interval with its value on a line from 0 to ``top``; what lies outside is cut off."""
+    """An interval with its value on a line from 0 to ``top``, clipped to that range."""
     low_at, at, high_at = (_WIDTH * min(max(x / top, 0.0), 1.0) for x in (low, value, high))
     middle = _HEIGHT / 2
 

@@ -27,7 +27,7 @@ def independence_html(test: IndependenceTest) -> str:
 
 
 def _test_tables(test: IndependenceTest) -> list[RichTable]:
-    from reconpriv.learning.independence import shown_p  # noqa: PLC0415 - the other way round, too
+    from reconpriv.learning.independence import shown_p  # noqa: PLC0415 - loaded by now
 
     table = RichTable(
         box=None,
@@ -55,7 +55,7 @@ def _test_tables(test: IndependenceTest) -> list[RichTable]:
 
 
 def learned_view(learned: Learned) -> RenderableType:
-    """A classifier: what it learned from, how it does, and its classes."""
+    """A classifier: what it learned from, how well it does, and its classes."""
     rows = [
         ("target", f"{learned.target} ({len(learned.classes)} classes)"),
         ("features", ", ".join(learned.features)),

@@ -11,7 +11,7 @@ _VOID = frozenset({"br", "hr", "img", "link", "meta"})
 
 
 class Html(str):
-    """Text that is markup already. Adding to it or formatting it gives plain text again."""
+    """Text that is already markup. Adding to it or formatting it gives plain text again."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ Child = str | int | float | None | Iterable["Child"]
 
 
 def join(*children: Child) -> Html:
-    """Children one after the other; None is left out."""
+    """Concatenate children, leaving out None."""
     return Html("".join(_written(child) for child in children))
 
 
@@ -35,7 +35,7 @@ def _written(child: Child) -> str:
 
 
 def tag(name: str, /, *children: Child, **attributes: Any) -> Html:
-    """An element: ``class_`` is class, ``aria_label`` is aria-label; None and False leave out."""
+    """An element: ``class_`` is class, ``aria_label`` is aria-label; None and False are omitted."""
     said = "".join(_attribute(key, value) for key, value in attributes.items())
     end = "" if name in _VOID else f"{join(*children)}</{name}>"
     return Html(f"<{name}{said}>{end}")
@@ -49,7 +49,7 @@ def _attribute(key: str, value: Any) -> str:
 
 
 def words(text: str) -> Html:
-    """Plain text; what stands between backticks is code."""
+    """Plain text, with text between backticks as code."""
     return Html(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False)))
 
 
@@ -66,7 +66,7 @@ def table(
     caption: Html | None = None,
     **attributes: Any,
 ) -> Html:
-    """A table; ``columns`` are the attributes of the cells of each column, heads included."""
+    """A table; ``columns`` are the attributes of the cells in each column, headings included."""
     body = [list(row) for row in rows]
     columns = columns or [{}] * max([len(head), *map(len, body)], default=0)
     heads = [tag("th", text, scope="col", **c) for text, c in zip(head, columns, strict=False)]
@@ -83,7 +83,7 @@ def table(
 
 
 def document(title: str, *body: Child, style: str, meta: Sequence[Html] = ()) -> str:
-    """A whole page: it fits a phone and says its language and its encoding."""
+    """A whole page that fits a phone and declares its language and encoding."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -10,7 +10,7 @@ _SHOWN = 12
 
 
 def policy_line(policy: dict[str, Any]) -> str:
-    """The parameters of a policy in a line."""
+    """The parameters of a policy on one line."""
     return (
         f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
         f" bound {policy['bound']}"
@@ -18,7 +18,7 @@ def policy_line(policy: dict[str, Any]) -> str:
 
 
 def _label_words(labels: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the columns are called and their codes mean, in a paragraph."""
+    """The labels of the columns and of their codes, in a paragraph."""
     parts = []
     for name, said in labels.items():
         title = f" ({said['title']})" if "title" in said else ""
@@ -53,7 +53,7 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Paragraphs with their names, from what ``Release.info`` returns."""
+    """Named paragraphs, from what ``Release.info`` returns."""
     p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
     public = ", ".join(facts["public"]) or "none"
     shown = ", ".join("(missing)" if v is None else str(v) for v in facts["domain"][:_SHOWN])

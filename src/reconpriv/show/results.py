@@ -1,4 +1,4 @@
-"""How each kind of result is shown: the functions that make its text and its HTML."""
+"""How each kind of result is shown: the functions that make its text and HTML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Views(NamedTuple):
     notebook: Callable[[Any], str]
 
 
-# By name of class: importing all results would take longer than showing one.
+# By class name: importing all results would take longer than showing one.
 _VIEWS = {
     "AttackResult": _Views(text.attack_view, html.attack_html),
     "AuditReport": _Views(audit.audit_view, html.audit_html),

@@ -17,20 +17,20 @@ _HEADER_LINES = 3
 
 
 class FittingTable(RichTable):
-    """A table without borders that never breaks a word or a figure where the width can be met.
+    """A table without borders that never breaks a word or a figure unless the width is too small.
 
-    Where it is too wide, headings and texts wrap between words. Where that is not enough, the
-    columns are split over several tables, each beginning with the columns that tell the rows
-    apart; and where not even one more column fits, each row becomes a block of names and values.
+    If it is too wide, headings and texts wrap between words. If that is not enough, the columns
+    are split over several tables, each beginning with the columns that identify the rows; and if
+    not even one more column fits, each row becomes a block of names and values.
     """
 
     def __init__(self, *headers: Any, **settings: Any) -> None:
-        """Takes what rich's table takes; there is no box, and the padding is fixed."""
+        """Take the arguments of rich's table; there is no box, and the padding is fixed."""
         looks: dict[str, Any] = {"title_justify": "left", "caption_justify": "left"}
         super().__init__(*headers, **looks | settings | {"box": None, "padding": (0, _GAP, 0, 0)})
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Any:
-        """The title, the rows in the layout that fits, and the caption."""
+        """Render the title, the rows in the layout that fits, and the caption."""
         if self.title:
             yield Text(str(self.title), style="table.title")
         yield from lay_out(self, options.max_width)
@@ -40,7 +40,7 @@ class FittingTable(RichTable):
 
 @dataclass(frozen=True)
 class _Widths:
-    """The width that a column would like to have, that wraps no cell, that breaks no word."""
+    """The widths at which a column is comfortable, wraps no cell, and breaks no word."""
 
     natural: int
     unwrapped: int
@@ -64,7 +64,7 @@ def lay_out(table: RichTable, width: int) -> Iterator[RenderableType]:
 
 
 def _split(columns: list[Column], widths: list[_Widths], width: int) -> list[list[int]]:
-    """Which columns go into each table; none where blocks read better."""
+    """Which columns go into each table; empty if blocks read better."""
 
     def fits(chosen: list[int]) -> bool:
         return _total([widths[i].least for i in chosen]) <= width
@@ -84,7 +84,7 @@ def _split(columns: list[Column], widths: list[_Widths], width: int) -> list[lis
 
 
 def _keys(columns: list[Column]) -> list[int]:
-    """The fewest columns from the left that tell all rows apart."""
+    """The fewest columns from the left that distinguish all rows."""
     rows = list(zip(*(map(_plain, column.cells) for column in columns), strict=True))
     for count in range(1, len(columns)):
         if len({row[:count] for row in rows}) == len(rows):
@@ -96,14 +96,14 @@ def _widths(column: Column, headed: bool) -> _Widths:
     cells = [_plain(cell) for cell in column.cells]
     heading = _plain(column.header) if headed else ""
     whole = max((_longest(cell.splitlines()) for cell in cells), default=0)
-    # A figure stays on one line, blanks or not.
+    # A figure stays on one line, with or without spaces.
     least = whole if column.justify == "right" else max(map(_longest_word, cells), default=0)
     head = _heading_width(heading)
     return _Widths(max(whole, cell_len(heading)), max(whole, head), max(least, head))
 
 
 def _heading_width(heading: str) -> int:
-    """The least width in which a heading takes few lines and keeps its words."""
+    """The smallest width at which a heading takes few lines and no word is broken."""
     words = heading.split()
     width = _longest(words)
     while _lines(words, width) > _HEADER_LINES:
@@ -112,7 +112,7 @@ def _heading_width(heading: str) -> int:
 
 
 def _lines(words: list[str], width: int) -> int:
-    """How many lines the words take, none of which is longer than the width."""
+    """How many lines of at most this width the words take."""
     count, used = (1, -1) if words else (0, 0)
     for word in words:
         if used + 1 + cell_len(word) > width:
@@ -123,7 +123,7 @@ def _lines(words: list[str], width: int) -> int:
 
 
 def _shared(widths: list[_Widths], available: int) -> list[int]:
-    """Widths that fit: headings wrap first, then texts; the widest column gives way first."""
+    """Widths that fit: headings wrap first, then texts; the widest column shrinks first."""
     found = [one.natural for one in widths]
     for least in ([one.unwrapped for one in widths], [one.least for one in widths]):
         while _total(found) > available:
@@ -135,7 +135,7 @@ def _shared(widths: list[_Widths], available: int) -> list[int]:
 
 
 def _names_first(widths: list[_Widths], available: int) -> list[int]:
-    """Widths for names and what they are: a value with no place to break is cut over lines."""
+    """Widths for names and values; a value without a break point is split over lines."""
     *names, last = widths
     room = available - _total([*(one.least for one in names), 0])
     value = replace(last, least=max(1, min(last.least, room)))

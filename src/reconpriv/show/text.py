@@ -1,4 +1,4 @@
-"""Reports as text: the same rich tables on a terminal and piped."""
+"""Reports as text: the same rich tables on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
 
 
 def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
-    """Names and what they are, without a heading."""
+    """Names and values, without a heading."""
     table = FittingTable(show_header=False)
     table.add_column(style="dim")
     table.add_column()
@@ -50,7 +50,7 @@ def release_view(release: Release) -> RenderableType:
 
 
 def release_figures(release: Release) -> RichTable:
-    """Records, policy and, for its publisher, what was sampled."""
+    """Records, policy and, for the publisher, what was sampled."""
     summary = release.as_dict()
     policy = summary["policy"]
     rows = [
@@ -80,7 +80,7 @@ _ESTIMATE_HEADINGS = ("count", "interval", "groups", "trials")
 
 def estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
     """Count, interval, groups and trials of an estimate."""
-    from reconpriv.queries.estimate import WHOLE_BINS  # noqa: PLC0415 - with numpy, loaded by now
+    from reconpriv.queries.estimate import WHOLE_BINS  # noqa: PLC0415 - needs numpy, loaded by now
 
     interval = f"{estimate.low:,.1f} to {estimate.high:,.1f}"
     count = f"{estimate.count:,.1f}"
@@ -91,7 +91,7 @@ def estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
 
 
 def remarks(estimates: list[Estimate]) -> str | None:
-    """Each remark once; those that concern some rows only say how many."""
+    """Each remark once; if it concerns only some rows, with their number."""
     found: dict[str, int] = {}
     for estimate in estimates:
         for remark in estimate.remarks:
@@ -117,7 +117,7 @@ def estimates_view(estimates: list[Estimate]) -> RichTable:
 
 
 def estimate_table_view(rows: EstimateTable) -> RichTable:
-    """A cross table, one row a combination."""
+    """A cross table, one row per combination."""
     estimates = [estimate for _, estimate in rows]
     table = RichTable(
         box=None, padding=(0, 2, 0, 0), caption=remarks(estimates), caption_justify="left"
@@ -144,7 +144,7 @@ def info_view(release: Release) -> RenderableType:
 
 
 def findings_view(study: Study) -> RenderableType:
-    """What of the paper's study holds."""
+    """Which of the paper's findings hold."""
     table = RichTable(box=None, padding=(0, 2, 1, 0))
     table.add_column("the paper says", overflow="fold", ratio=4)
     table.add_column("verdict")
@@ -190,7 +190,7 @@ def _rows_table(title: str, rows: tuple[dict[str, Any], ...]) -> RichTable:
 
 
 def _figure(value: Any) -> str:
-    """A figure for reading: three digits, thousands set apart, a group by its columns."""
+    """A figure for display: three digits, thousands separated, a group by its columns."""
     if isinstance(value, dict):
         return group_words(value)
     if value is None:
@@ -213,7 +213,7 @@ _PARTS = {
 
 
 def doctor_view(examination: Examination) -> RenderableType:
-    """What is there and what is not, and below it the commands that would add what is not."""
+    """What is installed and what is not, followed by the commands that would add the rest."""
     table = RichTable(box=None, padding=(0, 2, 0, 0), show_header=False)
     for overflow in ("ignore", "fold", "fold", "fold"):
         table.add_column(overflow=overflow)

@@ -45,7 +45,7 @@ def tune_html(report: TuneReport) -> str:
 
 
 def next_step(report: TuneReport) -> str:
-    """What to do next; nothing where there is nothing to do."""
+    """What to do next; empty if there is nothing to do."""
     if report.remedy == "state-a-target":
         return Advice(Remedy("state a target, such as {}", Control.MAX_ERROR, 0.1))
     if report.needed is None:
@@ -58,7 +58,7 @@ def next_step(report: TuneReport) -> str:
 
 
 def rounded_up(share: float) -> float:
-    """A share with three digits that is not below it."""
+    """A share rounded up to three digits."""
     return math.ceil(share * 1000) / 1000
 
 
@@ -83,7 +83,7 @@ def _tables(report: TuneReport) -> list[RichTable]:
 
 
 def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
-    """Some efficient settings from the most accurate to the least; the chosen one is among them."""
+    """Some efficient settings from the most accurate to the least, including the chosen one."""
     efficient = list(report.efficient)
     if len(efficient) > most:
         step = (len(efficient) - 1) / (most - 1)

@@ -20,7 +20,7 @@ from reconpriv.studio import (
 from reconpriv.studio.desk import Desk
 from reconpriv.studio.live import STEPS, Live, make_live
 
-# Shiny can report to OpenTelemetry where that is set up; the studio never does.
+# Shiny can report to OpenTelemetry if that is set up; the studio never does.
 os.environ["SHINY_OTEL_COLLECT"] = "none"
 
 WWW = Path(__file__).parent / "www"
@@ -56,7 +56,7 @@ def make_app(desk: Desk) -> App:
 
 
 def page(desk: Desk) -> TagList:
-    """The whole page; only the desk's step is visible."""
+    """The whole page; only the desk's current step is visible."""
     panels = (
         step_open.panel(),
         step_roles.panel(),
@@ -140,7 +140,7 @@ def _serve_navigation(input: Inputs, live: Live) -> None:
 
 
 def _serve_elsewhere(live: Live) -> None:
-    """All pages share the desk: each says when another one has changed it."""
+    """All pages share the desk: each one says when another has changed it."""
 
     @reactive.effect
     @reactive.event(live.opened, live.settled, live.published, ignore_init=True)

@@ -20,7 +20,7 @@ _ROLES = {
     "bins": "binning",
     "groups": "grouping",
 }
-# With the same key these leave the random words as they are; all else draws them anew.
+# With the same key, changing these keeps the random words; any other change draws new ones.
 _SAME_SAMPLE = {"epsilon", "delta", "bound", "sample_size", "unattainable"}
 
 
@@ -30,7 +30,7 @@ def since_release(
     settled: Settled | None,
     policy: rp.Policy | None,
 ) -> list[str]:
-    """Which settings are no longer those of the release; empty where it is up to date."""
+    """Which settings differ from those of the release; empty if it is up to date."""
     made = published.settled
     if opened is not None and opened is not made.opened:
         if opened.identity != made.opened.identity:
@@ -48,7 +48,7 @@ def since_release(
 
 
 def role_changes(before: Roles, after: Roles) -> list[str]:
-    """The roles that differ, each with both values where they are short."""
+    """The roles that differ, each with both values if they are short."""
     found = []
     for part in fields(Roles):
         old, new = getattr(before, part.name), getattr(after, part.name)
@@ -78,7 +78,7 @@ def policy_changes(before: rp.Policy, after: rp.Policy) -> list[str]:
 
 
 def same_key_means(before: Plan, after: Plan) -> str:
-    """What publishing again with the same key gives an adversary; empty where it is nothing."""
+    """What publishing again with the same key reveals to an adversary; empty if nothing."""
     roles = [change.split(":")[0] for change in role_changes(before.roles, after.roles)]
     old, new = before.policy.as_dict(), after.policy.as_dict()
     changed = [name for name in _POLICY if old[name] != new[name]]

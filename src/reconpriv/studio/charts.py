@@ -1,6 +1,6 @@
-"""Pictures as plain SVG: drawn anew at every move of a slider, with no script.
+"""Pictures as plain SVG: redrawn at every move of a slider, without scripts.
 
-Colours and numbers are those of every other chart; the frame follows the page.
+Colours and numbers match every other chart; the frame follows the page.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Axis:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Where a value stands, kept inside the picture."""
+        """The pixel of a value, kept inside the picture."""
         low, high, at = self.low, self.high, min(max(value, self.low), self.high)
         if self.log:
             low, high, at = math.log(low), math.log(high), math.log(at)
         return self.begin + (at - low) / (high - low) * (self.end - self.begin)
 
     def ticks(self) -> list[float]:
-        """Round numbers: 1, 2 and 5 of every decade, or about five even ones."""
+        """Round numbers: 1, 2 and 5 of every decade, or about five evenly spaced ones."""
         if self.log:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             marks = [m * 10.0**d for d in decades for m in (1, 2, 5)]
@@ -67,7 +67,7 @@ class RiskUtility:
 
     @classmethod
     def of(cls, settings: Sequence[Setting]) -> RiskUtility | None:
-        """None where no setting can be published."""
+        """None if no setting can be published."""
         shown = tuple(s for s in settings if s.eligible and s.error > 0)
         if not shown:
             return None
@@ -94,7 +94,7 @@ class RiskUtility:
         return _dots([(self.x(s.error), self.y(s.group_error)) for s in settings], dot)
 
     def marker(self, current: Setting, suggested: Setting | None) -> Tag:
-        """The current setting and the suggested one, in a layer of their own: the dots stay."""
+        """The current setting and the suggested one, in a separate layer: the dots stay."""
         words = (
             f"Your setting: analysts {brief_percent(current.error)}, adversary"
             f" {brief_percent(current.group_error)}."
@@ -179,13 +179,13 @@ def _line(x1: float, y1: float, x2: float, y2: float) -> Tag:
 
 
 def _text(x: float, y: float, words: str, anchor: str, spare: int = 0) -> Tag:
-    """A label; a ``spare`` one is left out where there is little room."""
+    """A label; a ``spare`` one is left out if there is little room."""
     kind = "label spare" if spare else "label"
     return Tag("text", words, {"text-anchor": anchor}, x=f"{x:.1f}", y=f"{y:.1f}", class_=kind)
 
 
 def _dots(places: Sequence[tuple[float, float]], dot: Dot) -> Tag:
-    """Round-ended strokes of no length: one element, however many dots there are."""
+    """Round-ended strokes of zero length: one element, however many dots there are."""
     colour, width, opacity = dot
     path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places)
     return Tag(

@@ -32,10 +32,10 @@ class CancelledError(Exception):
 
 @dataclass(frozen=True)
 class Opened:
-    """A table that was looked at: where it is read from, and what the user calls it.
+    """An opened table: where it is read from, and what the user calls it.
 
-    ``number`` tells one opening from the next, so that no form field of one is taken for the other.
-    ``identity`` is the same whenever the same table is opened: its key hangs on it.
+    ``number`` distinguishes openings, so a form field of one is never taken for that of another.
+    ``identity`` is the same whenever the same table is opened: its key depends on it.
     """
 
     source: str
@@ -48,7 +48,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Settled:
-    """A table with roles."""
+    """A table with its roles."""
 
     opened: Opened
     roles: Roles
@@ -69,7 +69,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Reports:
-    """Both reports of a release; where one could not be made, the reason instead."""
+    """Both reports of a release; if one could not be made, the reason instead."""
 
     published: Published
     internal: Path | str
@@ -78,9 +78,9 @@ class Reports:
 
 @dataclass
 class Desk:
-    """What is open at the moment; ``draft`` holds inputs as they were last seen.
+    """What is open at the moment; ``draft`` holds inputs as last seen.
 
-    ``revision`` grows with every change, so that a page can tell that another one made it.
+    ``revision`` grows with every change, so a page can notice that another one made it.
     """
 
     home: Path
@@ -94,16 +94,16 @@ class Desk:
     progress: tuple[str, float] = ("", 0.0)
     _tuner: tuple[Settled, Any] | None = field(default=None, repr=False)
     cancel: threading.Event = field(default_factory=threading.Event)
-    # One thread: a table is never used by two at a time.
+    # One thread: a table is never used twice at the same time.
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "studio"))
-    # Figures of a policy come from numbers in memory; a slider must not wait for a table.
+    # A policy's figures come from numbers in memory; a slider must not wait for a table.
     quick_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "quick"))
-    # Reports take seconds and open the table for themselves, so that questions need not wait.
+    # Reports take seconds and open the table separately, so questions need not wait.
     report_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "report"))
 
     @property
     def open_steps(self) -> list[int]:
-        """The steps that may be gone to."""
+        """The steps that can be visited."""
         steps = [1]
         if self.opened is not None:
             steps.append(2)
@@ -114,11 +114,11 @@ class Desk:
         return steps
 
     def folder(self, prefix: str) -> Path:
-        """A new folder inside the desk's own."""
+        """A new folder inside the desk's own folder."""
         return Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=self.home))
 
     def look(self, source: str, *, shown: str | None = None, uploaded: bool = False) -> Opened:
-        """Look at a table and put it on the desk."""
+        """Inspect a table and put it on the desk."""
         number = 0 if self.opened is None else self.opened.number + 1
         summary = rp.describe(source)
         identity = identity_of_upload(Path(source)) if uploaded else identity_of_path(source)
@@ -127,7 +127,7 @@ class Desk:
         return opened
 
     def take_upload(self, file: str, name: str) -> Opened:
-        """Move an upload to a folder of its own, under its own name: the ending tells its kind."""
+        """Move an upload to a separate folder under its own name: the extension gives its type."""
         target = self.folder("upload") / safe_name(name)
         shutil.move(file, target)
         return self.look(str(target), shown=target.name, uploaded=True)
@@ -137,13 +137,13 @@ class Desk:
         return self.keys.of(opened.identity, opened.shown, uploaded=opened.uploaded)
 
     def audit(self, settled: Settled, policy: rp.Policy, *, worst: int) -> rp.AuditReport:
-        """Audit, unless the table has been replaced meanwhile."""
+        """Audit, unless the table has been replaced in the meantime."""
         if settled is not self.settled:
             raise CancelledError
         return settled.table.audit(policy, worst=worst, columns=False)
 
     def tuner(self, settled: Settled) -> Any:
-        """One pass over the table for all policies; it is kept for as long as the table is."""
+        """One pass over the table for all policies, kept as long as the table is."""
         if settled is not self.settled:
             raise CancelledError
         if self._tuner is None or self._tuner[0] is not settled:
@@ -151,12 +151,12 @@ class Desk:
         return self._tuner[1]
 
     def audit_columns(self, settled: Settled, policy: rp.Policy) -> rp.AuditReport:
-        """What the audit would be without each column; it opens the table for itself."""
+        """What the audit would be without each column; opens the table separately."""
         with read_table(settled.opened.source, settled.roles) as table:
             return table.audit(policy, worst=0, columns=True)
 
     def settle(self, opened: Opened, roles: Roles) -> Settled:
-        """Give the columns their roles; the first audit counts the cells and keeps them."""
+        """Assign roles to the columns; the first audit counts the cells and keeps them."""
         table = read_table(opened.source, roles)
         before, self.settled = self.settled, Settled(opened, roles, table)
         kept = self.published.settled if self.published else None
@@ -227,13 +227,13 @@ class Desk:
         )
 
     def stop(self) -> None:
-        """Stop a publication, whether it counts or writes."""
+        """Stop a publication, whether it is counting or writing."""
         self.cancel.set()
         if self.settled is not None:
             self.settled.table.interrupt()
 
     def close(self) -> None:
-        """Stop all work; the folder is removed by whoever made it."""
+        """Stop all work; whoever made the folder removes it."""
         self.stop()
         for pool in (self.quick_pool, self.report_pool, self.pool):
             pool.shutdown(wait=True, cancel_futures=True)
@@ -245,7 +245,7 @@ class Desk:
 
 
 def safe_name(name: str) -> str:
-    """The last part of a file's name, without what a path or a pattern could mean."""
+    """The last part of a file's name, without characters special in a path or a pattern."""
     plain = re.sub(r"[^\w.()+ -]", "_", re.split(r"[\\/]", name)[-1]).lstrip(".")
     return plain[-120:] or "table"
 
@@ -260,7 +260,7 @@ def zip_release(release: rp.Release, folder: Path) -> Path:
 
 
 def shown_plan(published: Published) -> Plan:
-    """The plan with the table called as its user calls it, not where the upload lies."""
+    """The plan with the table named as its user names it, not by the path of the upload."""
     return replace(published.plan, source=published.settled.opened.shown)
 
 

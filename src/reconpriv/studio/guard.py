@@ -1,8 +1,8 @@
 """The door of the studio: one browser, this machine, nobody else.
 
-The address that is printed carries a token. The first request with it gets a cookie and uses the
-token up. Whatever comes without the cookie, under another host name or from another origin is
-refused, be it a page, a file or a WebSocket.
+The printed address carries a token. The first request with it gets a cookie and uses up the
+token. Any request without the cookie, under another host name or from another origin is
+refused, whether for a page, a file or a WebSocket.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _PAGE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><link rel="icon" href="data:,">'
     "{head}<title>reconpriv studio</title></head><body><p>{text}</p></body></html>"
 )
-# A page, not a redirect: where the link was clicked on another site, a browser would not send
-# the new cookie along with the redirected request.
+# A page, not a redirect: if the link was clicked on another site, a browser would not send
+# the new cookie with the redirected request.
 _WELCOME = _PAGE.format(
     head='<meta http-equiv="refresh" content="0;url=/">',
     text='The studio is opening. <a href="/">Open it now</a>.',
@@ -39,18 +39,18 @@ class Guard:
     """ASGI middleware that lets one browser in."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:
-        """Draw the token and the secret of the cookie."""
+        """Draw the token and the cookie's secret."""
         self._app = app
         self._token: str | None = secrets.token_urlsafe(32)
         self._secret = secrets.token_urlsafe(32)
-        # Cookies do not know ports; two studios on one machine must not share one.
+        # Cookies ignore ports; two studios on one machine must not share one.
         self._cookie = f"reconpriv-studio-{port}"
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._headers = _security_headers(self._hosts)
         self.address = f"http://127.0.0.1:{port}/?token={self._token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, welcome or pass on."""
+        """Refuse, welcome or pass on a request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -83,7 +83,7 @@ class Guard:
         return False
 
     def _is_foreign(self, headers: Headers, *, websocket: bool) -> bool:
-        """Whether another site or another local port asks with our cookie."""
+        """Whether another site or another local port is using our cookie."""
         origin = headers.get("origin")
         own = {f"http://{host}" for host in self._hosts}
         if websocket or origin is not None:
@@ -115,7 +115,7 @@ class Guard:
 def _security_headers(hosts: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
     """Nothing may be fetched from, or embedded in, any other place, and no inline script runs.
 
-    Shiny's own inline script only turns on spinners, which this page does without.
+    Shiny's own inline script only turns on spinners, which this page does not use.
     """
     sockets = " ".join(f"ws://{host}" for host in hosts)
     policy = (

@@ -1,4 +1,4 @@
-"""Blocking work off the event loop, and its result back in the page."""
+"""Blocking work off the event loop, with its result returned to the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Job(Generic[T]):
     """One kind of work. While it runs, only the latest further request is kept.
 
-    Shiny's own extended tasks queue every request, which a slider would make hundreds of.
+    Shiny's own extended tasks queue every request; a slider would queue hundreds.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Job(Generic[T]):
 
 
 def _uninterrupted(work: Callable[[], T]) -> T:
-    """Do it; a table that is interrupted cancels this work, not the whole studio."""
+    """Run the work; an interrupted table cancels this work, not the whole studio."""
     try:
         return work()
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Judged(Generic[T]):
-    """A result, and what it was computed for: it holds for nothing else."""
+    """A result and what it was computed for; it is valid for nothing else."""
 
     settled: Settled
     policy: rp.Policy
@@ -27,7 +27,7 @@ class Judged(Generic[T]):
 
 
 def shown(content: TagChild, *, current: bool) -> Tag:
-    """A result; one for another table or policy is greyed, and said to be recomputed."""
+    """A result; one for another table or policy is greyed out and marked as being recomputed."""
     if current:
         return tags.div(content, class_="judged")
     return tags.div(

@@ -1,8 +1,8 @@
 """One table, one key: which key a table has, for as long as the studio runs.
 
-A table is known by its path, whatever the file holds by now: one that has grown or was corrected
-keeps its key. An upload is known by its content. An upload with other content, but with the name of
-one that has a key, is taken for a newer version of it.
+A table is identified by its path, whatever the file holds by now: one that has grown or been
+corrected keeps its key. An upload is identified by its content. An upload with different content
+but the name of one that has a key is taken for a newer version of it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class KeyRing:
     keys: dict[str, TableKey] = field(default_factory=dict, repr=False)
 
     def of(self, identity: str, name: str, *, uploaded: bool) -> TableKey | None:
-        """The key of a table; that of an earlier upload of the same name where it has none."""
+        """The key of a table, or else that of an earlier upload of the same name."""
         if identity in self.keys:
             return self.keys[identity]
         older = (known for id, known in self.keys.items() if is_upload(id) and known.shown == name)
         return max(older, key=lambda known: known.made, default=None) if uploaded else None
 
     def remember(self, identity: str, name: str, plan: Plan, key: rp.Key, generated: bool) -> None:
-        """Note that a table was published with a key, unless it is the key that everybody knows."""
+        """Record that a table was published with a key, unless it is the public test key."""
         if key.is_test:
             return
         known = self.of(identity, name, uploaded=plan.uploaded)
@@ -61,7 +61,7 @@ class KeyRing:
 
 
 def identity_of_path(source: str) -> str:
-    """A file by its place; an example or an address by its text."""
+    """A file by its path; an example or an address by its text."""
     local = Path(source)
     return f"path:{local.resolve()}" if os.path.lexists(local) else f"source:{source}"
 
@@ -76,5 +76,5 @@ def identity_of_upload(file: Path) -> str:
 
 
 def is_upload(identity: str) -> bool:
-    """Whether it is a content rather than a place."""
+    """Whether it identifies a content rather than a path."""
     return identity.startswith("upload:")

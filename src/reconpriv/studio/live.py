@@ -1,4 +1,4 @@
-"""What one page shows of the desk: reactive values, and going from step to step."""
+"""What one page shows of the desk: reactive values, and moving between steps."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Live:
     notes: dict[str, reactive.Value[str]] = field(default_factory=dict)
 
     def note(self, place: str) -> reactive.Value[str]:
-        """The explanation shown at a place; empty where there is none."""
+        """The explanation shown at a place; empty if there is none."""
         if place not in self.notes:
             self.notes[place] = reactive.value("")
         return self.notes[place]
 
     def remember(self, values: dict[str, Any]) -> None:
-        """Keep inputs for the next page; other pages learn that they changed."""
+        """Keep inputs for the next page; other pages notice the change."""
         draft = self.desk.draft
         changed = any(name in draft and draft[name] != value for name, value in values.items())
         draft |= values
@@ -45,13 +45,13 @@ class Live:
             self.touch()
 
     def touch(self) -> None:
-        """Say that this page changed something; a page that missed a change keeps missing it."""
+        """Record that this page changed something; a page that missed a change stays behind."""
         if self.seen == self.desk.revision:
             self.seen += 1
         self.desk.revision += 1
 
     def changed_elsewhere(self) -> str:
-        """What another page changed since this one was loaded; empty where nothing was."""
+        """What another page has changed since this one was loaded; empty if nothing."""
         if self.seen == self.desk.revision:
             return ""
         with reactive.isolate():
@@ -65,14 +65,14 @@ class Live:
         return "Another tab changed the settings."
 
     async def go(self, step: int) -> None:
-        """Show a step, if it may be gone to."""
+        """Show a step, if it can be visited."""
         if step in self.desk.open_steps:
             self.desk.step = step
             self.step.set(step)
 
 
 def make_live(desk: Desk, session: Session) -> Live:
-    """The page starts where the desk is."""
+    """A page that starts where the desk is."""
     return Live(
         desk,
         session,

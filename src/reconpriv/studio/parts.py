@@ -19,7 +19,7 @@ def card(title: str, *children: TagChild, intro: str = "", class_: str = "") -> 
 
 
 def button(id: str, label: TagChild, *, primary: bool = False, disabled: bool = False) -> Tag:
-    """A button that Shiny counts the presses of."""
+    """A button whose clicks Shiny counts."""
     return tags.button(
         label,
         id=id,
@@ -40,7 +40,7 @@ def choice(id: str, label: str, options: Mapping[str, str], chosen: str, help: s
 
 
 def check(id: str, label: str, help: str, *, checked: bool = False) -> Tag:
-    """A checkbox with its label, and a line below."""
+    """A checkbox with its label and a line of help below."""
     return tags.label(
         tags.input(id=id, type="checkbox", checked="" if checked else None),
         tags.span(label, tags.span(help, class_="muted")),
@@ -57,7 +57,7 @@ def select(
     described_by: str | None = None,
     class_: str = "",
 ) -> Tag:
-    """The bare select; ``label`` names it where no label element does."""
+    """The bare select; ``label`` names it if no label element does."""
     return tags.select(
         *(
             tags.option(text, value=value, selected="" if value == chosen else None)
@@ -92,7 +92,7 @@ def dial(
 
 
 def notice(text: str, kind: str = "error", *, lead: str = "") -> Tag | None:
-    """An explanation at the place where it happened; announced to screen readers."""
+    """An explanation at the place it concerns; announced to screen readers."""
     if not text:
         return None
     marks = {"error": "✕", "warning": "!", "good": "✓", "info": "i"}
@@ -104,7 +104,7 @@ def notice(text: str, kind: str = "error", *, lead: str = "") -> Tag | None:
 
 
 def alert_place(id: str) -> Tag:
-    """Where explanations of one place appear."""
+    """Where explanations for one place appear."""
     return tags.div(ui.output_ui(id), role="alert", class_="alert-place")
 
 
@@ -120,7 +120,7 @@ def figures(pairs: Sequence[tuple[str, str, str]], class_: str = "") -> Tag:
 
 
 def facts(pairs: Sequence[tuple[str, TagChild]]) -> Tag:
-    """Names and values, a row each."""
+    """Names and values, one row each."""
     return tags.dl(
         *(tags.div(tags.dt(name), tags.dd(value)) for name, value in pairs), class_="facts"
     )
@@ -129,7 +129,7 @@ def facts(pairs: Sequence[tuple[str, TagChild]]) -> Tag:
 def grid(
     head: Sequence[str], rows: Sequence[Sequence[TagChild]], *, label: str, numbers: int = 0
 ) -> Tag:
-    """A table; its first ``numbers`` columns from the right hold numbers."""
+    """A table whose last ``numbers`` columns hold numbers."""
     width = len(head)
     classes = ["number" if i >= width - numbers else None for i in range(width)]
     return tags.div(

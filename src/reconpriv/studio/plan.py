@@ -1,4 +1,4 @@
-"""What the user has chosen, as one frozen object, and the same as a script and as a command."""
+"""What the user has chosen, as one frozen object, and the same as a script and a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY_FILE = "reconpriv.key"
 
 @dataclass(frozen=True)
 class Roles:
-    """The role of every column, with the bins and groups as they were declared.
+    """The role of every column, with the bins and groups as declared.
 
     ``bins`` holds what was typed (10; 0, 18, 65; quantiles:5), ``groups`` value: group.
     """
@@ -36,7 +36,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a release depends on but the key."""
+    """Everything that a release depends on except the key."""
 
     source: str
     roles: Roles
@@ -59,7 +59,7 @@ def read_table(source: str, roles: Roles) -> rp.Table:
 
 
 def python_script(plan: Plan) -> str:
-    """A program that makes the same release, byte for byte, with the same key."""
+    """A program that makes the same release, byte for byte, given the same key."""
     roles, policy = plan.roles, plan.policy.as_dict()
     hint = "  # the uploaded table: give the path of your own copy" if plan.uploaded else ""
     key = "rp.Key.test()" if plan.test_key else "rp.Key.from_file(KEY)"
@@ -108,7 +108,7 @@ def _python_groups(groups: dict[str, dict[str, str]]) -> list[str]:
 
 
 def shell_command(plan: Plan) -> str:
-    """The command that makes the same release; groups go into files before it."""
+    """The command that makes the same release; groups are written to files first."""
     roles = plan.roles
     files = {name: f"groups-{i}.csv" for i, name in enumerate(roles.groups, start=1)}
     before = "".join(_here_document(files[name], said) for name, said in roles.groups.items())
@@ -136,7 +136,7 @@ def _here_document(file: str, groups: dict[str, str]) -> str:
 
 
 def _assigned(name: str, said: str) -> str:
-    """COLUMN=WHAT; the name is quoted where it must be."""
+    """COLUMN=WHAT; the name is quoted if necessary."""
     plain = name == name.strip() and not set(name) & {"=", '"'}
     return f"{name if plain else _quote(name)}={said}"
 

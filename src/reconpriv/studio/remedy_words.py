@@ -9,7 +9,7 @@ UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each
 ANSWER_WHOLE_BINS = "Answer for whole bins"
 
 _CHOICES = {Control.MISSING: MISSING, Control.UNATTAINABLE: UNATTAINABLE}
-# {do} is what the library advises; nothing is said where neither the page nor its user can do it.
+# {do} is what the library advises; empty if neither the page nor its user can do it.
 _WORDS = {
     Control.BIN: "{do} in the roles step",
     Control.COLUMNS: "",
@@ -41,7 +41,7 @@ _WORDS = {
 def page_words(remedy: Remedy) -> str:
     """A remedy in terms of the page."""
     words = _WORDS[remedy.control]
-    if "{do}" in words and "{}" in remedy.do:  # it asks for a name, and the page has a place
+    if "{do}" in words and "{}" in remedy.do:  # it needs a name, which the page asks for elsewhere
         return ""
     choice = _CHOICES.get(remedy.control, {}).get(f"{remedy.value}", "")
     return words.replace("{do}", remedy.do).replace("{choice}", choice)

@@ -1,4 +1,4 @@
-"""Starting and ending the studio: a socket on this machine, a folder of its own, a browser."""
+"""Starting and stopping the studio: a socket on this machine, a private folder, a browser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_studio(
     with _listening(port) as listener, own_folder() as home:
         desk = Desk(home)
         try:
-            # A signal may also come before the server has taken over their handling.
+            # A signal may arrive before the server has taken over handling them.
             with contextlib.suppress(KeyboardInterrupt):
                 if table is not None:
                     _check_column(desk.look(table), sensitive)
@@ -70,7 +70,7 @@ def _serve(
     def stop(*_: object) -> None:
         server.should_exit = True
 
-    # Until the server has handlers of its own: raising in the middle of its start leaves a mess.
+    # Until the server has its own handlers: raising an error during its start leaves a mess.
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
@@ -84,9 +84,9 @@ def _serve(
 
 @contextlib.contextmanager
 def own_folder() -> Iterator[Path]:
-    """A folder with mode 0700 for uploads, spilled data and releases, gone at the end.
+    """A folder with mode 0700 for uploads, spilled data and releases, removed at the end.
 
-    It is the temporary folder of the whole process, so that what libraries write is inside it.
+    It is the temporary folder of the whole process, so whatever libraries write is inside it.
     """
     home = Path(tempfile.mkdtemp(prefix="reconpriv-studio-"))
     before = tempfile.tempdir
@@ -104,7 +104,7 @@ def _listening(port: int) -> Iterator[socket.socket]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        # Before the address is told: a browser may be faster than the server.
+        # Before the address is printed: a browser may be faster than the server.
         listener.listen()
     except OSError as error:
         listener.close()

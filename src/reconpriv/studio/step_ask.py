@@ -1,4 +1,4 @@
-"""Step 6: count queries of the release, beside the truth."""
+"""Step 6: count queries on the release, next to the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANY = ""
 _MISSING = "(missing)"
 _MOST_ROWS = 40
 _KEPT = 12
-# From here on a decimal is noise.
+# From this size on, a decimal is noise.
 _LARGE = 100
 _NOT_ESTIMATED = {"exact": "none needed"}
 
@@ -94,7 +94,7 @@ def serve(input: Inputs, live: Live) -> None:
             note.set("Publish first: there is no release to query yet.")
             return
         where = input.where().strip()
-        # The choices appear a moment after the step does; a quick key must not be lost.
+        # The choices appear a moment after the step does; an early keystroke must not be lost.
         value = input.ask_value() if "ask_value" in input else ANY
         by = input.ask_by() if "ask_by" in input else ANY
         estimator = input.estimator()
@@ -154,7 +154,7 @@ def ask(
     estimator: str = "mle",
     whole_bins: bool = False,
 ) -> list[Answer]:
-    """Ask the release and the table the same."""
+    """Ask the release and the table the same question."""
     table, release = published.settled.table, published.release
     equal: dict[str, Any] = {}
     if value != ANY:
@@ -210,7 +210,7 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
 
 
 def number(value: float) -> str:
-    """A count; a small one with a decimal, since half a record is much of it."""
+    """A count; a small one has a decimal, since half a record is a large part of it."""
     if abs(value) >= _LARGE or value == round(value):
         return f"{value:,.0f}"
     return f"{value:,.1f}"

@@ -1,4 +1,4 @@
-"""Step 5: the release, both reports, the key, and the same as a script and as a command."""
+"""Step 5: the release, both reports, the key, and the same as a script and a command."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def serve(input: Inputs, live: Live) -> None:
     @reactive.effect
     @reactive.event(input.republish)
     async def _() -> None:
-        # Another table may have no roles yet: as far as can be gone.
+        # Another table may have no roles yet: go as far as possible.
         await live.go(max(step for step in live.desk.open_steps if step <= STEP - 1))
 
     @render.ui
@@ -123,7 +123,7 @@ def serve(input: Inputs, live: Live) -> None:
 
 
 def stale_notice(published: Published, changed: list[str]) -> Tag:
-    """That the files are older than the settings, in what, and the way to new ones."""
+    """That the files are older than the settings, in what respect, and how to get new ones."""
     return tags.div(
         tags.span("!", {"aria-hidden": "true"}, class_="mark"),
         tags.div(
@@ -156,7 +156,7 @@ def _recipe(title: str, id: str, text: str) -> Tag:
 
 
 def _serve_reports(live: Live) -> None:
-    """Both reports are written when they are first looked for; until then their rows say so."""
+    """Both reports are written when first looked at; until then their rows say so."""
     reports: reactive.Value[Reports | None] = reactive.value(None)
     note = live.note("download")
     job: Job[Reports] = Job(

@@ -1,4 +1,4 @@
-"""Step 3: p, ε, δ, bound and sample size; the audit and the risk-utility picture answer live."""
+"""Step 3: p, ε, δ, bound and sample size; the audit and risk-utility picture update live."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": _PLAIN_BOUND, "sample_size": "oc
          "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
 STEP = 3
 _WORST = 6
-# What each column does is counted unasked up to here: within a second or two.
+# Up to this many, each column's effect is computed unasked: it takes a second or two.
 _QUICK_CELLS = 20_000
 
 
@@ -90,7 +90,7 @@ def panel(draft: dict[str, Any]) -> Tag:
 
 
 def _sample_size_help() -> str:
-    """What the trials of a large group depend on; the others have their own warnings."""
+    """What a large group's trials depend on; the other sample sizes have their own warnings."""
     said = [f"{one.name.capitalize()}: {one.explanation}" for one in offered() if one.recommended]
     return " ".join(["How many trials a large group keeps.", *said])
 
@@ -109,7 +109,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the page knows, as it comes in; each result knows what it is about."""
+    """What the page knows so far; each result knows what it is about."""
 
     setting: reactive.Value[Judged[Setting] | None]
     picture: reactive.Value[Picture | None]
@@ -146,7 +146,7 @@ def serve(input: Inputs, live: Live) -> None:
 def _serve_work(
     input: Inputs, live: Live, answers: Answers, asked: Callable[[], Asked | None]
 ) -> None:
-    """Figures at once; the sweep and the audit when the dials have come to rest."""
+    """Figures at once; the sweep and the audit once the dials are at rest."""
     note = live.note("policy")
 
     def failed(error: BaseException) -> None:
@@ -168,7 +168,7 @@ def _serve_work(
     def _() -> None:
         rested.set(live.policy())
 
-    # Before the sweep: no verdict is shown that knows nothing of single records and columns.
+    # Before the sweep: a verdict is shown only once single records and columns are known.
     @reactive.effect
     @reactive.event(input.still, live.settled, live.step)
     def _() -> None:
@@ -191,7 +191,7 @@ def _serve_work(
         if known is None or known.settled is not settled:
             sweeping.start(lambda: try_settings(live.desk, settled, wanted))
             return
-        # Not while a dial moves, and after the verdict: where that takes long, so does a sweep.
+        # Not while a dial moves, and after the verdict: if that takes long, so does a sweep.
         judged = answers.setting()
         ready = judged is not None and judged.holds_for(settled, wanted.policy)
         if known.asked != wanted and ready and rested() == wanted.policy:
@@ -282,7 +282,7 @@ def _serve_targets(
 
     @reactive.calc
     def offer() -> TuneReport | None:
-        """What was found for the policy and the targets as they stand."""
+        """What was found for the current policy and targets."""
         known, wanted = answers.picture(), asked()
         if known is None or known.settled is not live.settled() or known.asked != wanted:
             return None
@@ -320,7 +320,7 @@ def _serve_targets(
 
 
 def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
-    """What each column does: at once where that is quick, else where it is asked for."""
+    """What each column does: at once if that is quick, otherwise on request."""
     note: reactive.Value[str] = reactive.value("")
 
     def failed(error: BaseException) -> None:
@@ -369,7 +369,7 @@ def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
 
 
 def quick(audit: Judged[rp.AuditReport]) -> bool:
-    """Whether the table without each column can be counted whenever the dials come to rest."""
+    """Whether the table can be recounted without each column whenever the dials are at rest."""
     return audit.found.cells <= _QUICK_CELLS and audit.policy.as_dict()["bound"] != "exact"
 
 
@@ -390,7 +390,7 @@ def _serve_standing(
 
 
 def _serve_dials(input: Inputs, live: Live) -> None:
-    """Every change becomes a policy, or an explanation of why it cannot be one."""
+    """Every change becomes a policy, or an explanation of why it cannot."""
 
     @reactive.effect
     def _() -> None:
@@ -415,7 +415,7 @@ def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
     tuner = None
     try:
         tuner = desk.tuner(settled)
-        # What one record tells depends on p alone; without sampling that is quickly known.
+        # What one record reveals depends on p alone; without sampling that is quick to compute.
         plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none")
         report = sweep(
             tuner,
@@ -430,6 +430,6 @@ def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
 
 
 def _bound_for_sampling(policy: rp.Policy) -> str:
-    """The bound of the policy where settings with a sample can have it."""
+    """The policy's bound if settings with a sample can use it; otherwise the plain one."""
     bound = policy.tail_bound
     return bound.name if bound.worst_at_largest_frequency else _PLAIN_BOUND

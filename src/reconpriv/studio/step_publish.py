@@ -156,7 +156,7 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
 
 
 def _serve_key(input: Inputs, live: Live) -> None:
-    """The choice of a key is drawn anew where the table, or the key that it has, is another."""
+    """The choice of a key is redrawn whenever the table, or its key, changes."""
 
     @render.ui
     def key_choice() -> Tag | None:
@@ -180,9 +180,9 @@ def _serve_key(input: Inputs, live: Live) -> None:
 
 
 def key_options(known: TableKey | None, *, newer: bool = False) -> dict[str, tuple[str, str]]:
-    """Which keys may be chosen, with a title and an explanation each; the first is the default.
+    """The keys to choose from, each with a title and an explanation; the first is the default.
 
-    ``newer`` says that the key is that of an earlier upload of the same name.
+    ``newer`` means that the key is that of an earlier upload of the same name.
     """
     if known is None:
         return {
@@ -217,7 +217,7 @@ def key_options(known: TableKey | None, *, newer: bool = False) -> dict[str, tup
 
 
 def key_radios(options: dict[str, tuple[str, str]], *, test: bool) -> Tag:
-    """The choice itself; the test key stays chosen where it was."""
+    """The choice itself; the test key stays selected if it was."""
     chosen = "test" if test else next(iter(options))
     return tags.fieldset(
         tags.legend("Key"),
@@ -239,7 +239,7 @@ def key_radios(options: dict[str, tuple[str, str]], *, test: bool) -> Tag:
 
 
 def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
-    """The key that the form describes; a table that has one gets another only where asked for."""
+    """The key that the form describes; a table that has one gets another only on request."""
     kind = input.key_kind()
     if kind == "test":
         return rp.Key.test()
@@ -251,7 +251,7 @@ def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
     text = input.key_text().strip()
     files = input.key_file()
     if not text and files:
-        # Read and removed at once: a key has no business in a temporary folder.
+        # Read and removed at once: a key has no place in a temporary folder.
         file = Path(files[0]["datapath"])
         if file.exists():
             text = file.read_text(encoding="ascii", errors="replace").strip()
@@ -260,7 +260,7 @@ def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
 
 
 def identifier_boxes(names: list[str]) -> Tag:
-    """What must be said on purpose before a nearly unique column is published."""
+    """What must be confirmed before a nearly unique column is published."""
     return card(
         "Identifier-like columns",
         tags.div(
@@ -312,7 +312,7 @@ def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
 
 
 def progress_card() -> Tag:
-    """A bar and a way out; the bar moves by messages, since a new button would lose the focus."""
+    """A bar and a cancel button; messages move the bar, since a new button would lose the focus."""
     return tags.section(
         tags.label("Starting…", {"for": "progress"}, id="progress_label"),
         tags.progress(id="progress", max="1", value="0"),
@@ -322,7 +322,7 @@ def progress_card() -> Tag:
 
 
 def result_card(live: Live) -> Tag:
-    """The publish button, below what was published last, its key, and what has changed since."""
+    """The publish button, below the last publication, its key, and what has changed since."""
     published, settled, policy = live.published(), live.settled(), live.policy()
     if published is None:
         return tags.section(button("publish", "Publish", primary=True), class_="publish-row")
@@ -351,12 +351,12 @@ def result_card(live: Live) -> Tag:
 
 
 def _fresh(published: Published, known: TableKey) -> bool:
-    """Whether the last publication made this key."""
+    """Whether the last publication generated this key."""
     return published.generated and published.key.secret == known.key.secret
 
 
 def key_notice(known: TableKey, *, fresh: bool) -> Tag:
-    """The key of this table, to be taken along."""
+    """The key of this table, for the user to save."""
     words = (
         f"A new key was made for {known.shown}. Download it now and keep it apart from the release,"
         " readable by you alone. The studio keeps it until it closes; without it, the next release"

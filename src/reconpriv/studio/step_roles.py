@@ -95,7 +95,7 @@ def serve(input: Inputs, live: Live) -> None:
 
 
 def _read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
-    """The form as it stands: role, bins and groups by column name."""
+    """The form's current state: role, bins and groups by column name."""
     columns, n = list(enumerate(opened.summary.columns)), opened.number
     return {
         "roles": {c.name: input[f"role_{n}_{i}"]() for i, c in columns if c.publishable},
@@ -155,7 +155,7 @@ def _is_text(column: Any) -> bool:
 
 
 def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
-    """One row per column, as it was left where the draft knows it."""
+    """One row per column, as the draft has it, if it does."""
     roles, bins, groups = (draft.get(name, {}) for name in ("roles", "bins", "groups"))
     rows = []
     for i, column in enumerate(opened.summary.columns):
@@ -229,5 +229,5 @@ def _values(column: Any) -> Tag:
 
 
 def _number(text: str | None) -> str:
-    """Thousands apart, where the number is whole."""
+    """With thousands separators, if the number is whole."""
     return f"{int(text):,}" if text and text.lstrip("-").isdigit() else str(text)

@@ -35,13 +35,13 @@ WISHES = {
 }
 
 
-# Closer than this, two numbers of a dial are the same: it is set to three digits.
+# Two dial values closer than this are the same: a dial has three digits.
 _DIAL = 1.5e-3
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a suggestion was asked for: it answers nothing else."""
+    """What a suggestion was asked for; it is valid for nothing else."""
 
     policy: rp.Policy
     target: Target
@@ -49,7 +49,7 @@ class Asked:
 
 
 def panel(at: dict[str, Any]) -> Tag:
-    """Three targets, each with its standing, and the suggestion below."""
+    """Three targets, each with its status, and the suggestion below."""
     return tags.section(
         tags.h4("Targets"),
         *(_wish(name, at.get(name)) for name in WISHES),
@@ -82,7 +82,7 @@ def _wish(name: str, value: float | None) -> Tag:
 
 
 def target_of(values: dict[str, float | None]) -> Target:
-    """The targets as they stand in the form; an empty one asks nothing."""
+    """The targets in the form; an empty one sets no requirement."""
     return Target(
         max_error=values["max_error"],
         rho2=values["rho2"],
@@ -91,7 +91,7 @@ def target_of(values: dict[str, float | None]) -> Target:
 
 
 def searched(asked: Asked, posterior: float) -> Target:
-    """What a sweep looks for: without the user's consent nothing that weakens single records.
+    """What a sweep looks for: nothing that weakens single records without the user's consent.
 
     ``posterior`` is the largest belief that the current policy allows.
     """
@@ -102,7 +102,7 @@ def searched(asked: Asked, posterior: float) -> Target:
 
 
 def fault_of(target: Target) -> str:
-    """What is wrong with a target; empty where nothing is."""
+    """What is wrong with a target; empty if nothing is."""
     try:
         check_target(target)
     except rp.ReconprivError as error:
@@ -122,13 +122,13 @@ def standing(name: str, target: Target, found: Setting) -> Tag:
 
 
 def suggestion(report: TuneReport) -> Setting | None:
-    """What the button would set; nothing where that is the current policy."""
+    """What the button would set; None if that is the current policy."""
     best = report.recommended or report.nearest
     return None if best is None or same_policy(best, report.current) else best
 
 
 def advice(report: TuneReport, asked: Asked) -> TagList:
-    """The suggestion in words, with all that it would change."""
+    """The suggestion in words, with everything it would change."""
     mine, best = report.current, suggestion(report)
     if not asked.target.stated:
         return TagList(tags.p("State a target to get a suggestion.", class_="help"))
@@ -173,17 +173,17 @@ def _out_of_reach(report: TuneReport, asked: Asked) -> str:
 
 
 def weakens(mine: Setting, best: Setting) -> bool:
-    """Whether a published value would tell more about its person."""
+    """Whether a published value would reveal more about its person."""
     return best.posterior > mine.posterior + 1e-9
 
 
 def same_policy(one: Setting, other: Setting) -> bool:
-    """Whether two settings are the same but for their figures."""
+    """Whether two settings are the same, apart from their figures."""
     return not parameter_changes(one, other)
 
 
 def parameter_changes(mine: Setting, best: Setting) -> list[str]:
-    """What the button would turn, each with both values."""
+    """What the button would change, each with both values."""
     numbers = [
         f"{symbol} {old:.2f} → {new:.2f}"
         for symbol, old, new in (
@@ -214,7 +214,7 @@ def dials_of(best: Setting) -> dict[str, float]:
 
 
 def effects(mine: Setting, best: Setting) -> list[str]:
-    """What that would do, against what the current policy does."""
+    """What that would do, compared with the current policy."""
     figures = (
         ("A belief of 10 % can grow to", best.posterior, mine.posterior, ".0%"),
         ("Analysts’ counts are off by", best.error, mine.error, ".1%"),

@@ -18,14 +18,14 @@ from reconpriv.studio.remedy_words import page_words
 from reconpriv.tuning.report import Setting
 
 Figure = tuple[str, str, str]
-Said = tuple[str, str]  # a kind of notice, and words
+Said = tuple[str, str]  # a kind of notice, and its text
 _WORST_FIRST = ("error", "warning", "info", "good")
 
 
 def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> Tag:
-    """What a release with this policy leaves; of the audit only the counts of the table are used.
+    """What a release with this policy leaves exposed; from the audit, only the table's counts.
 
-    They do not depend on the policy, so they need not be waited for when a slider moves.
+    They do not depend on the policy, so moving a slider need not wait for them.
     """
     single, records = single_records(report, policy), report.records
     return tags.section(
@@ -55,7 +55,7 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
 
 
 def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
-    """What the audit alone can say, where no setting can be tried out on the table."""
+    """What the audit alone can say, if no setting can be tried out on the table."""
     single, count = report.single_records, f"{report.violating_groups:,}"
     kind, _ = audit_verdict(report)
     unknown = ("–", "groups open to reconstruction: publish to find out", "")
@@ -101,7 +101,7 @@ def three_parts(groups: Said, single: SingleRecords, columns: Sequence[ColumnRis
 
 
 def single_records(report: rp.AuditReport, policy: rp.Policy) -> SingleRecords:
-    """The counts of an audit under another policy: only what a value tells depends on it."""
+    """The counts of an audit under another policy; only what a value reveals depends on it."""
     counted = report.single_records
     return SingleRecords.of(
         k=counted.k,
@@ -114,7 +114,7 @@ def single_records(report: rp.AuditReport, policy: rp.Policy) -> SingleRecords:
 
 
 def record_verdict(single: SingleRecords) -> Said:
-    """How many people stand alone, and what their value tells."""
+    """How many people are unique, and what their value reveals."""
     kind = "warning" if single.unique else "info" if single.below_k else "good"
     return kind, single.sentence
 
@@ -132,7 +132,7 @@ def column_verdict(columns: Sequence[ColumnRisk], records: int) -> Said:
 
 
 def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:
-    """Two columns that cannot be taken for one another."""
+    """Two columns that cannot be mistaken for each other."""
     columns = (
         ("Before", "the raw table, if only perturbed", before),
         ("After", "what the release leaves", after),
@@ -166,7 +166,7 @@ def left_open(policy: rp.Policy, found: Setting) -> Figure:
 
 
 def group_verdict(policy: rp.Policy, found: Setting) -> Said:
-    """What a release with this policy leaves of the groups at risk."""
+    """How exposed a release with this policy leaves the groups at risk."""
     if not found.sampling.samples:
         if found.violating_groups:
             return "error", (
@@ -240,7 +240,7 @@ def details_cards(report: rp.AuditReport) -> Tag:
 
 
 def columns_table(report: rp.AuditReport) -> TagList:
-    """What the table would be without each public column."""
+    """What the table would be like without each public column."""
     now = report.figures
     rows: list[tuple[str, ...]] = [
         (

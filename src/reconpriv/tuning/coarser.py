@@ -13,7 +13,7 @@ from reconpriv.core.cube import Cube
 from reconpriv.schema import Kind
 from reconpriv.theory.arrays import Flags, Ints
 
-# Codes are packed into one number until it would not fit any more.
+# Codes are packed into one number for as long as they fit.
 _MOST = 1 << 62
 
 
@@ -33,7 +33,7 @@ def without_column(cube: Cube, attribute: int) -> Cube:
 def with_bins(cube: Cube, attribute: int, width: int) -> Cube:
     """The cells that are left when a whole number x becomes ⌊x / width⌋ · width."""
     numbers = [None if v is None else v // width * width for v in _numbers(cube, attribute)]
-    bins = list(dict.fromkeys(numbers))  # sorted, for the values are
+    bins = list(dict.fromkeys(numbers))  # sorted, because the values are
     place = {value: i for i, value in enumerate(bins)}
     codes = np.array([place[n] for n in numbers], dtype=np.int32)[cube.codes[attribute]]
     values = pa.array(bins, cube.values[attribute].type)
@@ -46,7 +46,7 @@ def with_bins(cube: Cube, attribute: int, width: int) -> Cube:
 
 
 def wider_bins(cube: Cube, attribute: int) -> tuple[int, ...]:
-    """Bin widths to try for a column of whole numbers: 2, 5 and 10 times the step it has now."""
+    """Bin widths to try for a column of whole numbers: 2, 5 and 10 times its current step."""
     if cube.schema.public[attribute].kind is not Kind.INTEGER:
         return ()
     numbers = [number for number in _numbers(cube, attribute) if number is not None]
@@ -96,7 +96,7 @@ def merged(cube: Cube) -> Cube:
 
 
 def _groups_of(codes: Sequence[NDArray[np.int32]], sizes: list[int], rows: int) -> tuple[Ints, int]:
-    """The number of the group that each row is in, counted in canonical order."""
+    """The number of each row's group, in canonical order."""
     packed, most = np.zeros(rows, dtype=np.int64), 1
     for column, size in zip(codes, sizes, strict=True):
         if most * size > _MOST:

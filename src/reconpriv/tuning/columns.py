@@ -1,4 +1,4 @@
-"""What the audit, and the analysts' error, would be without each public column."""
+"""What the audit and the analysts' error would be without each public column."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without
 from reconpriv.tuning.spread import Coded, Questions
 from reconpriv.tuning.tuner import Tuner
 
-# As many as tune asks, so that both show the same error.
+# As many as tune asks, so both show the same error.
 QUERIES = 5_000
-# Larger tables are not made coarser unless asked for: it takes memory and time.
+# Larger tables are made coarser only on request: it takes memory and time.
 CELLS_IN_MEMORY = 1 << 20
 
 
 @dataclass(frozen=True)
 class ColumnEffects:
-    """The expected error of the workload as the table is, and each column's effect, by name."""
+    """The expected error of the workload on the whole table, and each column's effect, by name."""
 
     error: float | None
     without: dict[str, WithoutColumn]
@@ -35,7 +35,7 @@ class ColumnEffects:
 
 @dataclass(frozen=True)
 class WiderBins:
-    """A column of whole numbers in bins of a width, and the figures of the table then."""
+    """A column of whole numbers in bins of a given width, and the figures of the table then."""
 
     column: str
     width: int
@@ -43,7 +43,7 @@ class WiderBins:
 
 
 def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
-    """Drop one public column after the other from the cells and judge what is left."""
+    """Drop each public column in turn from the cells and judge what is left."""
     policy = policy.publishable()
     workload = _workload(cube, queries)
     now = None
@@ -64,13 +64,13 @@ def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES
 
 
 def distinct_in(cube: Cube) -> dict[str, int]:
-    """How many values each public column has, a missing one not counted."""
+    """How many values each public column has, not counting a missing one."""
     columns = zip(cube.schema.public, cube.values, strict=True)
     return {column.name: len(values) - values.null_count for column, values in columns}
 
 
 def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
-    """Every column of whole numbers in wider bins."""
+    """The effect of wider bins for every column of whole numbers."""
     return tuple(
         WiderBins(column.name, width, figures_of(with_bins(cube, i, width), policy, k=k))
         for i, column in enumerate(cube.schema.public)
@@ -92,7 +92,7 @@ def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
 
 
 def _workload(cube: Cube, queries: int) -> Workload | None:
-    """The standard workload; None where the table has no such queries."""
+    """The standard workload; None if the table has no such queries."""
     try:
         return make_workload(cube, queries=queries)
     except InputError:
@@ -100,7 +100,7 @@ def _workload(cube: Cube, queries: int) -> Workload | None:
 
 
 def _chosen(workload: Workload, kept: Flags) -> Workload | None:
-    """Some of the queries; None where there are none."""
+    """Some of the queries; None if there are none."""
     if not kept.any():
         return None
     return replace(
@@ -113,24 +113,24 @@ def _chosen(workload: Workload, kept: Flags) -> Workload | None:
 
 @dataclass(frozen=True)
 class _Errors:
-    """The expected relative error of every question, and the columns that it uses."""
+    """The expected relative error of every question, and the columns it uses."""
 
     errors: Floats
     questions: Questions
 
     @classmethod
     def of(cls, cube: Cube, workload: Workload, asked: Coded, policy: Policy) -> _Errors:
-        """As tune has them.
+        """The same errors as in tune.
 
-        Only sampled groups add to what the answers themselves say, so the others are left out.
+        Only sampled groups add to the variance of the answers, so the others are left out.
         """
         sampled = cube.records > sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
-        sampled[0] = True  # one group at least
+        sampled[0] = True  # at least one group
         tuner = Tuner.on(some_groups(cube, sampled), workload, asked)
         return cls(tuner.question_errors(policy), tuner.variances.questions)
 
     def mean(self, *, without: int | None = None) -> float:
-        """The mean over the workload, or over its questions that do not use a column."""
+        """The mean over the workload, or over the questions that do not use a column."""
         weight = self.questions.weight
         if without is not None:
             weight = weight * [without not in used for used in self.questions.attributes]

@@ -1,4 +1,4 @@
-"""What a sweep found: every setting with its figures, which are efficient, which is recommended."""
+"""What a sweep found: every setting with its figures, the efficient ones, the recommended one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Setting:
     """A policy and what it would do to the table.
 
-    ``violating_groups`` and ``violating_records`` are an audit's: what perturbation alone would
-    expose. ``error`` is the analyst's expected mean relative error on the workload, ``group_error``
-    the adversary's expected relative error in the most exposed group. ``posterior`` is the
-    largest belief in a value, held at most with ρ1 before, after seeing one published value.
+    ``violating_groups`` and ``violating_records`` are those of an audit: what perturbation alone
+    would expose. ``error`` is the analyst's expected mean relative error on the workload,
+    ``group_error`` the adversary's expected relative error in the most exposed group. ``posterior``
+    is the largest belief in a value after seeing one published value, if it was at most ρ1 before.
     """
 
     retention: float
@@ -44,7 +44,7 @@ class Setting:
 
     @property
     def policy(self) -> Policy:
-        """The policy, ready to publish with; a bound of one's own is not in it."""
+        """The policy, ready to publish with; a custom bound is not included."""
         return Policy(
             self.retention,
             self.epsilon,
@@ -60,7 +60,7 @@ class Setting:
 
     @property
     def eligible(self) -> bool:
-        """Whether it keeps its own promise and leaks no f: only such a setting is recommended."""
+        """Whether it keeps its own promise and leaks no f; only such settings are recommended."""
         if self.unattainable_groups or self.sampling.leaks:
             return False
         return self.sampling.samples or not self.violating_groups
@@ -77,10 +77,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Target:
-    """What a publisher asks of a setting; None asks nothing.
+    """What a publisher asks of a setting; None means no requirement.
 
-    Without ``rho2`` a recommendation protects single records at least as well as the current
-    policy, unless ``weaker_records`` allows less.
+    Without ``rho2``, a recommendation protects single records at least as well as the current
+    policy does, unless ``weaker_records`` allows less.
     """
 
     max_error: float | None = None
@@ -91,7 +91,7 @@ class Target:
 
     @property
     def stated(self) -> bool:
-        """Whether anything is asked."""
+        """Whether there is any requirement."""
         return any(v is not None for v in (self.max_error, self.rho2, self.min_group_error))
 
     def as_dict(self) -> dict[str, float | None]:
@@ -100,7 +100,7 @@ class Target:
 
 
 class Remedy(StrEnum):
-    """What would lead to a recommendation; each surface says it in its own words."""
+    """What would lead to a recommendation; each interface words it in its own way."""
 
     STATE_A_TARGET = "state-a-target"
     WEAKER_RECORDS = "weaker-records"
@@ -109,14 +109,14 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class TuneReport(Readable):
-    """A sweep over policies on one table: for the publisher, since it tells about raw counts.
+    """A sweep over policies on one table: for the publisher only, since it reveals raw counts.
 
     ``current`` are the figures of the policy in use, ``misses`` the parts of the target that it
     misses (``max_error``, ``rho2``, ``min_group_error``), and ``standing`` says both in words.
     ``recommended`` reaches the target with a posterior of at most ``posterior_allowed`` (None:
-    any). Where nothing does, ``nearest`` comes nearest to it within that limit, ``needed`` is the
+    any). If no setting does, ``nearest`` comes closest within that limit, ``needed`` is the
     setting with the smallest p that reaches the rest of the target beyond it, and ``remedy`` says
-    what would have to be asked for. ``left_out`` counts settings past the range of the tail bounds.
+    what to ask for instead. ``left_out`` counts settings outside the range of the tail bounds.
     """
 
     sensitive: str

@@ -1,6 +1,6 @@
-"""What a sweep found, in sentences that hold wherever they are shown.
+"""What a sweep found, in sentences that fit wherever they are shown.
 
-They name no option of the command line and no argument: what to do next is a field of the report.
+They mention no command-line option and no argument: the next step is a field of the report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def numbers(setting: Setting) -> str:
 
 
 def belief(setting: Setting, rho1: float) -> str:
-    """What a single record tells."""
+    """What a single record reveals."""
     return f"one record raises a belief of {percent(rho1)} to at most {percent(setting.posterior)}"
 
 

@@ -1,4 +1,4 @@
-"""Groups by what a policy sees of them: their size and their largest count."""
+"""Groups by what a policy sees of them: size and largest count."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reconpriv.policy import Policy
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 
-# Audits kept: sample sizes share them, and a slider comes back.
+# How many audits are kept: sample sizes share them, and a slider moves back and forth.
 _KEPT = 4096
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """Distinct (|g|, largest count), with how many groups have each."""
+    """Distinct (|g|, largest count), with the number of groups of each."""
 
     batch: CellBatch
     domain_size: int
@@ -58,7 +58,7 @@ class Shapes:
         return policy.sampling.limits_at(self.size, self.frequency, policy, self.domain_size)
 
     def most_exposed(self, policy: Policy, trials: Floats) -> float:
-        """The smallest expected error of F' over all groups, with so many trials each."""
+        """The smallest expected error of F' over all groups, given each one's number of trials."""
         errors = group_error(
             self.frequency, trials, retention=policy.retention, domain_size=self.domain_size
         )

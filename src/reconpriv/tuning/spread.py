@@ -1,8 +1,8 @@
 """The variance of every query of a workload under a design, from sums made once.
 
-By theory.design the variance of a query is (α A + β B)/p² + E. Without sampling A is the true
-answer, B the records it selects and E is 0. A sampled group adds to all three what its number of
-trials n says, whatever p is; so what the groups of one class add at one n is summed once and kept.
+By theory.design the variance of a query is (α A + β B)/p² + E. Without sampling, A is the true
+answer, B the number of records it selects, and E is 0. What a sampled group adds to all three
+depends on its number of trials n, but not on p, so the sums of each class at each n are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
 
-# Sums kept: an entry has three numbers a query, some 30 KB for the standard workload.
+# How many sums are kept: each holds three numbers per query, 30 KB for the standard workload.
 _KEPT = 4096
 
 
@@ -30,8 +30,8 @@ _KEPT = 4096
 class Questions:
     """The distinct queries of a workload: how often each occurs, and what it selects.
 
-    ``part`` names the public half of a query; ``answers`` and ``selected`` are true counts;
-    ``attributes`` are the places of its public columns.
+    ``part`` identifies the public half of a query; ``answers`` and ``selected`` are true counts;
+    ``attributes`` are the positions of its public columns.
     """
 
     weight: Floats
@@ -44,7 +44,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Coded:
-    """The queries of a workload by code: a row per public column, -1 where it is not asked."""
+    """The queries of a workload by code: one row per public column, -1 if it is not asked about."""
 
     columns: Ints
     value: Ints
@@ -60,7 +60,7 @@ class Coded:
         return cls(np.array(columns), value)
 
     def without(self, column: int) -> Coded:
-        """The queries that do not ask a column, on the table that does not have it."""
+        """The queries that do not ask about a column, on the table without it."""
         kept = self.columns[column] < 0
         return Coded(np.delete(self.columns, column, axis=0)[:, kept], self.value[kept])
 
@@ -73,7 +73,7 @@ class Incidence:
     begin: Ints
 
     def total(self, values: Floats, columns: Ints, rows: int) -> Floats:
-        """Sum the values of the given columns, in ascending order, into rows."""
+        """Sum the values of the given columns (ascending) into rows."""
         length = self.begin[columns + 1] - self.begin[columns]
         if columns.size and columns[-1] - columns[0] == columns.size - 1:
             row = self.row[self.begin[columns[0]] : self.begin[columns[-1] + 1]]
@@ -84,16 +84,16 @@ class Incidence:
 
 
 def spans(begin: Ints, length: Ints) -> Ints:
-    """The positions begin, begin + 1, … of every span, one after the other."""
+    """The positions begin, begin + 1, … of every span, concatenated."""
     before = np.cumsum(length) - length
     return np.asarray(np.repeat(begin - before, length) + np.arange(int(length.sum())))
 
 
 @dataclass(frozen=True)
 class Part:
-    """Groups of one octave and one class, by their place in the order, the largest first.
+    """Groups of one octave and one class, by position in the order, largest first.
 
-    ``key`` says which groups they are: sample sizes that have a part in common share its sums.
+    ``key`` identifies the groups: sample sizes that have a part in common share its sums.
     """
 
     groups: Ints
@@ -103,7 +103,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """All groups in parts, and the distinct (|g|, f) in each, one part after the other."""
+    """All groups in parts, and the distinct (|g|, f) of each part, concatenated."""
 
     members: tuple[Part, ...]
     starts: Ints
@@ -115,9 +115,9 @@ class Parts:
 class QueryVariances:
     """A workload on the cells of a table, ready for any design.
 
-    Groups are sorted by octave of their largest frequency, then by size from the largest on: those
-    that a limit samples stand together. ``order`` says where the groups were. A part is a set of
-    groups with one limit: those of one octave and one class of a sample size.
+    Groups are sorted by the octave of their largest frequency, then by size, largest first, so
+    those that a limit samples are adjacent. ``order`` maps back to the original groups. A part is
+    a set of groups with one limit: those of one octave and one class of a sample size.
     """
 
     questions: Questions
@@ -165,7 +165,7 @@ class QueryVariances:
         return float(np.dot(self.questions.weight, self.errors(sums, retention, domain_size)))
 
     def errors(self, sums: Floats, retention: float, domain_size: int) -> Floats:
-        """E|est - ans|/ans of every question, estimates taken as normal."""
+        """E|est - ans|/ans of every question, taking estimates as normal."""
         holder, anybody = mixing(retention, domain_size)
         asked = self.questions
         variance = holder * (asked.answers + sums[0]) + anybody * (asked.selected + sums[1])
@@ -173,11 +173,11 @@ class QueryVariances:
         return np.asarray(MEAN_ABSOLUTE * deviation / asked.answers)
 
     def nothing(self) -> Floats:
-        """The sums where no group is sampled."""
+        """The sums if no group is sampled."""
         return np.zeros((3, self.questions.weight.size))
 
     def by_class(self, policy: Policy, domain_size: int) -> Floats:
-        """The sums where a sample size limits the groups of each class."""
+        """The sums if a sample size limits the groups of each class."""
         total, sampling = self.nothing(), policy.sampling
         parts = self._parts_of(sampling)
         limits = sampling.limits_at(parts.sizes, parts.frequency, policy, domain_size)
@@ -228,7 +228,7 @@ class QueryVariances:
         return self._kept[part.key, trials]
 
     def sums(self, groups: Ints, trials: Ints) -> Floats:
-        """What sampled groups add to A, B and E of every query where totals are exact."""
+        """What sampled groups add to A, B and E of every query if totals are exact."""
         cells, owner = self._cells_of(groups)
         spread = exact_spread(self.count[cells], owner, self.sizes[groups], trials)
         return self._total(groups, cells, owner, spread)
@@ -274,7 +274,7 @@ Pairs = list[tuple[Ints, Ints]]
 def _match(
     cube: Cube, workload: Workload, asked: Coded, codes: Ints, value: Ints, owner: Ints
 ) -> tuple[Questions, Pairs, Pairs]:
-    """Attribute set by attribute set: a group satisfies at most one public half of each."""
+    """One attribute set at a time: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
     sets, first, which = np.unique(
         asked.columns >= 0, axis=1, return_index=True, return_inverse=True
@@ -322,14 +322,14 @@ def _match(
 
 
 def _look_up(keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """The positions of ``wanted`` that are among the sorted keys, and which key each is."""
+    """The positions of ``wanted`` that occur among the sorted keys, and the key of each."""
     place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
     inside = np.flatnonzero(keys[place] == wanted)
     return inside, place[inside]
 
 
 def _codes(workload: Workload, name: str, values: list[Value]) -> Ints:
-    """The place of the value that each query asks of a column, -1 where it asks none."""
+    """The position of the value that each query asks of a column, -1 if it asks for none."""
     asked = [(i, query[name]) for i, query in enumerate(workload.queries) if name in query]
     known = {_plain(value): i for i, value in enumerate(values)} if asked else {}
     codes = np.full(len(workload), -1, dtype=np.int64)
@@ -338,5 +338,5 @@ def _codes(workload: Workload, name: str, values: list[Value]) -> Ints:
 
 
 def _plain(value: Value) -> object:
-    """A value as a key: what is not a number equals nothing, not even itself."""
+    """A value as a key: NaN equals nothing, not even itself."""
     return "not a number" if value != value else value  # noqa: PLR0124

@@ -1,4 +1,4 @@
-"""Many policies on one table: the efficient ones, and the one that a target asks for."""
+"""Many policies on one table: the efficient ones, and the one that fits a target."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DELTAS = (0.1, 0.2, 0.3, 0.4, 0.5)
 CURRENT = Policy(retention=0.5, epsilon=0.5, delta=0.3)
 
 _SETTINGS_AT_MOST = 200_000
-# p from ρ1 and ρ2 and back again is the same up to rounding.
+# Converting ρ1 and ρ2 to p and back changes them by rounding only.
 _ROUNDING = 1e-9
-# Group errors that differ by less are as good as equal: a smaller p is worth more.
+# Group errors that differ by less than this are treated as equal: a smaller p is worth more.
 _EQUAL = 0.01
 
 
@@ -42,11 +42,11 @@ def sweep(
     target: Target | None = None,
     current: Policy | None = None,
 ) -> TuneReport:
-    """Try every combination; lists that are not given are the defaults of this module.
+    """Try every combination; lists that are not given default to those of this module.
 
     Without ``sample_sizes`` all recommended ones are tried.
-    A recommendation lets a single record tell no more than the current policy does (that of
-    ``publish`` unless another is given), or than ρ2 where the target has one. The largest
+    A recommendation lets a single record reveal no more than the current policy does (that of
+    ``publish`` unless another is given), or than ρ2 if the target sets it. The largest
     retention within that limit is tried as well.
     """
     wanted = Target() if target is None else target
@@ -119,15 +119,15 @@ def check_target(target: Target) -> None:
 def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     """Mark the eligible settings that no other eligible one beats.
 
-    One beats another where its expected error is no larger, its p no larger and the adversary's
-    error in the most exposed group no smaller, and one of the three is better.
+    One beats another if its expected error is no larger, its p no larger and the adversary's
+    error in the most exposed group no smaller, and at least one of the three is better.
     """
     order = sorted(
         (i for i, setting in enumerate(settings) if setting.eligible),
         key=lambda i: (settings[i].error, settings[i].retention, -settings[i].group_error),
     )
-    # Whoever comes later has no smaller error, so only p and the group error are compared: by
-    # p, the best group error so far of all that have at most this p.
+    # Later settings have no smaller error, so only p and the group error are compared: for each p,
+    # the best group error so far among all settings with at most this p.
     grid = sorted({settings[i].retention for i in order})
     position = {p: k for k, p in enumerate(grid)}
     best = np.full(len(grid), -np.inf)
@@ -149,12 +149,12 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
 def recommend(
     settings: Sequence[Setting], target: Target, limit: float = math.inf
 ) -> Setting | None:
-    """The setting that a target asks for, among the eligible ones that reach it.
+    """The setting that fits a target best, among the eligible ones that reach it.
 
-    ``limit`` is the largest posterior that it may have. Where an error is stated, the one in which
-    the adversary's error in the most exposed group is largest: no more accuracy than is asked; of
-    those that hardly differ, the one with the smallest p. Where only privacy is stated, the most
-    accurate one.
+    ``limit`` is the largest posterior it may have. If the target states an error, choose the
+    setting with the largest adversary's error in the most exposed group, since no more accuracy is
+    asked for; among those that hardly differ, the one with the smallest p. If it states only
+    privacy, choose the most accurate setting.
     """
     reached = [s for s in within(settings, limit) if not missed(s, target)]
     if not reached or not target.stated:
@@ -174,12 +174,12 @@ def within(settings: Sequence[Setting], limit: float) -> list[Setting]:
 
 
 def excess(setting: Setting, target: Target) -> float:
-    """How far a setting misses a target, as the largest of the relative excesses; 0: not at all."""
+    """By how much a setting misses a target: the largest relative excess; 0 if it does not."""
     return max([0.0, *_excesses(setting, target).values()])
 
 
 def missed(setting: Setting, target: Target) -> tuple[str, ...]:
-    """The parts of a target that a setting misses, by their names in it."""
+    """The parts of a target that a setting misses, by field name."""
     found = _excesses(setting, target)
     return tuple(name for name, miss in found.items() if miss > _ROUNDING)
 
@@ -196,7 +196,7 @@ def _excesses(setting: Setting, target: Target) -> dict[str, float]:
 
 
 def posterior_allowed(target: Target, current: Setting) -> float | None:
-    """The largest posterior that a recommendation may have; None: any, for it was asked for."""
+    """The largest posterior that a recommendation may have; None for any, if asked for."""
     if target.rho2 is not None:
         return target.rho2
     return None if target.weaker_records else current.posterior
@@ -212,11 +212,11 @@ def _report(
 ) -> TuneReport:
     allowed = posterior_allowed(target, current)
     limit = math.inf if allowed is None else allowed
-    # The current policy need not be one of those tried, and may be all that is needed.
+    # The current policy may not be among those tried, and may be sufficient.
     chosen = recommend(settings, target, limit) or recommend([current], target, limit)
     needed = nearest = None
     if chosen is None and target.stated:
-        # What it would take with the least harm to single records.
+        # What it would take, with the least harm to single records.
         lifted = replace(target, rho2=None)
         reached = [s for s in within(settings, math.inf) if not missed(s, lifted)]
         needed = min(reached, key=lambda s: (s.retention, -s.group_error, s.error), default=None)

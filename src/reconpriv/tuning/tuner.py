@@ -42,14 +42,14 @@ class Tuner:
         queries: int = 5_000,
         seed: int = 0,
     ) -> Tuner:
-        """Read the cells once; without a workload it is the standard one (section 6.1)."""
+        """Read the cells once; the default workload is the standard one (section 6.1)."""
         cube = collect(batches, schema)
         pool = make_workload(cube, queries=queries, seed=seed) if workload is None else workload
         return cls.on(cube, pool)
 
     @classmethod
     def on(cls, cube: Cube, workload: Workload, asked: Coded | None = None) -> Tuner:
-        """Cells in memory, judged by a workload, whose codes may be known already."""
+        """Cells in memory, judged by a workload whose codes may already be known."""
         batch = cube.as_batch()
         shapes = Shapes.of(batch, cube.schema.domain_size)
         variances = QueryVariances.of(cube, batch, workload, asked)
@@ -111,7 +111,7 @@ class Tuner:
         )
 
     def _by_group(self, policy: Policy) -> _Plan:
-        """Algorithm 1: a limit for each group; trials are those expected."""
+        """Algorithm 1: a limit for each group; trials are the expected ones."""
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
         trials = np.where(sampled, np.maximum(limits, 1.0), self._sizes)

@@ -1,4 +1,4 @@
-"""Every code block of the documents runs, and prints what is shown below it."""
+"""Every code block in the documents runs and prints what is shown below it."""
 
 import warnings
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The notebooks run, and their committed outputs are what comes out."""
+"""The notebooks run, and produce their committed outputs."""
 
 import pytest
 

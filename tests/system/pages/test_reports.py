@@ -1,4 +1,4 @@
-"""Both reports: what they hold, what they must not, and that a real browser draws them."""
+"""Both reports: what they contain, what they must not, and that a real browser draws them."""
 
 import datetime
 import json

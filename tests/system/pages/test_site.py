@@ -1,4 +1,4 @@
-"""The documentation site builds strictly, and what is wrong with a page fails the build."""
+"""The documentation site builds strictly, and a fault in a page fails the build."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""A full disk, a file that cannot grow, a pipe that nobody reads: one sentence, nothing left."""
+"""A full disk, a file that cannot grow, a pipe without a reader: one sentence, nothing left."""
 
 from __future__ import annotations
 

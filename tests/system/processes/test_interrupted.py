@@ -1,4 +1,4 @@
-"""Ctrl-C and a request to end: the command ends at once, and nothing half-made is left."""
+"""Ctrl-C and SIGTERM: the command ends at once and leaves nothing half-made."""
 
 from __future__ import annotations
 

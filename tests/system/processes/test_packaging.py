@@ -1,4 +1,4 @@
-"""The wheel and the sdist: whole, clean, and usable where there is no checkout."""
+"""The wheel and the sdist: complete, clean, and usable without a checkout."""
 
 from __future__ import annotations
 

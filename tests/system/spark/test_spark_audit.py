@@ -1,4 +1,4 @@
-"""An audit by Spark says what an audit by DuckDB says; so do lists of groups and workloads."""
+"""An audit by Spark says the same as one by DuckDB; so do lists of groups and workloads."""
 
 from __future__ import annotations
 

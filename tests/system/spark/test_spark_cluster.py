@@ -1,4 +1,4 @@
-"""A standalone master with two workers: the same bytes, also where one of them is lost."""
+"""A standalone master with two workers: the same bytes, even if one of them is lost."""
 
 from __future__ import annotations
 

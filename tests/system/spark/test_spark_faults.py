@@ -1,4 +1,4 @@
-"""A task that fails is tried again to the same bytes; a job that is given up leaves nothing."""
+"""A failed task is retried and gives the same bytes; an abandoned job leaves nothing."""
 
 from __future__ import annotations
 

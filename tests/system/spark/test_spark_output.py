@@ -1,4 +1,4 @@
-"""Where a Spark release goes: a full disk, a folder of ours, a URI."""
+"""Where a Spark release is written: a full disk, a local folder, a URI."""
 
 from __future__ import annotations
 

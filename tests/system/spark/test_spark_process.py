@@ -1,4 +1,4 @@
-"""The command with a Spark session of its own: what it writes, says, refuses and leaves behind."""
+"""The command with its own Spark session: what it writes, says, refuses and leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release by Spark is the release by DuckDB, byte for byte, with one key."""
+"""With one key, a release by Spark is the release by DuckDB, byte for byte."""
 
 from __future__ import annotations
 

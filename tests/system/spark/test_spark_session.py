@@ -1,4 +1,4 @@
-"""A session that is there is used as it is; a path in it is read as DuckDB reads it."""
+"""An existing session is used as it is; it reads a path as DuckDB does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody is shut out: axe-core on every step, light and dark; nothing runs off a narrow screen."""
+"""Accessibility: axe-core on every step, light and dark; nothing runs off a narrow screen."""
 
 from __future__ import annotations
 

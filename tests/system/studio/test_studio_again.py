@@ -1,4 +1,4 @@
-"""Walks past the first time: publishing again, answers still to come, another tab."""
+"""Beyond the first walk: publishing again, answers still to come, another tab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One table, one key: whatever else changes, only the user's own wish makes a second one."""
+"""One table, one key: whatever else changes, only an explicit choice makes a second one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan, as a script and as a command, does what the studio did; errors speak its words."""
+"""The plan, as a script and as a command, does what the studio did; errors use its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verdict agrees with its figures, and holds for the settings it was computed for alone."""
+"""A verdict agrees with its figures, and holds only for the settings it was computed for."""
 
 from __future__ import annotations
 

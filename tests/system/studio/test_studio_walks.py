@@ -1,4 +1,4 @@
-"""Walks through the studio in a real browser: the whole way, and where things go wrong."""
+"""Walks through the studio in a real browser: all the way, and where things go wrong."""
 
 from __future__ import annotations
 

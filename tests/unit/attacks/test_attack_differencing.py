@@ -1,4 +1,4 @@
-"""Differencing: X minus Y equals the local estimate (Lemma 2), on data."""
+"""Differencing: on data, X minus Y equals the local estimate (Lemma 2)."""
 
 from __future__ import annotations
 

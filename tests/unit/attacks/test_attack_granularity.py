@@ -1,4 +1,4 @@
-"""The granularity attack: succeeds on `paper`, and finds nothing more on `octave` and `public`."""
+"""The granularity attack succeeds on `paper`, and gains nothing on `octave` and `public`."""
 
 from __future__ import annotations
 

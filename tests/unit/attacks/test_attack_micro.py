@@ -1,4 +1,4 @@
-"""Micro reconstruction (Example 1): what perturbation alone tells, and how sampling takes it."""
+"""Micro reconstruction (Example 1): what perturbation alone reveals, and how sampling hides it."""
 
 from __future__ import annotations
 

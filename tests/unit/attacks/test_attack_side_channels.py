@@ -1,4 +1,4 @@
-"""Files tell nothing but their rows; and a file that tells more is noticed."""
+"""Files reveal nothing but their rows, and one that reveals more is detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attacks' statistics: by hand, and that they reject what is off."""
+"""The attacks' statistics, checked by hand; and they reject what is off."""
 
 from __future__ import annotations
 

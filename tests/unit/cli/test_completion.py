@@ -1,4 +1,4 @@
-"""What bash makes of a word with a colon, and what it is offered then."""
+"""How bash splits a word with a colon, and what completion then offers."""
 
 from __future__ import annotations
 

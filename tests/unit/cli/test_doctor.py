@@ -1,4 +1,4 @@
-"""The doctor says what is missing and how to add it, and believes nothing that it has not seen."""
+"""The doctor says what is missing and how to add it, and believes only what it has seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits of the bundled census table against the design section 3 and against pandas."""
+"""Audits of the bundled census table against section 3 of the design and against pandas."""
 
 from __future__ import annotations
 

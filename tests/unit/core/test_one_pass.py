@@ -1,4 +1,4 @@
-"""A table is counted once for an audit, whoever else wants to see its groups."""
+"""A table is counted once for an audit, whoever else needs to see its groups."""
 
 from __future__ import annotations
 

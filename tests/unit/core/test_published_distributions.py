@@ -1,4 +1,4 @@
-"""What is published has the distribution that the mathematics says, and no other.
+"""What is published has the distribution that the mathematics predicts, and no other.
 
 Keys are fixed, so nothing here is random from run to run. Every statistic is computed under an
 assumed p: under the true one it must pass, and under one that is off by 30 % in either direction

@@ -1,4 +1,4 @@
-"""What to change is said as data: each surface words it, and none in the words of another."""
+"""Remedies are data: each interface words them, and none uses the words of another."""
 
 from __future__ import annotations
 

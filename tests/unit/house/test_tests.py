@@ -1,4 +1,4 @@
-"""Where tests lie: units are fast and need nothing that has to be started."""
+"""Where tests belong: unit tests are fast and need nothing that has to be started."""
 
 from __future__ import annotations
 

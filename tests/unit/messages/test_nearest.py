@@ -1,4 +1,4 @@
-"""The name that a slip of the finger meant."""
+"""The name that a typo meant."""
 
 from __future__ import annotations
 

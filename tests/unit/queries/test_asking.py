@@ -1,4 +1,4 @@
-"""Asking a release: count, frequencies, crosstab, sql, and the published records themselves."""
+"""Querying a release: count, frequencies, crosstab, sql, and the published records themselves."""
 
 import datetime as dt
 import decimal

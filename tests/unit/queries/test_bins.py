@@ -1,4 +1,4 @@
-"""Declared bins and groups: from every kind of source into a release, and asked about there."""
+"""Declared bins and groups: from every kind of source into a release, and queried there."""
 
 from __future__ import annotations
 

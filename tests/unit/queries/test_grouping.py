@@ -1,4 +1,4 @@
-"""GROUP BY of expressions, ORDER BY and LIMIT, against slow answers."""
+"""GROUP BY expressions, ORDER BY and LIMIT, against slow answers."""
 
 from __future__ import annotations
 

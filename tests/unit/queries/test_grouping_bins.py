@@ -1,4 +1,4 @@
-"""Expressions over recoded columns have no meaning; bins themselves are grouped by in order."""
+"""Expressions over recoded columns are meaningless; the bins themselves are grouped in order."""
 
 from __future__ import annotations
 

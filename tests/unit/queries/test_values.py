@@ -1,4 +1,4 @@
-"""Where a value stands among those of a column."""
+"""The position of a value among those of a column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad conditions and bad --sql texts: one sentence each, none of it in another program's words."""
+"""Bad conditions and bad --sql texts: one sentence each, never in another program's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases written for SPSS, Stata and SAS: the same records, and no loss without a word."""
+"""Releases written for SPSS, Stata and SAS: the same records, and no silent loss."""
 
 from __future__ import annotations
 

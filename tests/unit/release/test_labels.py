@@ -1,4 +1,4 @@
-"""Labels: from a statistical file into the manifest, to the analyst, and instead of codes."""
+"""Labels: from a statistical file into the manifest, to the analyst, and in place of codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a release lies on disk: as records or as cells, in one file or in several."""
+"""The layout of a release on disk: as records or as cells, in one file or in several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One class writes and reads the manifest: what it writes it reads, and nothing else."""
+"""One class writes and reads the manifest: it reads what it writes, and nothing else."""
 
 from __future__ import annotations
 

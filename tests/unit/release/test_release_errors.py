@@ -1,4 +1,4 @@
-"""Releases that are none, newer, damaged or touched; slips in a question; and what info says."""
+"""Folders that are not releases, newer, damaged or altered ones; typos in a query; info."""
 
 import json
 import shutil

@@ -1,6 +1,6 @@
 """The same census table gives the same release, byte for byte, wherever it comes from.
 
-PostgreSQL is compared in test_databases_postgresql.py, Spark in tests of its own.
+PostgreSQL is compared in test_databases_postgresql.py, Spark in its own tests.
 """
 
 from __future__ import annotations

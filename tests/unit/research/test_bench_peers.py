@@ -1,4 +1,4 @@
-"""The benchmark against the peers: our side and the floors do the job, and verdicts are measured.
+"""The peer benchmark: our side and the baselines do the job, and verdicts are measured.
 
 The peers themselves are not installed here.
 """

@@ -1,4 +1,4 @@
-"""Every chart of the package: from one palette, and never told apart by colour alone."""
+"""Every chart of the package uses one palette, and never relies on colour alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one builder of HTML: everything is escaped unless it says that it is markup."""
+"""The one HTML builder: everything is escaped unless it is declared markup."""
 
 from __future__ import annotations
 

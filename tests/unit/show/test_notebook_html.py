@@ -1,4 +1,4 @@
-"""What a notebook shows: well-formed, escaped, and nothing internal in a release's view."""
+"""What a notebook shows is well-formed and escaped; a release's view has nothing internal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in a narrow terminal: no line is too long, no word and no figure is broken."""
+"""Tables in a narrow terminal: no line is too long, and no word or figure is broken."""
 
 from __future__ import annotations
 

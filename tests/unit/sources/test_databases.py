@@ -1,4 +1,4 @@
-"""SQLite and DuckDB files as inputs and outputs, names of tables, and URLs of databases."""
+"""SQLite and DuckDB files as inputs and outputs, table names, and database URLs."""
 
 from __future__ import annotations
 

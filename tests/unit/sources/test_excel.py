@@ -1,4 +1,4 @@
-"""Spreadsheets in: the first row names the columns, all cells settle their types."""
+"""Spreadsheets as inputs: the first row names the columns, and all cells determine their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of frames: no value is lost or changed on the way out, and what cannot be is refused."""
+"""Types of frames: no value is lost or changed on the way out; what cannot be kept is refused."""
 
 from __future__ import annotations
 

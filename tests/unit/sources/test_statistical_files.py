@@ -1,4 +1,4 @@
-"""SPSS, Stata and SAS files in: the same table as from Parquet, whatever its chunks."""
+"""SPSS, Stata and SAS files as inputs: the same table as from Parquet, whatever the chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact tails of F' against sums over two binomials, written out in rational numbers."""
+"""The exact tails of F' against sums over two binomials, in rational arithmetic."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Limits of a count: exact enumeration of every published count is the referee."""
+"""Limits of a count, checked by exact enumeration of every published count."""
 
 import numpy as np
 import pytest

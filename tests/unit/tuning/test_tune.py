@@ -1,4 +1,4 @@
-"""Tune: figures equal those of audit and publish, and expected errors equal those of simulation."""
+"""Tune: figures match those of audit and publish, and expected errors match simulation."""
 
 import csv
 import inspect

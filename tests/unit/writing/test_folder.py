@@ -1,4 +1,4 @@
-"""Nearest names, installation hints, the text of a policy, and what a release folder refuses."""
+"""What may not be written into a release folder, and what may be written next to one."""
 
 from __future__ import annotations
 

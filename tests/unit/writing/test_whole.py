@@ -1,4 +1,4 @@
-"""Files and folders are there whole or not at all, and say what went wrong."""
+"""Files and folders are complete or absent, and errors say what went wrong."""
 
 from __future__ import annotations
 
