@@ -7,9 +7,9 @@ them,
     variance   T Σ s N_g + (R - T) Σ s c_g + uneven copies + rounding of the sample
 
 with t_X = kt, r_X = p + kt, T = t_X(1 - t_X), R = r_X(1 - r_X) and s = N_g/n_g records per trial.
-Both are taken at the count that is tested (a score interval), not at the estimate: an estimate from a few trials is
-often one whose variance is far too small. A count is inside the limits if neither tail beyond the
-published count is smaller than half of what the interval may miss.
+Both are taken at the count that is tested (a score interval), not at the estimate: an estimate from
+a few trials is often one whose variance is far too small. A count is inside the limits if neither
+tail beyond the published count is smaller than half of what the interval may miss.
 
 The tails are those of a single group whose trials have the same second and third moment as the
 selection: n = (Σ s N_g)³/(Σ s² N_g)² trials of h = Σ s² N_g/Σ s N_g records each. For groups that
