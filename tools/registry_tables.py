@@ -23,7 +23,7 @@ Row = tuple[str, ...]
 
 
 def _sample_sizes() -> list[Row]:
-    head = ("`--sample-size`", "trials that a large group keeps", "what it tells an adversary")
+    head = ("`--sample-size`", "trials that a large group keeps", "what it reveals to an adversary")
     return [head, *((f"`{one.name}`", one.explanation, one.tells) for one in offered())]
 
 

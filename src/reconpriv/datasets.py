@@ -14,7 +14,7 @@ def dataset_path(name: str) -> Path:
     """The path of a bundled table: ``adult`` or ``census_workers``."""
     if name not in NAMES:
         raise InputError(
-            f"There is no bundled table {name!r}.", hint=f"There are: {', '.join(NAMES)}."
+            f"There is no bundled table {name!r}.", hint=f"Choose one of: {', '.join(NAMES)}."
         )
     with as_file(files("reconpriv") / "data" / f"{name}.parquet") as path:
         return path

@@ -127,8 +127,7 @@ def _result(
 ) -> AttackResult:
     if not pieces:
         raise InputError(
-            "No group has another one that differs from it in one public attribute, so there is"
-            " nothing to subtract.",
+            "No two groups differ in just one public attribute, so there is nothing to subtract.",
             hint="Differencing needs a table of at least two groups.",
         )
     groups, local, global_, mixed = (np.concatenate(column) for column in zip(*pieces, strict=True))

@@ -202,7 +202,7 @@ def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
     if chosen.on_release is None:
         raise InputError(
             f"The attack {name!r} needs the table itself.",
-            hint=f"On a release there are: {', '.join(on_releases())}.",
+            hint=f"Attacks that work on a release: {', '.join(on_releases())}.",
         )
     from reconpriv.release.folder import ReleaseFolder
 

@@ -123,7 +123,7 @@ def query(
         if json:
             show_json(answer.as_dict())
         else:
-            from reconpriv.show.text import estimate_table_view, estimates_view
+            from reconpriv.show.estimates import estimate_table_view, estimates_view
 
             if isinstance(answer, Estimate):
                 show(estimates_view([answer]))
@@ -184,7 +184,7 @@ def info(release: ReleaseFolder, json: opt.Json = False) -> None:
         if json:
             show_json(opened.info())
         else:
-            from reconpriv.show.text import info_view
+            from reconpriv.show.release import info_view
 
             show(info_view(opened))
 
@@ -223,9 +223,9 @@ def report(
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
-    """Write a page for analysts: what is exact, what is estimated, how far off, how to ask.
+    """Write a page for analysts: what is exact, how far off the rest is, how to query it.
 
-    One HTML file, made from the release alone; it may be published with it.
+    One HTML file, made from the release alone, so it may be published with the release.
     """
     with reported():
         from reconpriv.writing.file import check_file

@@ -344,7 +344,7 @@ def publish(
         if json:
             show_json(release.as_dict())
         else:
-            from reconpriv.show.text import release_view
+            from reconpriv.show.release import release_view
 
             show(release_view(release))
 
@@ -398,8 +398,8 @@ def keygen(
                 " Keep it secret, keep it safe:"
             )
             typer.echo(
-                "anyone who has it can undo the randomisation; without it you cannot publish\n"
-                "the same table again without giving a second sample away."
+                "anyone who has it can undo the randomisation; if you lose it, publishing the\n"
+                "same table again gives adversaries a second, independent sample."
             )
 
 

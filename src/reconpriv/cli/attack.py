@@ -136,6 +136,6 @@ def attack(
         if json:
             show_json(result.as_dict())
         else:
-            from reconpriv.show.text import attack_view
+            from reconpriv.show.attacks import attack_view
 
             show(attack_view(result))

@@ -23,7 +23,7 @@ from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.reading import read
 from reconpriv.release.release import Release
 from reconpriv.show.audit import audit_view
-from reconpriv.show.text import release_view
+from reconpriv.show.release import release_view
 from reconpriv.table import Table
 
 PUBLIC = ("age", "sex", "race")

@@ -27,7 +27,7 @@ def doctor(json: opt.Json = False) -> None:
         if json:
             show_json(found.as_dict())
         else:
-            from reconpriv.show.text import doctor_view
+            from reconpriv.show.doctor import doctor_view
 
             show(doctor_view(found))
     if not found.healthy:

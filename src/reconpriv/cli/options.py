@@ -48,7 +48,7 @@ Epsilon = Annotated[
 Delta = Annotated[
     float,
     typer.Option(
-        "-d", "--delta", help="δ: no bound may prove such an error rarer.", rich_help_panel=POLICY
+        "-d", "--delta", help="δ: such an error must not be provably rarer.", rich_help_panel=POLICY
     ),
 ]
 BoundName = Annotated[
@@ -148,7 +148,7 @@ def split_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
         if parts is None:
             raise PolicyError(
                 f"{option} takes COLUMN=…; got {text!r}.",
-                hint='Put a name that holds = or " between double quotes, doubling those inside.',
+                hint='Put a name that holds = or " in double quotes, and double any inside it.',
             )
         name = parts[1].replace('""', '"') if parts[1] else parts[2].strip()
         if name in found:

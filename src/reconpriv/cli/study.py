@@ -46,7 +46,7 @@ def experiment(
     ] = False,
     json: opt.Json = False,
 ) -> None:
-    """Re-run the paper's empirical study: write CSV, figures and a page on what holds."""
+    """Re-run the paper's empirical study: write CSV, figures and a page on which claims hold."""
     with reported():
         from reconpriv.research.run import STEPS, run_study
 
@@ -66,6 +66,6 @@ def experiment(
                 }
             )
         else:
-            from reconpriv.show.text import findings_view
+            from reconpriv.show.study import findings_view
 
             show(findings_view(study))

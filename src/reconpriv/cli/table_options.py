@@ -126,7 +126,7 @@ Labels = Annotated[
         metavar="describe|apply",
         autocompletion=one_of("describe", "apply"),
         help="Value labels from SPSS and Stata: describe the codes in the release, or replace"
-        " them.",
+        " the codes.",
         rich_help_panel=TABLE,
     ),
 ]
@@ -137,7 +137,7 @@ EngineName = Annotated[
     str | None,
     typer.Option(
         "--engine", metavar="|".join(ENGINES), autocompletion=one_of(*ENGINES),
-        help="What counts and writes: DuckDB on one machine, or Spark.",
+        help="The engine that counts and writes: DuckDB on one machine, or Spark.",
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip

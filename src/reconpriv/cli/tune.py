@@ -120,7 +120,7 @@ def tune(
 ) -> None:  # fmt: skip
     """Find p, ε, δ and a sample size: try many on the table, publish none.
 
-    Estimates for each setting how far off count queries and an adversary would
+    For each setting, estimates how far off count queries and an adversary would
     be, shows where the current policy stands, recommends a setting for your
     target and prints the publish command for it. Without --rho2 or
     --weaker-records, it never recommends a setting that protects single records

@@ -100,7 +100,7 @@ def identifier_sentence(columns: Sequence[ColumnRisk], records: int, *, before: 
         sentences.append(f"{identifiers_named(refused, records)}.")
         sentences.append(identifier_remedies([column.name for column in refused]))
     if kept:
-        them = "it tells" if len(kept) == 1 else "they tell"
+        them = "it reveals" if len(kept) == 1 else "they reveal"
         named = identifiers_named(kept, records)
         named = named[0].upper() + named[1:] if refused else named
         sentences.append(f"{named}, kept on request: {them} who a record is about.")
@@ -139,8 +139,8 @@ def effect_sentence(columns: Sequence[ColumnRisk], now: Figures) -> str:
         name, best = min(judged, key=lambda pair: (pair[1].violating_records, pair[1].unique))
         if best.violating_records >= now.violating_records:
             return (
-                "Leaving out any one column would not make fewer records unique or put fewer"
-                " into groups at risk."
+                "Leaving out any one column would lower neither the number of unique records nor"
+                " the number of records in groups at risk."
             )
     return f"Without {name}, {change_words(now, best)}."
 

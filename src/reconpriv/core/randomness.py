@@ -98,7 +98,7 @@ class Key:
             if os.name == "posix" and mode & 0o077:
                 raise KeyFileError(
                     f"The key file {shown} is readable by others (mode {stat.S_IMODE(mode):04o}).",
-                    hint=f"Make it yours alone: chmod 600 {shown}.",
+                    hint=f"Make it readable by you alone: chmod 600 {shown}.",
                 )
             content = file.read_bytes()
         except FileNotFoundError:
@@ -113,7 +113,7 @@ class Key:
         text = content.strip()
         if len(text) != 2 * KEY_BYTES:
             raise KeyFileError(
-                f"The key file {shown} is {'short' if len(text) < 2 * KEY_BYTES else 'too long'}:"
+                f"Key file {shown} is {'too short' if len(text) < 2 * KEY_BYTES else 'too long'}:"
                 f" 64 hexadecimal digits (256 bits) are needed.",
                 hint=make_key(),
             )

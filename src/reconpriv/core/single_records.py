@@ -74,8 +74,8 @@ class SingleRecords:
         which = "The value published about such a person" if self.unique else "One perturbed value"
         return (
             f"{which} is the true one with probability"
-            f" {self.retention_probability:.1%}, and raises a belief of {self.prior:.0%} in it to"
-            f" at most {self.posterior:.1%}."
+            f" {self.retention_probability:.1%}; seeing it raises a {self.prior:.0%} belief in it"
+            f" to at most {self.posterior:.1%}."
         )
 
     def as_dict(self) -> dict[str, Any]:

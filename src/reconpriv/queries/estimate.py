@@ -25,9 +25,9 @@ from reconpriv.theory.reconstruction import (
 # The method of a count over public attributes that takes whole a bin that the question cuts.
 WHOLE_BINS = "whole bins"
 
-SINGLE = "rests on a single micro group"
+SINGLE = "rests on a single group"
 MICRO = (
-    "rests on a single micro group, and so on few trials: the interval shows how uncertain it is"
+    "rests on a single group, and therefore on few trials: the interval shows how uncertain it is"
 )
 OUTSIDE = (
     "the estimate lies outside what is possible, as an unbiased one may; the interval does not"

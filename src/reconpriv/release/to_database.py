@@ -93,8 +93,8 @@ class _Work:
             if longest is not None and len(name.encode()) > longest:
                 raise OutputError(
                     f"The name of table {name} is too long for the database.",
-                    hint=f"It takes {longest} bytes at the most, the {_SUFFIXES[-1]} at its end"
-                    " among them; choose a shorter one.",
+                    hint=f"At most {longest} bytes are allowed, with the {_SUFFIXES[-1]} at its end"
+                    " included; choose a shorter one.",
                 )
         there = {suffix: name for suffix, name in self.names.items() if self.writer.exists(name)}
         if not there:

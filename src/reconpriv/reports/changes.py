@@ -78,7 +78,7 @@ def advice(changes: Sequence[Change], now: Figures) -> list[str]:
             f" ({worst.name})."
         )
     else:
-        text.append("Coarser columns would not make fewer records unique or put fewer at risk.")
+        text.append("Coarser columns would not lower the number of records unique or at risk.")
     best = min(changes, key=lambda c: (c.figures.unique, c.figures.violating_records))
     if best.figures.unique < now.unique:
         text.append(

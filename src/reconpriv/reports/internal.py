@@ -105,7 +105,7 @@ def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = No
     inside = path.resolve().parent
     if out is not None and (inside == out.resolve() or out.resolve() in inside.parents):
         raise PolicyError(
-            "The internal report must not lie inside the release.", hint="Choose another folder."
+            "The internal report must not be inside the release.", hint="Choose another folder."
         )
     check_file(path, overwrite=overwrite, private=_WHAT, hint=_HINT)
     browser_scripts()
@@ -282,7 +282,7 @@ def _tails(found: Findings) -> Section:
         "The policy requires the bound on both tails to stay above δ. A bound is loose: the exact"
         " probability that the estimate is off by more than ε is smaller still. Both are shown for"
         f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; of"
-        " the two tails, the smaller counts."
+        " the two tails, the smaller one decides."
     )
     if not audit.worst:
         return Section("tails", title, (text,))

@@ -1,4 +1,4 @@
-"""An audit as text: the verdict first, then the figures of its three parts."""
+"""An audit on a terminal and in a notebook: the verdict first, then its three parts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from rich.text import Text
 
 from reconpriv.messages.phrases import frequency_words, group_words, share_words
 from reconpriv.messages.remedies import Words, python_words, worded
+from reconpriv.show import palette
+from reconpriv.show.html import TONES, bar, box, closed, headline, html_table, share_bar
+from reconpriv.show.markup import tag
+from reconpriv.show.markup import words as with_code
 from reconpriv.show.release_words import policy_line
 from reconpriv.show.text import pairs_table
 
@@ -138,3 +142,22 @@ def worst_groups(report: AuditReport) -> RichTable:
 
 def _probability(number: float) -> str:
     return "< 0.01%" if 0 <= number < 1e-4 else f"{number:.2%}"
+
+
+def audit_html(report: AuditReport) -> str:
+    """Verdict, figures, sizes as bars; the worst groups are collapsed, as they are internal."""
+    share = report.violating_records / max(report.records, 1)
+    alone = report.single_records.unique / max(report.records, 1)
+    most = max([1, *(row[3] for row in report.size_distribution)])
+    return box(
+        headline(report.sentences[0], TONES[report.standing]),
+        [tag("p", with_code(sentence)) for sentence in report.sentences[1:]],
+        share_bar(share, palette.VERMILION, "are in groups that are not private"),
+        share_bar(alone, palette.ORANGE, "are unique on the public columns"),
+        html_table(audit_figures(report)),
+        html_table(sizes(report), [bar(row[3] / most) for row in report.size_distribution]),
+        [html_table(columns_table(report)), tag("p", report.columns_sentence)]
+        if report.columns else None,
+        closed("Worst groups (internal)", html_table(worst_groups(report)))
+        if report.worst else None,
+    )  # fmt: skip

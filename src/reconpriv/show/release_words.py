@@ -82,7 +82,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
             "Estimated",
             f"{sensitive}. With probability p = {p:g} a trial keeps its true value; otherwise it is"
             f" drawn at random from all {m} values ({shown}{', …' if m > _SHOWN else ''}), and"
-            " nothing marks which. So do not read rows one by one, and do not count them"
+            " nothing shows which were drawn. So do not read rows one by one, and do not count them"
             " directly: plain counts are biased. Ask reconpriv, which undoes the mixing and gives"
             " an interval.",
         ),

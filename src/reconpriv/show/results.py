@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from reconpriv.show import audit, html, learning, text, tuning
+from reconpriv.show import attacks, audit, estimates, learning, release, text, tuning
 
 
 class _Views(NamedTuple):
@@ -19,12 +19,12 @@ class _Views(NamedTuple):
 
 # By class name: importing all results would take longer than showing one.
 _VIEWS = {
-    "AttackResult": _Views(text.attack_view, html.attack_html),
-    "AuditReport": _Views(audit.audit_view, html.audit_html),
-    "Estimate": _Views(str, html.estimate_html),
-    "EstimateTable": _Views(text.estimate_table_view, html.estimate_table_html),
+    "AttackResult": _Views(attacks.attack_view, attacks.attack_html),
+    "AuditReport": _Views(audit.audit_view, audit.audit_html),
+    "Estimate": _Views(str, estimates.estimate_html),
+    "EstimateTable": _Views(estimates.estimate_table_view, estimates.estimate_table_html),
     "IndependenceTest": _Views(learning.independence_view, learning.independence_html),
-    "Release": _Views(text.release_view, html.release_html),
+    "Release": _Views(release.release_view, release.release_html),
     "TuneReport": _Views(tuning.tune_view, tuning.tune_html),
 }
 

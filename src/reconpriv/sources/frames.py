@@ -197,7 +197,7 @@ class LazyStream(_Frame):
         if empty:
             raise InputError(
                 "The RecordBatchReader gives no records.",
-                hint="It can be read once: make a new one where it has been read already.",
+                hint="It can be read only once; if it has been read already, make a new one.",
             )
 
 

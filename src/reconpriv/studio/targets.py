@@ -139,7 +139,7 @@ def advice(report: TuneReport, asked: Asked) -> TagList:
         if best is None:
             parts.append(notice(f"{already}, and none is better suited.", "good"))
         else:
-            lead = f"{already} already. To tell an adversary less: " if met else "Suggested: "
+            lead = f"{already} already. To reveal less to an adversary: " if met else "Suggested: "
             parts.append(notice(f"{lead}{', '.join(parameter_changes(mine, best))}.", "info"))
     else:
         parts.append(notice(_out_of_reach(report, asked), "warning"))
@@ -160,7 +160,7 @@ def _out_of_reach(report: TuneReport, asked: Asked) -> str:
     if needed is None:
         return "No policy reaches these targets."
     take = (
-        f"That takes p = {needed.retention:.2f}: a belief of 10 % could grow to"
+        f"Reaching them would take p = {needed.retention:.2f}: a belief of 10 % could grow to"
         f" {needed.posterior:.0%} instead of {mine.posterior:.0%}"
     )
     limit = asked.target.rho2

@@ -272,7 +272,7 @@ def columns_table(report: rp.AuditReport) -> TagList:
         grid(head, rows, label="The table without each column", numbers=4),
         tags.p(
             "At risk: the share of records in groups open to reconstruction before sampling."
-            " Unique: records alone on the public columns. The error without a column is for"
+            " Unique: records unique on the public columns. The error without a column is for"
             " the questions that do not use it; in brackets, the same questions now.",
             class_="help",
         ),

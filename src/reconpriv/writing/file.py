@@ -13,7 +13,7 @@ from reconpriv.messages.redaction import may_hold_password, shown_path
 from reconpriv.messages.remedies import REPLACE, Remedy
 from reconpriv.writing.marker import refuse_inside_release
 
-RAW = "a file that tells about the raw table"
+RAW = "a file that describes the raw table"
 
 
 def check_file(

@@ -40,6 +40,6 @@ def refuse_inside_release(path: Path, what: str) -> None:
     around = release_around(path)
     if around is not None:
         raise OutputError(
-            f"{shown_file(around)!r} is a release; {what} must not lie inside it.",
+            f"{shown_file(around)!r} is a release; {what} must not be inside it.",
             hint="Choose another folder.",
         )

@@ -373,7 +373,7 @@ def test_reading_cannot_change_anything(server, schema):
         f" CREATE VIEW {schema}.trap AS SELECT {schema}.spy() AS x, i AS y"
         " FROM generate_series(1, 2) i"
     )
-    assert "can only be read" in refusal(server.url(), table=f"{schema}.trap", sensitive="y")
+    assert "is read-only" in refusal(server.url(), table=f"{schema}.trap", sensitive="y")
     assert server.ask(f"SELECT count(*) FROM {schema}.log") == [(0,)]
 
 

@@ -336,7 +336,7 @@ def test_a_report_is_not_written_over_anything(adult, pages, tmp_path):
 
 
 def test_an_internal_report_is_refused_inside_a_release(adult, pages, cli, tmp_path):
-    with pytest.raises(OutputError, match="must not lie inside"):
+    with pytest.raises(OutputError, match="must not be inside"):
         adult.report(POLICY, pages / "release" / "x.html")
     done = cli("publish", *ADULT, tmp_path / "r", "--test-key", "--report", tmp_path / "r" / "x")
     assert done.code == 2 and "inside the release" in done.err

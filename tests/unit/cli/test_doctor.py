@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from reconpriv import doctor
 from reconpriv.attacks.run import ATTACKS
 from reconpriv.cli.app import app
-from reconpriv.show.text import as_text, doctor_view
+from reconpriv.show.doctor import doctor_view
+from reconpriv.show.text import as_text
 from shell import offers
 
 

@@ -659,7 +659,7 @@ def test_a_single_group_is_not_called_uninformative_where_nothing_was_sampled(ti
             rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "r", key=rp.Key.generate()
         )
     remarks = release.count(g="a", s="x").remarks
-    assert remarks == ("rests on a single micro group",)
+    assert remarks == ("rests on a single group",)
 
 
 def test_a_confidence_next_to_one_gives_finite_json(cli, tiny, policy, tmp_path):

@@ -169,8 +169,8 @@ def test_an_estimate_outside_the_possible_is_shown_as_it_is_with_a_remark(tmp_pa
 def test_an_estimate_that_rests_on_one_micro_group_says_so():
     release = people_release("octave")
     one = release.count("age = 20 AND Sex = 'F' AND region = 'North'", job="nurse")
-    assert one.groups == 1 and any("single micro group" in remark for remark in one.remarks)
-    assert "single micro group" in str(one)
+    assert one.groups == 1 and any("single group" in remark for remark in one.remarks)
+    assert "single group" in str(one)
     two = release.count("age = 20 AND Sex = 'F' AND region IS NOT NULL", job="nurse")
     assert two.groups == 2 and not two.remarks
 

@@ -20,7 +20,8 @@ from query_fixtures import (
     people_release,
 )
 from reconpriv.errors import InputError, MissingFileError, ReleaseError
-from reconpriv.show.text import as_text, info_view
+from reconpriv.show.release import info_view
+from reconpriv.show.text import as_text
 
 
 @pytest.fixture(params=["octave", "paper"])

@@ -124,10 +124,10 @@ def test_a_cross_table_has_a_picture_a_row(release: rp.Release) -> None:
 
 def test_the_pictures_keep_within_their_frame(release: rp.Release) -> None:
     """An estimate may lie outside what is possible; its picture may not."""
-    from reconpriv.show.html import _whisker
+    from reconpriv.show.html import whisker
 
-    assert 'cx="4.0"' in _whisker(-300, -200, -100, 50)
-    assert 'cx="216.0"' in _whisker(90, 100, 110, 50)
+    assert 'cx="4.0"' in whisker(-300, -200, -100, 50)
+    assert 'cx="216.0"' in whisker(90, 100, 110, 50)
 
 
 def test_an_attack_shows_its_rates_on_one_scale(table: Any) -> None:

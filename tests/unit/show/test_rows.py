@@ -16,8 +16,9 @@ from rich.text import Text
 
 import reconpriv as rp
 from reconpriv.attacks import ATTACKS, Effort, attack
+from reconpriv.show.attacks import attack_tables, attack_view
 from reconpriv.show.rows import FittingTable
-from reconpriv.show.text import as_text, attack_tables, attack_view
+from reconpriv.show.text import as_text
 
 ADULT = {
     "sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value",

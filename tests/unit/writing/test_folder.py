@@ -71,5 +71,5 @@ def test_nothing_internal_is_written_into_a_release(
     places = {"t": release.parent / "t.csv", "r": release}
     done = cli(*(word.format(**places) for word in command))
     assert done.code == 2, done.err
-    assert "must not lie inside it" in done.err
+    assert "must not be inside it" in done.err
     assert tree(release) == before

@@ -88,5 +88,5 @@ def test_only_an_earlier_folder_of_its_kind_is_replaced(tmp_path: Path) -> None:
 def test_nothing_private_lies_inside_a_release(tmp_path: Path) -> None:
     (tmp_path / "datapackage.json").write_text('{"reconpriv": {}}')
     check_file(tmp_path / "notes.txt")
-    with pytest.raises(OutputError, match="is a release; the notes must not lie inside it"):
+    with pytest.raises(OutputError, match="is a release; the notes must not be inside it"):
         check_file(tmp_path / "notes.txt", private="the notes")

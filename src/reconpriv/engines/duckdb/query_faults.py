@@ -196,7 +196,7 @@ def conversion(message: str) -> tuple[str, str]:
     if "date field" in message:
         return f"{what} is not a date", "Write dates as '2024-12-31'."
     if "timestamp field" in message:
-        return f"{what} is not a moment", "Write moments as '2024-12-31 23:59:59'."
+        return f"{what} is not a timestamp", "Write timestamps as '2024-12-31 23:59:59'."
     wanted = type_words(kind[1]) if kind else "what it is compared with"
     return f"{what} cannot be read as {wanted}", "TRY_CAST makes such a value a missing one."
 

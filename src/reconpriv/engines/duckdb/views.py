@@ -174,7 +174,7 @@ def _resolve(path: str) -> tuple[list[str], str]:
     if may_hold_password(path) and not Path(path).exists():
         raise InputError(
             "A table cannot be read from a URL of this kind.",
-            hint="Known are postgresql://…, sqlite:///… and duckdb:///…, one at a time.",
+            hint="Give postgresql://…, sqlite:///… or duckdb:///…, one at a time.",
         )
     shown = shown_file(path)
     if Path(path).is_dir():

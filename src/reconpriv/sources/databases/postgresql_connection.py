@@ -24,7 +24,7 @@ _REFUSED = (
     (
         ("URI", "connection info string", "invalid port", "invalid integer", "connection option"),
         "The URL of the database is malformed.",
-        "Write postgresql://user@host:5432/database, and escape odd signs (%40 for @).",
+        "Write postgresql://user@host:5432/database, and escape special characters (%40 for @).",
     ),
     (
         (' value: "',),
@@ -50,7 +50,7 @@ _REFUSED = (
         ("refused", "translate host", "timeout", "timed out", "No route", "unreachable", "No such",
          "server closed"),
         "The PostgreSQL server cannot be reached.",
-        "Check the host and the port, and whether it runs.",
+        "Check the host and the port, and whether the server is running.",
     ),
     (
         ("too many", "remaining connection slots", "starting up", "shutting down", "recovery"),
@@ -73,12 +73,12 @@ _STATES: dict[str, tuple[str, str | Remedy]] = {
               " and to use its schema."),
     "3F000": ("The database has no such schema.", "Check the part before the dot."),
     "42P07": ("The table exists already.", REPLACE),
-    "25006": ("The database can only be read.", Remedy("write to another one", Control.DATABASE)),
+    "25006": ("The database is read-only.", Remedy("write to another one", Control.DATABASE)),
     "2BP01": ("Something else in the database depends on the table.",
               "Remove that first, a view for example, or choose another name."),
     "57014": ("The server ended the query before it was done.",
               "It may have a time limit (statement_timeout), or somebody cancelled it."),
-    "40001": ("The server ended the query because of others.", "Try again."),
+    "40001": ("The server ended the query to resolve a conflict.", "Try again."),
     "22021": ("The table holds text that is not UTF-8.", "Correct it, or leave the column out."),
 }  # fmt: skip
 _STATES_OF_WRITING: dict[str, tuple[str, str | Remedy]] = {
@@ -91,7 +91,7 @@ _STATES_OF_WRITING: dict[str, tuple[str, str | Remedy]] = {
 }  # fmt: skip
 _ROW_POLICY = (
     "A row policy hides some records from this user.",
-    "Read the table as a user with BYPASSRLS, or copy what may be seen into a table of its own.",
+    "Read the table as a user with BYPASSRLS, or copy the rows you can see into a separate table.",
 )
 
 

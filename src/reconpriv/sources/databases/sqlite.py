@@ -50,7 +50,7 @@ _TROUBLES = (
         "Fetch or export it again.",
     ),
     (("no such column", "no such table"), "has a view that does not work", "Correct the view."),
-    (("readonly", "read-only"), "may not be written", "Check its permissions."),
+    (("readonly", "read-only"), "is read-only", "Check its permissions."),
     (("full",), "cannot grow: the disk is full", "Free some space."),
 )
 

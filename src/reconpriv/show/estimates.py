@@ -1,0 +1,115 @@
+"""Estimates with their intervals and remarks, on a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reconpriv.messages.numbers import label
+from reconpriv.show import markup
+from reconpriv.show.html import LEFT, RIGHT, box, whisker
+from reconpriv.show.markup import Html, tag
+
+if TYPE_CHECKING:
+    from reconpriv.queries.estimate import Estimate
+    from reconpriv.queries.table import EstimateTable
+
+_ESTIMATE_HEADINGS = ("count", "interval", "groups", "trials")
+
+
+def estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
+    """Count, interval, groups and trials of an estimate."""
+    from reconpriv.queries.estimate import WHOLE_BINS  # noqa: PLC0415 - needs numpy, loaded by now
+
+    interval = f"{estimate.low:,.1f} to {estimate.high:,.1f}"
+    count = f"{estimate.count:,.1f}"
+    if estimate.exact or estimate.estimator == WHOLE_BINS:
+        interval = "exact" if estimate.exact else WHOLE_BINS
+        count = f"{estimate.count:,.0f}"
+    return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}"
+
+
+def remarks(estimates: list[Estimate]) -> str | None:
+    """Each remark once; if it concerns only some rows, with their number."""
+    found: dict[str, int] = {}
+    for estimate in estimates:
+        for remark in estimate.remarks:
+            found[remark] = found.get(remark, 0) + 1
+    lines = []
+    for remark, times in found.items():
+        share = "" if times == len(estimates) else f" ({times} of {len(estimates)} rows)"
+        lines.append(f"note: {remark}{share}.")
+    return "\n".join(lines) or None
+
+
+def estimates_view(estimates: list[Estimate]) -> RichTable:
+    """Estimates with their queries."""
+    table = RichTable(
+        box=None, padding=(0, 2, 0, 0), caption=remarks(estimates), caption_justify="left"
+    )
+    table.add_column("query", overflow="fold")
+    for heading in _ESTIMATE_HEADINGS:
+        table.add_column(heading, justify="right")
+    for estimate in estimates:
+        table.add_row(Text(estimate.query), *estimate_cells(estimate))
+    return table
+
+
+def estimate_table_view(rows: EstimateTable) -> RichTable:
+    """A cross table, one row per combination."""
+    estimates = [estimate for _, estimate in rows]
+    table = RichTable(
+        box=None, padding=(0, 2, 0, 0), caption=remarks(estimates), caption_justify="left"
+    )
+    for name in rows.by:
+        table.add_column(Text(name))
+    for heading in _ESTIMATE_HEADINGS:
+        table.add_column(heading, justify="right")
+    for labels, estimate in rows:
+        shown = (Text("(missing)" if value is None else str(value)) for value in labels.values())
+        table.add_row(*shown, *estimate_cells(estimate))
+    return table
+
+
+def estimate_html(estimate: Estimate) -> str:
+    """The number, its interval on a line from 0 to the records it is among, and the remarks."""
+    count, interval, groups, trials = estimate_cells(estimate)
+    large = tag("span", count, style="font-size:1.6em;font-weight:600")
+    parts = [tag("div", large, " ", tag("span", estimate.query))]
+    if estimate.exact:
+        parts.append(tag("div", "exact: it asks about public attributes alone"))
+    elif interval == "whole bins":
+        parts.append(tag("div", "counted for whole bins, not for what was asked"))
+    else:
+        level = f"{100 * estimate.confidence:g}%"
+        top = max(estimate.high, estimate.records, 1.0)
+        parts += [
+            tag("div", f"{level} interval for the count in the original table: ",
+                tag("b", interval), " ",
+                whisker(estimate.low, estimate.count, estimate.high, top)),
+            tag("div", f"among {estimate.records:,} records, from {groups} groups and {trials}"
+                " independent trials"),
+        ]  # fmt: skip
+    return box(parts, _notes([estimate]))
+
+
+def estimate_table_html(rows: EstimateTable) -> str:
+    """A cross table, each row with its interval on a common scale."""
+    estimates = [estimate for _, estimate in rows]
+    top = max([1.0, *(estimate.high for estimate in estimates)])
+    body = []
+    for labels, estimate in rows:
+        count, interval, *rest = estimate_cells(estimate)
+        picture = whisker(estimate.low, estimate.count, estimate.high, top)
+        body.append([*map(label, labels.values()), count, interval, picture, *rest])
+    head = (*rows.by, "count", "interval", "", "groups", "trials")
+    columns = [*([LEFT] * len(rows.by)), RIGHT, RIGHT, LEFT, RIGHT, RIGHT]
+    return box(markup.table(head, body, columns), _notes(estimates))
+
+
+def _notes(estimates: list[Estimate]) -> list[Html]:
+    text = remarks(estimates)
+    found = [] if text is None else text.splitlines()
+    return [tag("div", tag("small", line)) for line in found]
