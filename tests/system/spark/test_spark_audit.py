@@ -111,9 +111,9 @@ def test_a_workload_is_the_same(spark: Any, tmp_path: Path, small: pa.Table) -> 
 
 
 def test_progress_is_told_while_spark_works(spark: Any, policy: rp.Policy, tmp_path: Path) -> None:
-    """The tasks go on only once something was told."""
+    """The tasks of the audit are held back until progress has been reported."""
     told: list[tuple[str, float]] = []
-    heard = tmp_path / "heard"
+    hold = tmp_path / "hold"
     slow = spark.range(0, 60, 1, 4).selectExpr("id % 3 AS a", "IF(id % 5 = 0, 'x', 'y') AS s")
 
     def waiting(batches: Any) -> Any:
@@ -122,16 +122,18 @@ def test_progress_is_told_while_spark_works(spark: Any, policy: rp.Policy, tmp_p
 
         for batch in batches:
             limit = time.monotonic() + 60
-            while not os.path.exists(path) and time.monotonic() < limit:
+            while os.path.exists(path) and time.monotonic() < limit:
                 time.sleep(0.05)
             yield batch
 
     def progress(stage: str, done: float) -> None:
         told.append((stage, done))
-        heard.touch()
+        hold.unlink(missing_ok=True)
 
-    path = str(heard)
+    path = str(hold)
     with rp.read(slow.mapInArrow(waiting, slow.schema), sensitive="s") as table:
+        hold.touch()
         table.audit(policy, progress=progress, columns=False)
+    assert not hold.exists()
     assert {stage for stage, _ in told} == {"counting"}
     assert all(0 <= done <= 1 for _, done in told)

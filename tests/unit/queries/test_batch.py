@@ -306,7 +306,7 @@ def test_a_bad_line_leaves_a_file_that_was_to_be_replaced(ask):
 
 def test_a_folder_that_is_not_there_is_named(ask):
     done = ask(ATTRIBUTES, "-o", ask.folder / "no" / "answers.csv")
-    assert done.code == 2 and "could not be written" in done.err
+    assert done.code == 2 and "There is no folder" in done.err
 
 
 @pytest.mark.parametrize(

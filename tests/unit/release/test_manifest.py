@@ -97,7 +97,7 @@ def test_a_sensitive_column_may_have_the_name_of_a_count(octave: Manifest) -> No
 
 def test_several_files_come_back_with_their_hashes(octave: Manifest) -> None:
     files = Files(("data-1.csv", "data-2.csv"), ("sha256:aa", "sha256:bb"), 7, 99)
-    manifest = replace(octave, data=files)
+    manifest = replace(octave, data_files=files)
     assert reread(manifest) == manifest
     described = manifest.as_dict()["resources"][0]
     assert described["reconpriv:hashes"] == ["sha256:aa", "sha256:bb"] and "hash" not in described

@@ -333,7 +333,7 @@ def test_an_error_of_polars_is_named_without_its_text(
 def test_a_stream_that_was_read_already_is_not_an_empty_table() -> None:
     reader = pa.table({"g": G, "s": S}).to_reader()
     reader.read_all()
-    assert "can be read once" in refusal(reader)
+    assert "can be read only once" in refusal(reader)
 
 
 # --- relations
