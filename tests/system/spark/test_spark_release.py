@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import before
 import reconpriv as rp
 from reconpriv.release import publication
 from spark_fixtures import (
@@ -113,6 +114,12 @@ def test_a_table_without_public_columns_gives_the_same_bytes(
         spark, everything, tmp_path, choice, sensitive="s", public=[]
     )
     assert by_spark == by_duckdb
+
+
+@pytest.mark.parametrize("name", ["paper-csv", "public-cells", "binned"])
+def test_spark_gives_the_same_bytes_as_before(spark: Any, tmp_path: Path, name: str) -> None:
+    before.publish(name, tmp_path / "now", engine="spark")
+    before.check_same(before.HOME / name, tmp_path / "now")
 
 
 @pytest.mark.parametrize("missing", ["drop", "value"])

@@ -1,108 +1,32 @@
-"""The same key gives the same bytes as the releases in tests/data/before, made by version 0.1.
-
-CSV files and manifests are compared byte for byte. So are Parquet files where pyarrow is the one
-that wrote them, and their rows otherwise. To make them anew, on purpose and announced in
-CHANGELOG.md: ``python tests/unit/release/test_bytes_of_before.py``.
-"""
+"""The same key gives the same bytes as the releases in tests/data/before, made by version 0.1."""
 
 from __future__ import annotations
 
-import itertools
-import json
-import shutil
-import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+import before
 import reconpriv as rp
-from repository import DATA
-
-HOME = DATA / "before"
-KEY = rp.Key(bytes(range(1, 33)))
-ROLES = {"sensitive": "disease", "public": ["sex", "town", "age"]}
-FLU = (HOME / "table.csv").read_text(encoding="utf-8").count(",flu\n")
-FORMATS = ("parquet", "csv", "cells")
-
-
-def policy(sample_size: str, **more: Any) -> rp.Policy:
-    return rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size, unattainable="one-trial", **more)
-
-
-CASES: dict[str, tuple[dict[str, Any], rp.Policy, str]] = {
-    f"{size}-{layout}": (ROLES | {"public": ["sex", "town"]}, policy(size), layout)
-    for size, layout in itertools.product(("none", "paper", "octave", "public"), FORMATS)
-} | {
-    "binned": (ROLES | {"bin": {"age": [0, 18, 40, 65]}}, policy("octave"), "csv"),
-    "all-kinds": (
-        {"sensitive": "disease", "public": ["sex", "age", "since", "weight", "town"]},
-        policy("public"),
-        "csv",
-    ),
-    "exact-bound": (ROLES | {"public": ["sex"]}, policy("paper", bound="exact"), "csv"),
-    "hoeffding": (ROLES | {"public": ["town"]}, policy("octave", bound="hoeffding"), "csv"),
-}
-
-
-def publish(name: str, folder: Path, source: Any = HOME / "table.csv", **read: Any) -> rp.Release:
-    roles, chosen, layout = CASES[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rp.ReconprivWarning)
-        with rp.read(source, missing="value", **roles, **read) as table:
-            keep = [column.name for column in table.schema.public]
-            return table.publish(chosen, folder, key=KEY, file_format=layout, keep_identifier=keep)
+from before import CASES, FLU, HOME, check_same, publish
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_the_same_key_gives_the_same_bytes_as_before(
-    name: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
-) -> None:
+def test_the_same_key_gives_the_same_bytes_as_before(name: str, tmp_path: Path) -> None:
     publish(name, tmp_path / "now")
-    check_same(HOME / name, tmp_path / "now", files_of)
-
-
-def check_same(before: Path, now: Path, files_of: Callable[[Path], dict[str, bytes]]) -> None:
-    if pa.__version__ == (HOME / "pyarrow-version.txt").read_text().strip():
-        assert files_of(now) == files_of(before)
-        return
-    assert set(files_of(now)) == set(files_of(before))
-    for file in sorted(before.iterdir()):
-        if file.suffix == ".parquet":
-            assert pq.read_table(now / file.name).equals(pq.read_table(file))
-        elif file.suffix == ".csv":
-            assert (now / file.name).read_bytes() == file.read_bytes()
-    blocks = [
-        json.loads((one / "datapackage.json").read_text())["reconpriv"] for one in (before, now)
-    ]
-    assert blocks[0] == blocks[1]
+    check_same(HOME / name, tmp_path / "now")
 
 
 def test_the_comparison_notices_another_key(
-    tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{__name__}.KEY", rp.Key(bytes(range(2, 34))))
+    monkeypatch.setattr(before, "KEY", rp.Key(bytes(range(2, 34))))
     publish("octave-csv", tmp_path / "now")
     with pytest.raises(AssertionError):
-        check_same(HOME / "octave-csv", tmp_path / "now", files_of)
+        check_same(HOME / "octave-csv", tmp_path / "now")
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_release_of_before_still_opens_and_answers(name: str) -> None:
-    release = rp.open(HOME / name)
-    found = release.count(disease="flu", confidence=0.999)
+    found = rp.open(HOME / name).count(disease="flu", confidence=0.999)
     assert found.low <= FLU <= found.high
-
-
-def make_anew() -> None:
-    for name in CASES:
-        shutil.rmtree(HOME / name, ignore_errors=True)
-        publish(name, HOME / name)
-    (HOME / "pyarrow-version.txt").write_text(pa.__version__ + "\n")
-
-
-if __name__ == "__main__":
-    make_anew()
