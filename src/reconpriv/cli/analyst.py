@@ -99,11 +99,13 @@ def query(
         if (sql is None) == (batch is None):
             raise PolicyError("Give either an SQL query or --batch FILE.")
         if out is not None and batch is None:
-            raise PolicyError("-o goes with --batch.")
+            raise PolicyError("-o needs --batch.")
         if overwrite and out is None:
-            raise PolicyError("--overwrite goes with -o.")
+            raise PolicyError("--overwrite needs -o.")
         if simultaneous and batch is not None:
-            raise PolicyError("--simultaneous goes with a GROUP BY query, not with --batch.")
+            raise PolicyError(
+                "--simultaneous needs a GROUP BY query, not --batch."
+            )
         opened = _open(release, memory)
         if batch is not None:
             _answer_batch(opened, batch, out, overwrite, estimator, confidence, whole_bins, json)
@@ -119,7 +121,7 @@ def query(
         from reconpriv.queries.estimate import Estimate
 
         if simultaneous and isinstance(answer, Estimate):
-            raise PolicyError("--simultaneous goes with a GROUP BY query; this is a single count.")
+            raise PolicyError("--simultaneous needs a GROUP BY query; this is a single count.")
         if json:
             show_json(answer.as_dict())
         else:
@@ -260,7 +262,7 @@ def workload(
     """Draw the paper's pool of random count queries; measure a release's error on it."""
     with reported():
         if overwrite and out is None:
-            raise PolicyError("--overwrite goes with -o.")
+            raise PolicyError("--overwrite needs -o.")
         if out is not None:
             from reconpriv.writing.marker import refuse_inside_release
 

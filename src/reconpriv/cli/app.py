@@ -148,7 +148,7 @@ def audit(
         policy = opt.make_policy(retention, epsilon, delta, bound)
         kept = opt.split_names(keep_identifier or "")
         if exact_tails and groups is None:
-            raise PolicyError("--exact-tails goes with --groups FILE.")
+            raise PolicyError("--exact-tails needs --groups FILE.")
         if groups is not None:
             from reconpriv.writing.group_file import check_groups_file
 

@@ -59,7 +59,7 @@ def _refuse_ignored(name: str, effort: Effort) -> None:
     for field in fields(effort):
         uses = attacks_using(field.name)
         if uses and name not in uses and getattr(effort, field.name) != field.default:
-            raise PolicyError(f"--{field.name} goes with the attack {listed(uses, 'or')}.")
+            raise PolicyError(f"--{field.name} works only with the attack {listed(uses, 'or')}.")
 
 
 @taking_table(source=AttackSource, sensitive_required=False)

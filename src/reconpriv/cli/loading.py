@@ -51,7 +51,7 @@ def begin_loading(
 
     if name is None:
         if to is not None:
-            raise PolicyError("--to goes with --to-table NAME.")
+            raise PolicyError("--to needs --to-table NAME.")
         if out is None:
             raise PolicyError(
                 "Where should the release go?", hint="Give a folder OUT, or --to-table NAME."

@@ -129,7 +129,7 @@ def tune(
     """
     with reported():
         if overwrite and out is None:
-            raise PolicyError("--overwrite goes with -o.")
+            raise PolicyError("--overwrite needs -o.")
         p_list = parse_numbers("-p", retention)
         e_list = parse_numbers("-e", epsilon)
         d_list = parse_numbers("-d", delta)

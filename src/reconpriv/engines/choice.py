@@ -76,7 +76,7 @@ def kind_of_engine(
     if asked not in (None, chosen):
         (setting, *_) = asked.own_settings & given
         raise InputError(
-            f"A {setting} goes with the {asked.label} engine.",
+            f"A {setting} needs the {asked.label} engine.",
             hint=Remedy("add {}", Control.ENGINE, asked.name),
         )
     return chosen

@@ -83,7 +83,7 @@ class ShapeReader:
         order = self._order(selected, by)
         limit, offset = self._whole("limit"), self._whole("offset")
         if not by and (order or limit is not None or offset is not None):
-            raise self.refuse("ORDER BY, LIMIT and OFFSET go with GROUP BY")
+            raise self.refuse("ORDER BY, LIMIT and OFFSET need GROUP BY")
         return Shape(by, order, limit, offset or 0)
 
     def _counts(self, node: Any) -> bool:

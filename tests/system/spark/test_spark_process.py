@@ -102,7 +102,7 @@ def test_a_submitted_command_audits_as_duckdb_does(
     ("options", "sentence"),
     [
         (("--engine", "flink"), "There is no engine 'flink'. Choose one of: duckdb, spark."),
-        (("--engine", "duckdb", "--master", "local"), "A master goes with the Spark engine."),
+        (("--engine", "duckdb", "--master", "local"), "A master needs the Spark engine."),
         (("--engine", "spark", "--memory", "lots"), "'lots' is not a"),
         (("--engine", "spark", "--memory", "1GB; rm"), "'1GB; rm' is not a"),
         (("--engine", "spark", "--threads", "0"), "must be at least 1; got 0."),

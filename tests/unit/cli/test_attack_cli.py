@@ -122,7 +122,7 @@ def test_help_has_an_example(cli):
     [
         (["micro", "-s", "s"], "already"),
         (["micro", "-p", "0.4"], "already"),
-        (["micro", "--releases", "3"], "--releases goes with"),
+        (["micro", "--releases", "3"], "--releases works only with"),
     ],
 )
 def test_an_attack_refuses_options_that_it_has_no_use_for(cli, tiny, tmp_path, arguments, words):

@@ -81,7 +81,7 @@ def test_an_attack(cli, tmp_path):
         done = cli("attack", "toy", *given, "--keys", 3)
         assert done.out.startswith("3 keys tell nothing.")
         refused = cli("attack", "toy", *given, "--releases", 5)
-        assert refused.code == 2 and "--releases goes with the attack repeat" in refused.err
+        assert refused.code == 2 and "--releases works only with the attack repeat" in refused.err
         text = " ".join(cli("attack", "--help").out.replace("│", " ").split())
         assert "side-channels or toy." in text
         assert "(micro, granularity or toy)" in text

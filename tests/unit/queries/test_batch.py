@@ -347,7 +347,7 @@ def test_simultaneous_is_refused_for_a_single_count(cli):
 )
 def test_an_option_that_would_be_ignored_is_refused(cli, tmp_path, arguments):
     done = cli("query", tmp_path, *arguments)
-    assert done.code == 2 and "goes with" in done.err
+    assert done.code == 2 and "needs" in done.err
 
 
 def test_one_query_is_no_batch(tiny, policy, tmp_path):

@@ -453,7 +453,7 @@ def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_
     ("options", "sentence"),
     [
         ([], "Where should the release go?"),
-        (["--to", "x.db"], "--to goes with --to-table"),
+        (["--to", "x.db"], "--to needs --to-table"),
         (["--to-table", "t"], "Which database should --to-table load into?"),
         (["--to-table", "t", "--to", "x.csv"], "Tables can only be made in a database."),
         (["--to-table", "a.b.c", "--to", "x.db"], "'a.b.c' is not the name of a table."),

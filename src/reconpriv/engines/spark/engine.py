@@ -78,7 +78,7 @@ class SparkEngine:
             if any(setting is not None for setting in (sql, master, threads, memory)):
                 raise InputError(
                     "A Spark data frame comes with its session; sql, master, threads and memory"
-                    " do not go with it.",
+                    " cannot be set for it.",
                     hint="Use Spark's own calls on the data frame first.",
                 )
             self.session = session_of(source)

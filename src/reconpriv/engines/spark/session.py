@@ -271,7 +271,7 @@ def _configure(
         settings["spark.driver.bindAddress"] = settings["spark.driver.host"] = "127.0.0.1"
     elif threads is not None:
         if not str(master).startswith("spark://"):
-            raise InputError("A number of threads goes with a local or standalone master.")
+            raise InputError("A number of threads needs a local or standalone master.")
         settings["spark.cores.max"] = str(threads)
     if memory is not None:
         megabytes = f"{max(memory_bytes(memory) // 2**20, 1)}m"
