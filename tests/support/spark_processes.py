@@ -216,7 +216,7 @@ class Cluster:
         try:
             with direct.open(f"{self.page}/json/", timeout=10) as answer:
                 status = json.load(answer)
-        except OSError:  # it is still starting
+        except (OSError, ValueError):  # it is still starting
             return 0
         return sum(worker["state"] == "ALIVE" for worker in status["workers"])
 
