@@ -103,9 +103,7 @@ def query(
         if overwrite and out is None:
             raise PolicyError("--overwrite needs -o.")
         if simultaneous and batch is not None:
-            raise PolicyError(
-                "--simultaneous needs a GROUP BY query, not --batch."
-            )
+            raise PolicyError("--simultaneous needs a GROUP BY query, not --batch.")
         opened = _open(release, memory)
         if batch is not None:
             _answer_batch(opened, batch, out, overwrite, estimator, confidence, whole_bins, json)
