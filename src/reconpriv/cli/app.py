@@ -98,7 +98,7 @@ def _example(text: str) -> str:
         "reconpriv audit example:adult -s occupation --public age,sex,race --missing value"
     ),
 )
-@taking_table(spark=True)
+@taking_table(engines=True)
 def audit(
     table: TableOptions,
     retention: opt.Retention = 0.5,
@@ -209,7 +209,7 @@ def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Itera
         " --public age,sex,race --missing value --key my.key"
     ),
 )
-@taking_table(spark=True)
+@taking_table(engines=True)
 def publish(
     table: TableOptions,
     out: Annotated[

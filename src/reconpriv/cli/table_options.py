@@ -26,12 +26,13 @@ from reconpriv.cli.options import (
 )
 from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
+from reconpriv.messages.phrases import listed
 from reconpriv.messages.redaction import shown_file
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
 
-_SPARK = ("engine", "master")
+_ENGINE = ("engine", "master")
 
 Source = Annotated[
     str,
@@ -137,7 +138,8 @@ EngineName = Annotated[
     str | None,
     typer.Option(
         "--engine", metavar="|".join(ENGINES), autocompletion=one_of(*ENGINES),
-        help="The engine that counts and writes: DuckDB on one machine, or Spark.",
+        help="The engine that counts and writes: "
+        f"{listed([kind.explanation for kind in ENGINES.values()], 'or')}.",
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
@@ -236,14 +238,14 @@ class TableOptions:
 
 
 def taking_table(
-    *, spark: bool = False, source: Any = Source, sensitive_required: bool = True
+    *, engines: bool = False, source: Any = Source, sensitive_required: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replace a command's ``TableOptions`` parameter with its arguments and options.
 
-    ``spark`` adds the choice of engine; ``source`` describes another kind of argument.
+    ``engines`` adds the choice of engine; ``source`` describes another kind of argument.
     """
     hints = get_type_hints(TableOptions, include_extras=True) | {"source": source}
-    left_out = () if spark else _SPARK
+    left_out = () if engines else _ENGINE
     spread = []
     for field in fields(TableOptions):
         default = field.default

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class EngineKind:
     """An engine by name: where its ``open_table`` is, and what only it can do.
 
+    ``explanation`` is what help lists: the engine, and on how many machines it runs.
     ``frames`` is the package of the data frames that no other engine counts, ``own_settings`` are
     the arguments of :func:`reconpriv.read` that no other engine understands.
     """
@@ -45,11 +46,11 @@ class EngineKind:
 ENGINES = {
     kind.name: kind
     for kind in (
-        EngineKind("duckdb", "DuckDB", "one machine"),
+        EngineKind("duckdb", "DuckDB", "DuckDB on one machine"),
         EngineKind(
             "spark",
             "Spark",
-            "Spark, on as many machines as it has",
+            "Spark on many",
             frames="pyspark.sql.",
             own_settings=frozenset({"master"}),
             writes_to_uri=True,
