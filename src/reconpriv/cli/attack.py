@@ -116,7 +116,7 @@ def attack(
             if not table.only_source or chosen_policy != _POLICY_DEFAULTS:
                 raise PolicyError(
                     "A release has its columns and its policy already.",
-                    hint="Leave the options of table and policy out.",
+                    hint="Leave out the table and policy options.",
                 )
             result = attack_release(name, Path(table.source), show=max(worst, 1))
         elif table.sensitive is None:

@@ -98,7 +98,7 @@ def learn(
 
         chosen = None if features is None else opt.split_names(features)
         if chosen == []:
-            raise PolicyError("--features is empty.", hint="Name columns, or leave it out.")
+            raise PolicyError("--features is empty.", hint="Name a column, or leave it out.")
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
         learned = run(opened, target, chosen, where=where, alpha=alpha, test=test)

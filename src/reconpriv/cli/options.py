@@ -148,7 +148,7 @@ def split_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
         if parts is None:
             raise PolicyError(
                 f"{option} takes COLUMN=…; got {text!r}.",
-                hint='Put a name that holds = or " in double quotes, and double any inside it.',
+                hint='Put a name that holds = or " in double quotes, and double any quotes in it.',
             )
         name = parts[1].replace('""', '"') if parts[1] else parts[2].strip()
         if name in found:

@@ -227,7 +227,7 @@ def parse_policy(text: str | None) -> Policy | None:
 def _no_policy(text: str) -> PolicyError:
     return PolicyError(
         f"--current takes a policy; got {text!r}.",
-        hint="Write p=0.5,e=0.5,d=0.3,sample-size=octave; what you leave out is as in publish.",
+        hint="Write p=0.5,e=0.5,d=0.3,sample-size=octave; the rest is as in publish.",
     )
 
 
@@ -246,7 +246,7 @@ def parse_numbers(option: str, text: str | None) -> list[float] | None:
     if not good:
         raise PolicyError(
             f"{option} takes numbers; got {text!r}.",
-            hint="Write 0.3,0.5,0.7 or, from, to and step, 0.1:0.9:0.1.",
+            hint="Write a list (0.3,0.5,0.7) or a range with its step (0.1:0.9:0.1).",
         )
     if ":" not in text:
         return parts

@@ -243,14 +243,14 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
             names = list(getattr(self, "feature_names_in_", ()))
             if self.sensitive not in names:
                 raise InputError(
-                    f"X has no column called {self.sensitive!r}, which is to be the sensitive one.",
+                    f"X has no column called {self.sensitive!r}, named as the sensitive one.",
                     hint=f"It has: {', '.join(names)}." if names else "It has no column names.",
                 )
             return names.index(self.sensitive)
         assert self.sensitive is not None
         if not 0 <= self.sensitive < columns:
             raise InputError(
-                f"X has no column {self.sensitive}, which is to be the sensitive one.",
+                f"X has no column {self.sensitive}, named as the sensitive one.",
                 hint=f"It has {columns} columns, counted from 0.",
             )
         return self.sensitive

@@ -94,7 +94,7 @@ class Answerer:
             return self.cells
         raise InputError(
             "This release has too many groups to be held in memory at once.",
-            hint="Ask it count queries instead.",
+            hint="Use count queries instead.",
         )
 
     @cached_property

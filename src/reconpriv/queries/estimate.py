@@ -118,7 +118,7 @@ def check_confidence(confidence: float) -> float:
     """Return a confidence level strictly between 0 and 1."""
     if not 0 < confidence < 1:
         raise PolicyError(
-            f"A confidence level lies strictly between 0 and 1; got {confidence:g}.",
+            f"A confidence level must lie strictly between 0 and 1; got {confidence:g}.",
             hint="0.95 is usual.",
         )
     return float(confidence)

@@ -126,7 +126,7 @@ def _parse(text: str, before: str = "") -> tuple[Any, Any]:
         raise _refused("The SQL is nested too deeply") from None
     trees = [tree for tree in trees if tree is not None]
     if len(trees) != 1:
-        raise _refused("One statement is answered at a time")
+        raise _refused("Only one statement can be answered at a time")
     return exp, trees[0]
 
 

@@ -75,7 +75,7 @@ def make_workload(
     if queries < 1:
         raise PolicyError(f"A workload needs at least one query; got {queries}.")
     if not 0 < min_selectivity <= 1:
-        raise PolicyError(f"The least selectivity lies in (0, 1]; got {min_selectivity:g}.")
+        raise PolicyError(f"The smallest selectivity must lie in (0, 1]; got {min_selectivity:g}.")
     if not max_attributes >= 1:
         raise PolicyError(f"A query needs at least one public attribute; got {max_attributes}.")
     if not cube.codes:

@@ -76,7 +76,7 @@ class Release(Readable):
         """The files of the release, after comparing them with their hashes."""
         if self.uri is not None:
             raise ReleaseError(
-                f"The release lies at {self.uri}.", hint="Copy it to this machine and open it."
+                f"The release is at {self.uri}.", hint="Copy it to this machine and open it."
             )
         stored = ReleaseFolder(self.path, self.description)
         stored.check_files()
@@ -191,7 +191,7 @@ class Release(Readable):
             return self.answerer.select(None, check_equalities(query), whole_bins=whole_bins)
         selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
         if shape.by:
-            raise ReleaseError("A batch holds single counts; ask a GROUP BY by itself.")
+            raise ReleaseError("A batch is for single counts; ask a GROUP BY query on its own.")
         return selected
 
     def chi_square(

@@ -52,7 +52,7 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
     now = audit.figures
     words = [paragraph(text) for text in advice(changes, now)]
     explained = paragraph(
-        "At risk are records in groups that could be reconstructed if the table were only"
+        "Records are at risk if their group could be reconstructed from a table that is only"
         " perturbed; publishing samples those groups. The expected error is that of the"
         " questions that do not use the column, first with it and then without it.",
         "note",
@@ -78,7 +78,7 @@ def advice(changes: Sequence[Change], now: Figures) -> list[str]:
             f" ({worst.name})."
         )
     else:
-        text.append("Coarser columns would not lower the number of records unique or at risk.")
+        text.append("Coarser columns would make no fewer records unique, and put no fewer at risk.")
     best = min(changes, key=lambda c: (c.figures.unique, c.figures.violating_records))
     if best.figures.unique < now.unique:
         text.append(

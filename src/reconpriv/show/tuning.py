@@ -78,7 +78,7 @@ def _tables(report: TuneReport) -> list[RichTable]:
         ),
     ]
     if report.left_out:
-        rows.append(("left out", f"{report.left_out:,} settings with ε past the bounds' range"))
+        rows.append(("left out", f"{report.left_out:,} settings with ε beyond the bounds' range"))
     return [pairs_table(rows), _settings(report, spread_out(report))]
 
 

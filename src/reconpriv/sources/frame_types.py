@@ -188,6 +188,6 @@ def unused_categories(frame: Any, schema: Schema) -> list[str]:
             if set(kind.categories) - set(known):
                 notes.append(
                     f"Column {name!r} comes back with categories that no published record has; they"
-                    " go out with the frame. Remove them, unless anyone may know them."
+                    " are published with the frame. Remove them unless everybody may know them."
                 )
     return notes

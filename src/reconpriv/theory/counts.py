@@ -99,8 +99,8 @@ def observed_count(
     if epsilon > limit * (1 + _THETA_SLACK):
         safe = epsilon_limit(retention, domain_size)
         raise PolicyError(
-            f"ε = {epsilon:g} is past the range of the tail bounds (θ > 1: no error can be that far"
-            f" below) for p = {retention:g} and {domain_size} sensitive values.",
+            f"ε = {epsilon:g} is past the range of the tail bounds (θ > 1: no estimate can be"
+            f" that far below the truth) for p = {retention:g} and {domain_size} sensitive values.",
             hint=f"Keep ε at or below 1 + (1-p)/(m p) = {safe:.6g}.",
         )
     return ObservedCount(n, f, retention, domain_size, epsilon)

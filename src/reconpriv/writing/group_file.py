@@ -24,7 +24,7 @@ def check_groups_file(path: Path) -> None:
     if path.suffix.lower() not in _WRITERS:
         raise OutputError(
             f"Groups cannot be written to {shown_file(path)!r}.",
-            hint="Use a name in .parquet or .csv.",
+            hint="Use a name that ends in .parquet or .csv.",
         )
     check_file(path, private=_WHAT, hint=_HINT)
 

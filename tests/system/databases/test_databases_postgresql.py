@@ -755,7 +755,7 @@ def test_killing_the_server_in_the_middle_of_an_audit(small, scratch):
     assert (command.returncode, out) == (2, b"")
     assert rest == [
         "error: The connection to the PostgreSQL server was lost. Nothing was left behind;"
-        " try again when it runs."
+        " try again when the server is running."
     ]
     assert "password in the command" in warning and secretless(err.decode(), server)
     assert list(scratch.iterdir()) == [] and not groups.exists()

@@ -275,7 +275,7 @@ def test_golden_audits_in_a_sweep(tuner, sensitive, groups, records):
 @settings(max_examples=15, deadline=None)
 @given(small_tables(), policies, st.floats(1.0, 2.0))
 def test_stricter_is_never_less_private(rows, policy, factor):
-    """A larger δ: no fewer violations, no more trials, no better told group."""
+    """A larger δ: no fewer violations, no more trials, no group more exposed."""
     with opened(rows) as table:
         made = Tuner.of(table.batches(), table.schema, queries=20)
     stricter = rp.Policy(policy.retention, policy.epsilon, min(policy.delta * factor, 0.99),

@@ -19,7 +19,7 @@ _MEANINGS = (
     (
         ("schema mismatch", "Schema mismatch", "mismatch in glob", "failed to cast column"),
         "The Parquet files differ in their columns or types.",
-        "Bring them to one schema, or read them one by one.",
+        "Give them the same schema, or read them one by one.",
     ),
     (
         ("Connection has been closed", "connection closed", "Connection Error"),

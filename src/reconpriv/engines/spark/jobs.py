@@ -156,9 +156,9 @@ _MEANINGS = (
      either("turn them into text", LEAVE_OUT)),
     ("UNABLE_TO_INFER_SCHEMA", "The input holds no table.", "Check the path."),
     ("CANNOT_MERGE_SCHEMAS", "The Parquet files differ in their columns or types.",
-     "Bring them to one schema, or read them one by one."),
+     "Give them the same schema, or read them one by one."),
     ("CSV header does not conform", "The CSV files differ in their columns.",
-     "Bring them to one header, or read them one by one."),
+     "Give them the same header, or read them one by one."),
     ("PATH_ALREADY_EXISTS", "The output exists already.", REPLACE),
     ("Connection refused", "The Spark master does not answer.", CHECK_MASTER),
 )  # fmt: skip

@@ -59,7 +59,7 @@ def read_path(session: Session, path: str) -> Any:
     if whole.schema.simpleString() != frame.schema.simpleString():
         raise InputError(
             "The Parquet files differ in their columns or types.",
-            hint="Bring them to one schema, or read them one by one.",
+            hint="Give them the same schema, or read them one by one.",
         )
     return frame
 

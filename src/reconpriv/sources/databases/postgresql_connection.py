@@ -54,7 +54,7 @@ _REFUSED = (
     ),
     (
         ("too many", "remaining connection slots", "starting up", "shutting down", "recovery"),
-        "The PostgreSQL server takes no more connections for now.",
+        "The PostgreSQL server accepts no more connections for now.",
         "Try again later.",
     ),
     (
@@ -75,7 +75,7 @@ _STATES: dict[str, tuple[str, str | Remedy]] = {
     "42P07": ("The table exists already.", REPLACE),
     "25006": ("The database is read-only.", Remedy("write to another one", Control.DATABASE)),
     "2BP01": ("Something else in the database depends on the table.",
-              "Remove that first, a view for example, or choose another name."),
+              "Remove that first (a view, for example), or choose another name."),
     "57014": ("The server ended the query before it was done.",
               "It may have a time limit (statement_timeout), or somebody cancelled it."),
     "40001": ("The server ended the query to resolve a conflict.", "Try again."),
@@ -248,7 +248,7 @@ class Connection:
         if self._is_lost() if state is None else state.startswith(("08", "57P")):
             return self._what(
                 "The connection to the PostgreSQL server was lost.",
-                hint="Nothing was left behind; try again when it runs.",
+                hint="Nothing was left behind; try again when the server is running.",
             )
         if state and state.startswith("53"):
             return self._what(
