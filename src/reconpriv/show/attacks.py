@@ -9,8 +9,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.show import markup, palette
-from reconpriv.show.html import LEFT, RIGHT, box, closed, headline, html_table, whisker
 from reconpriv.show.markup import tag
+from reconpriv.show.notebook import LEFT, RIGHT, box, closed, headline, html_table, whisker
 from reconpriv.show.text import figure, pairs_table, rows_table
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from rich.text import Text
 from reconpriv.messages.phrases import frequency_words, group_words, share_words
 from reconpriv.messages.remedies import Words, python_words, worded
 from reconpriv.show import palette
-from reconpriv.show.html import TONES, bar, box, closed, headline, html_table, share_bar
 from reconpriv.show.markup import tag
 from reconpriv.show.markup import words as with_code
+from reconpriv.show.notebook import TONES, bar, box, closed, headline, html_table, share_bar
 from reconpriv.show.release_words import policy_line
 from reconpriv.show.text import pairs_table
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from reconpriv.messages.numbers import label
 from reconpriv.show import markup
-from reconpriv.show.html import LEFT, RIGHT, box, whisker
 from reconpriv.show.markup import Html, tag
+from reconpriv.show.notebook import LEFT, RIGHT, box, whisker
 
 if TYPE_CHECKING:
     from reconpriv.queries.estimate import Estimate

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reconpriv.show.html import headed_tables
+from reconpriv.show.notebook import headed_tables
 from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reconpriv.show.html import box, closed, headline, html_table
 from reconpriv.show.markup import tag, words
+from reconpriv.show.notebook import box, closed, headline, html_table
 from reconpriv.show.release_words import policy_line, release_words
 from reconpriv.show.text import pairs_table
 

@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.messages.remedies import Advice, Control, Remedy, Words, either, python_words, worded
-from reconpriv.show.html import headed_tables
+from reconpriv.show.notebook import headed_tables
 from reconpriv.show.rows import FittingTable
 from reconpriv.show.text import pairs_table
 

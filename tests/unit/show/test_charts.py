@@ -115,7 +115,7 @@ def test_no_other_module_names_a_colour_for_a_chart() -> None:
     source = ROOT / "src" / "reconpriv"
     for file in (
         *source.glob("research/*.py"), *source.glob("reports/charts.py"),
-        *source.glob("studio/*.py"), source / "show" / "charts.py", source / "show" / "html.py",
+        *source.glob("studio/*.py"), source / "show" / "charts.py", source / "show" / "notebook.py",
         ROOT / "benchmarks" / "learning_comparison.py",
     ):  # fmt: skip
         texts = [
@@ -146,7 +146,7 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(
 def test_altair_is_imported_only_where_something_is_drawn() -> None:
     code = (
         "import sys, reconpriv.cli, reconpriv.research.run, reconpriv.research.attack_pictures,"
-        " reconpriv.reports.internal, reconpriv.reports.analyst, reconpriv.show.html\n"
+        " reconpriv.reports.internal, reconpriv.reports.analyst, reconpriv.show.notebook\n"
         "print([name for name in ('altair', 'vl_convert', 'matplotlib') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -124,7 +124,7 @@ def test_a_cross_table_has_a_picture_a_row(release: rp.Release) -> None:
 
 def test_the_pictures_keep_within_their_frame(release: rp.Release) -> None:
     """An estimate may lie outside what is possible; its picture may not."""
-    from reconpriv.show.html import whisker
+    from reconpriv.show.notebook import whisker
 
     assert 'cx="4.0"' in whisker(-300, -200, -100, 50)
     assert 'cx="216.0"' in whisker(90, 100, 110, 50)
