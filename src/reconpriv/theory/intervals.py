@@ -30,7 +30,8 @@ from reconpriv.theory.arrays import Floats, Ints
 ROUNDING = 1.0 / 6.0
 
 _ROUNDS = 80  # of narrowing down a limit; far fewer are needed
-_CLOSE = 1e-7  # how far a limit may be off, in records and as a share of the count
+_CLOSE = 1e-10  # how far a limit may be off, in records and as a share of the count
+_DECIMALS = 6  # of a limit: what processors compute alike
 _TINY = 1e-9
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd; 2^64 over the golden ratio
 _NEVER = 1e-300  # a probability that stands for 0 where its quantile is taken
@@ -69,7 +70,7 @@ def count_limits(
     columns = [np.broadcast_to(column, shape).reshape(-1) + 0.0 for column in pooled]
     first, where = _distinct(columns)
     found = _limits(Pooled(*(column[first] for column in columns)), retention, stray, miss / 2.0)
-    low, high = (limit[where].reshape(shape) for limit in found)
+    low, high = (np.round(limit, _DECIMALS)[where].reshape(shape) for limit in found)
     return low, high
 
 
