@@ -649,6 +649,23 @@ def test_without_a_recommendation_there_is_no_command(cli):
     assert "reconpriv publish" not in cli("tune", *ADULT, "-p", "0.5", "--queries", 100).out
 
 
+def test_a_command_that_would_be_refused_is_not_printed(cli, tmp_path):
+    file = tmp_path / "serial.csv"
+    table = pa.table({"serial": [f"n{i}" for i in range(400)], "sex": ["f", "m"] * 200,
+                      "ill": ["flu", "none", "flu", "cold"] * 100})  # fmt: skip
+    pyarrow.csv.write_csv(table, file)
+    asked = ("tune", file, "-s", "ill", "--rho2", 0.3, "--queries", 20)
+    done = cli(*asked)
+    assert done.code == 0 and "Recommended for" in done.out and "reconpriv publish" not in done.out
+    said = " ".join(done.err.split())
+    assert "it would be refused: public column 'serial' (400 values) is nearly unique" in said
+    assert "--drop serial, bin it with --bin, or keep it on purpose with --keep-identifier" in said
+    found = json.loads(cli(*asked, "--json").out)
+    assert found["recommended"] is not None and found["command"] is None
+    assert "--drop serial" in " ".join(found["warnings"])
+    assert "reconpriv publish" in cli(*asked, "--drop", "serial").out
+
+
 def test_the_command_repeats_no_password():
     options = TableOptions("postgresql://me:secret/word@host/db", "s", table="people")
     chosen = SimpleNamespace(policy=rp.Policy(0.5, 0.5, 0.3))
