@@ -437,6 +437,22 @@ def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
     assert found.posterior_allowed is None and found.recommended.retention > 0.5
 
 
+def test_no_setting_that_promises_less_for_nothing_is_the_nearest():
+    # No group is sampled here, so that ε and δ make no difference to the figures.
+    small = pa.table({"sex": ["f", "m"] * 10, "ill": ["flu", "none", "cold", "flu"] * 5})
+    with rp.read(small, sensitive="ill") as table:
+        report = table.tune(max_error=0.01, queries=20)
+        assert report.recommended is None and report.nearest == report.current
+        loose = rp.Policy(0.5, 0.3, 0.1)
+        assert table.tune(max_error=0.01, queries=20, current=loose).nearest.policy == loose
+        other = table.tune(max_error=0.01, queries=20, retentions=[0.3, 0.4], rho2=0.3).nearest
+    as_close = [
+        s for s in report.settings if s.retention == 0.5 and s.error == report.nearest.error
+    ]
+    assert len(as_close) > 1
+    assert other.delta > 0.1
+
+
 def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
     report = adult.tune(max_error=1e-6, queries=500)
     assert report.needed is None
