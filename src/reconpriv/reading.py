@@ -12,6 +12,7 @@ from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, quantile_notes, recode
 from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.schema import (
     MAX_UNDECLARED_DOMAIN,
@@ -25,6 +26,7 @@ from reconpriv.schema import (
 )
 from reconpriv.sources.formats import format_of
 from reconpriv.table import Table
+from reconpriv.writing.marker import is_release
 
 MISSING = ("refuse", "drop", "value")
 LABELS = ("describe", "apply")
@@ -78,6 +80,7 @@ def read(
             f"There is no treatment of labels called {labels!r}.",
             hint=f"Choose one of: {', '.join(LABELS)}.",
         )
+    _refuse_release(source)
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
     opened = open_engine(source, engine, master=master, **settings)
     try:
@@ -91,6 +94,15 @@ def read(
     for note in notes:
         warnings.warn(note, ReconprivWarning, stacklevel=2)
     return Table(opened, schema, drop_missing=missing == "drop", notes=notes)
+
+
+def _refuse_release(source: Any) -> None:
+    """Refuse the folder of a release: its values are randomised, and its files are no one table."""
+    if isinstance(source, str | os.PathLike) and is_release(Path(source)):
+        raise InputError(
+            f"{shown_file(os.fspath(source))!r} is a release: its values are randomised already.",
+            hint="Give the table that it was made from.",
+        )
 
 
 def _is_spreadsheet(source: Any) -> bool:

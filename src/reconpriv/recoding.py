@@ -179,7 +179,8 @@ def declared_groups(column: str, said: Any) -> Groups:
             return _group_file(column, Path(name), level)
         return _group_file(column, file, None)
     raise InputError(
-        f"The groups of {column!r} must be a dictionary or a file, not a {type(said).__name__}."
+        f"The groups of {column!r} must be a dictionary or a file,"
+        f" not of type {type(said).__name__}."
     )
 
 

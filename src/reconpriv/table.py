@@ -292,7 +292,11 @@ class Table:
             target=target,
             current=current,
         )
-        return replace(report, warnings=self.warnings)
+        found = tuple(
+            ColumnRisk(name, values, identifier=True)
+            for name, values in (self._identifiers or {}).items()
+        )
+        return replace(report, warnings=self.warnings, identifiers=found)
 
     def report(
         self,

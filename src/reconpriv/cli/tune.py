@@ -159,7 +159,8 @@ def tune(
         say_all("warning", report.warnings)
         if out is not None:
             _write(report, out, overwrite)
-        command = _command(table, report.recommended)
+        # A command that publish would refuse is not worth pasting.
+        command = None if report.identifiers else _command(table, report.recommended)
         if json:
             show_json(_as_json(report, command, out))
         else:
@@ -170,6 +171,8 @@ def tune(
                 # Not by rich, which would cut off a long line.
                 typer.echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
                 typer.echo(command, nl=False)
+        if report.identifiers and report.recommended is not None:
+            say_all("note", [_refused(report)])
     if report.target.stated and report.recommended is None:
         raise typer.Exit(EXIT_OUT_OF_REACH)
 
@@ -203,6 +206,14 @@ def _command(table: TableOptions, chosen: Setting | None) -> str | None:
     if without_logins(table.source) != table.source:
         return publish_command("DATABASE_URL", parts, variable=True)
     return publish_command(table.source, parts)
+
+
+def _refused(report: TuneReport) -> str:
+    """Why there is no publish command for the recommended setting."""
+    from reconpriv.core.column_risk import identifier_sentence
+
+    before = "no publish command is printed, since it would be refused: "
+    return identifier_sentence(report.identifiers, report.records, before=before)
 
 
 def parse_policy(text: str | None) -> Policy | None:

@@ -28,6 +28,7 @@ from reconpriv.queries.sql import (
     parse_query,
     unknown_column,
 )
+from reconpriv.queries.sql_text import written_condition
 from reconpriv.queries.text_codes import matching_code
 from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
@@ -208,7 +209,8 @@ class Answerer:
                 for column, values in zip(schema.public, self.cells.values, strict=True)
             }
             sensitive = {schema.sensitive.name: pa.array(schema.domain)}
-            self._evaluators[which] = Evaluator(pa.table(public if which == "check" else sensitive))
+            rows = pa.table(public if which == "check" else sensitive)
+            self._evaluators[which] = Evaluator(rows, written_condition)
         return self._evaluators[which]
 
     def _check(self, condition: str) -> None:
@@ -229,9 +231,9 @@ class Answerer:
 
     def _public_evaluator(self, part: Cube) -> Evaluator:
         if part is not self.cells:
-            return Evaluator(part.group_table())
+            return Evaluator(part.group_table(), written_condition)
         if "public" not in self._evaluators:
-            self._evaluators["public"] = Evaluator(part.group_table())
+            self._evaluators["public"] = Evaluator(part.group_table(), written_condition)
         return self._evaluators["public"]
 
     def count(self, selected: Selected, settings: Settings) -> Estimate:

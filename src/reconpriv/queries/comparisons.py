@@ -76,8 +76,24 @@ def _refuse_ranges(exp: Any, tree: Any, columns: Mapping[str, Column], known: Kn
             values = known[column.name]
             if column.kind is Kind.STRING and holds_codes(values):
                 raise range_refused(column.name, first_for_display(values, _LISTED), values)
-            for literal in (part for part in parts if _literal(exp, part) is not None):
-                _check_kind(column, *_literal(exp, literal) or ("", True))
+            literals = [found for part in parts if (found := _literal(exp, part)) is not None]
+            numbers = [text for text, _ in literals if code_number(text) is not None]
+            if column.kind is Kind.STRING and numbers:
+                _refuse_mixed(column, values)
+            for text, quoted in literals:
+                _check_kind(column, text, quoted)
+
+
+def _refuse_mixed(column: Column, known: Sequence[Value]) -> None:
+    """Refuse to compare a number with codes among which there is other text, such as 'unknown'."""
+    codes: Sequence[Value] = (
+        known.codes
+        if isinstance(known, Values)
+        else [value for value in known if code_number(value) is not None]
+    )
+    if len(codes) > 1:
+        first = first_for_display(codes, _LISTED)
+        raise range_refused(column.name, first, codes, mixed=True)
 
 
 def _parts(exp: Any, side: Any) -> Iterator[Any]:

@@ -18,6 +18,7 @@ from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.grouping import Order, Shape
 from reconpriv.queries.ordering import sorted_for_display
+from reconpriv.queries.sql_text import written_condition
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, Kind, Schema, Value
 from reconpriv.sources.column_names import free_name
@@ -117,7 +118,7 @@ class ComputedCells:
         first = len(self.values) - len(self.expressions)
         places = [_places(values) for values in self.values[first:]]
         for part in self.base.parts():
-            evaluator = Evaluator(part.group_table())
+            evaluator = Evaluator(part.group_table(), written_condition)
             codes = [
                 _codes(evaluator.values(expression), place)
                 for expression, place in zip(self.expressions, places, strict=True)
@@ -130,7 +131,7 @@ def with_expressions(cells: Cells, expressions: Mapping[str, str]) -> Cells:
     """Cells with a public column for every expression (name: SQL over public columns)."""
     found: list[list[pa.Array]] = [[] for _ in expressions]
     for part in cells.parts():
-        evaluator = Evaluator(part.group_table())
+        evaluator = Evaluator(part.group_table(), written_condition)
         for column, sql in zip(found, expressions.values(), strict=True):
             column.append(_plain(evaluator.values(sql), sql).unique())
         evaluator.close()
@@ -149,7 +150,9 @@ def with_expressions(cells: Cells, expressions: Mapping[str, str]) -> Cells:
 
 def _plain(values: pa.Array, sql: str) -> pa.Array:
     if not any(test(values.type) for test in _PLAIN):
-        raise InputError(f"The expression {sql!r} gives no plain value to group by.")
+        raise InputError(
+            f"The expression {written_condition(sql)} gives no plain value to group by."
+        )
     return values
 
 

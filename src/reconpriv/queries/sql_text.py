@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from reconpriv.schema import quote_identifier
 
 _RESERVED = (
@@ -25,3 +27,15 @@ def written_name(column: str) -> str:
 def written_text(text: str) -> str:
     """A text literal for SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+# A text literal, or a quoted name.
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
+
+
+def written_condition(sql: str) -> str:
+    """A condition as a person writes it: names are quoted only where necessary."""
+    return _QUOTED.sub(
+        lambda found: found[0] if found[1] is None else written_name(found[1].replace('""', '"')),
+        sql,
+    )

@@ -44,19 +44,25 @@ def matching_code(column: str, number: Decimal, known: Iterable[Value]) -> str |
     return found[0] if found else None
 
 
-def range_refused(column: str, first: Sequence[Value], known: Iterable[Value]) -> InputError:
-    """The error for a range over text codes, which would be compared letter by letter."""
+def range_refused(
+    column: str, first: Sequence[Value], known: Iterable[Value], *, mixed: bool = False
+) -> InputError:
+    """The error for a range over text codes, which would be compared letter by letter.
+
+    ``mixed`` means that the column also holds text that spells no number, such as 'unknown'.
+    """
     few = ", ".join(repr(value) for value in first if value is not None)
     name = written_name(column)
     kind = "DOUBLE" if any("." in value for value in known if value is not None) else "BIGINT"
+    cast, what = ("TRY_CAST", "numbers and other text") if mixed else ("CAST", "numbers as text")
     return InputError(
-        f"Column {column!r} holds numbers as text, so a range would put '10' before '9'.",
+        f"Column {column!r} holds {what}, so a range would put '10' before '9'.",
         hint=either(
             f"list the codes you mean ({name} IN ({few}, …))",
             Remedy(
                 "ask the publisher to publish the column as a number",
                 Control.SQL,
-                f"SELECT * REPLACE (CAST({name} AS {kind}) AS {name}) FROM input",
+                f"SELECT * REPLACE ({cast}({name} AS {kind}) AS {name}) FROM input",
             ),
         ),
     )

@@ -49,12 +49,15 @@ class Values(Sequence[Value]):
     @cached_property
     def numeric_text(self) -> bool:
         """Whether these are text codes that all look like numbers."""
+        return bool(0 < len(self.codes) == len(self) - self.array.null_count)
+
+    @cached_property
+    def codes(self) -> Values:
+        """Those that are text codes and look like numbers."""
         present = self.array.drop_null()
         if not (pa.types.is_string(present.type) or pa.types.is_large_string(present.type)):
-            return False
-        return len(present) > 0 and bool(
-            pc.all(pc.match_substring_regex(present, f"^(?:{PATTERN})$")).as_py()
-        )
+            return Values(present.slice(0, 0))
+        return Values(present.filter(pc.match_substring_regex(present, f"^(?:{PATTERN})$")))
 
     def position(self, value: Value) -> int:
         """The position of a value, or -1 if it does not occur."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reconpriv.core.column_risk import ColumnRisk
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Readable
 from reconpriv.policy import Policy
@@ -116,7 +117,8 @@ class TuneReport(Readable):
     ``recommended`` reaches the target with a posterior of at most ``posterior_allowed`` (None:
     any). If no setting does, ``nearest`` comes closest within that limit, ``needed`` is the
     setting with the smallest p that reaches the rest of the target beyond it, and ``remedy`` says
-    what to ask for instead. ``left_out`` counts settings outside the range of the tail bounds.
+    what to ask for instead. ``left_out`` counts settings outside the range of the tail bounds,
+    ``identifiers`` are nearly unique public columns, which a publication refuses.
     """
 
     sensitive: str
@@ -139,6 +141,7 @@ class TuneReport(Readable):
     remedy: Remedy | None = None
     left_out: int = 0
     warnings: tuple[str, ...] = ()
+    identifiers: tuple[ColumnRisk, ...] = ()
 
     @property
     def current_meets_target(self) -> bool | None:

@@ -220,9 +220,7 @@ def _report(
         lifted = replace(target, rho2=None)
         reached = [s for s in within(settings, math.inf) if not missed(s, lifted)]
         needed = min(reached, key=lambda s: (s.retention, -s.group_error, s.error), default=None)
-        nearest = min(
-            within(settings, limit), key=lambda s: (excess(s, target), s.error), default=None
-        )
+        nearest = _nearest(settings, target, limit, current)
     misses = missed(current, target)
     return TuneReport(
         sensitive=tuner.schema.sensitive.name,
@@ -245,6 +243,24 @@ def _report(
         remedy=_remedy(target, needed),
         left_out=left_out,
     )
+
+
+def _nearest(
+    settings: Sequence[Setting], target: Target, limit: float, current: Setting
+) -> Setting | None:
+    """The setting that comes closest to a target; the current one if no other comes closer.
+
+    Of settings that come equally close, the strictest: a lower ε or δ promises less for nothing.
+    """
+    best = min(
+        within(settings, limit),
+        key=lambda s: (excess(s, target), s.error, s.retention, -s.delta, -s.epsilon),
+        default=None,
+    )
+    if best is None or not within([current], limit):
+        return best
+    as_close = excess(current, target) <= excess(best, target) + _ROUNDING
+    return current if as_close and current.error <= best.error * (1.0 + _ROUNDING) else best
 
 
 def _remedy(target: Target, needed: Setting | None) -> Remedy | None:

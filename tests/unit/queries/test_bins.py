@@ -381,7 +381,7 @@ def test_bad_bins_are_refused_in_a_sentence(people: pa.Table, bins, words: str) 
         ({"school": {"BSc": None}}, "has no name"),
         ({"school": {"BSc": "HS", "HS": "x", "*": "y"}}, "has the name of a value in another"),
         ({"school": "nowhere.csv"}, "There is no file of groups at nowhere.csv"),
-        ({"school": 5}, "a dictionary or a file, not a int"),
+        ({"school": 5}, "a dictionary or a file, not of type int"),
         ({"income": {"1": "x"}}, "cannot be grouped one by one. Bin it with `bin`."),
     ],
 )

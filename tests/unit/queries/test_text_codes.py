@@ -29,6 +29,7 @@ def records() -> pa.Table:
             "code": pa.array([CODES[i] for i in rng.integers(0, len(CODES), n)]),
             "padded": pa.array([["021", "21", "7"][i] for i in rng.integers(0, 3, n)]),
             "name": pa.array([["Ann", "Bob", "7up"][i] for i in rng.integers(0, 3, n)]),
+            "ward": pa.array([["3", "21", "100", "unknown"][i] for i in rng.integers(0, 4, n)]),
             "diagnosis": pa.array([DIAGNOSES[i] for i in rng.integers(0, len(DIAGNOSES), n)]),
         }
     )
@@ -122,8 +123,25 @@ def test_a_range_over_codes_is_refused_with_two_ways_out(
 
 
 @pytest.mark.parametrize(
+    "condition", ["ward >= '21'", "ward > 21", "ward BETWEEN '3' AND '100'", "NOT '21' < ward"]
+)
+def test_a_range_over_codes_with_a_word_among_them_is_refused(
+    release: rp.Release, table: rp.Table, condition: str
+) -> None:
+    for ask in (release.count, table.count):
+        with pytest.raises(InputError, match="holds numbers and other text, so a range") as caught:
+            ask(condition)
+        assert "ward IN ('3', '21', …)" in caught.value.hint
+        assert "TRY_CAST(ward AS BIGINT)" in caught.value.hint
+
+
+@pytest.mark.parametrize(
     ("condition", "keep"),
     [
+        ("ward >= 'a'", lambda row: row["ward"] == "unknown"),
+        ("ward = '21'", lambda row: row["ward"] == "21"),
+        ("TRY_CAST(ward AS BIGINT) >= 21", lambda row: row["ward"] in ("21", "100")),
+        ("name >= '7'", lambda row: True),
         ("name >= 'Ann'", lambda row: row["name"] >= "Ann"),
         ("name BETWEEN 'A' AND 'B'", lambda row: "A" <= row["name"] <= "B"),
         ("CAST(code AS DOUBLE) >= 4", lambda row: row["code"] and float(row["code"]) >= 4),

@@ -74,6 +74,22 @@ def test_a_bad_condition_is_refused_in_our_words(table: rp.Table, condition: str
         assert condition in ("age << 100 = 1", "sqrt(-age) > 1", "age > > 'x'"), condition
 
 
+@pytest.mark.parametrize(
+    ("condition", "shown"),
+    [
+        ("age LIKE '1%'", "The condition age LIKE '1%' cannot"),
+        ('"age" LIKE \'"x"\'', "The condition age LIKE '\"x\"' cannot"),
+        ("name + 1 = 2", "The condition name + 1 = 2 cannot"),
+    ],
+)
+def test_a_condition_is_shown_as_a_user_writes_it(
+    table: rp.Table, condition: str, shown: str
+) -> None:
+    with pytest.raises(ReconprivError) as caught:
+        table.count(condition)
+    assert shown in str(caught.value)
+
+
 QUERIES = [
     "SELEC * FROM input", "SELECT * FORM input", "SELECT agee, ill FROM input",
     "SELECT * FROM inputt", "SELECT *, nosuch(age) FROM input", "SELECT *, age + name FROM input",

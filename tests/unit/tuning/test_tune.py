@@ -437,6 +437,22 @@ def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
     assert found.posterior_allowed is None and found.recommended.retention > 0.5
 
 
+def test_no_setting_that_promises_less_for_nothing_is_the_nearest():
+    # No group is sampled here, so that ε and δ make no difference to the figures.
+    small = pa.table({"sex": ["f", "m"] * 10, "ill": ["flu", "none", "cold", "flu"] * 5})
+    with rp.read(small, sensitive="ill") as table:
+        report = table.tune(max_error=0.01, queries=20)
+        assert report.recommended is None and report.nearest == report.current
+        loose = rp.Policy(0.5, 0.3, 0.1)
+        assert table.tune(max_error=0.01, queries=20, current=loose).nearest.policy == loose
+        other = table.tune(max_error=0.01, queries=20, retentions=[0.3, 0.4], rho2=0.3).nearest
+    as_close = [
+        s for s in report.settings if s.retention == 0.5 and s.error == report.nearest.error
+    ]
+    assert len(as_close) > 1
+    assert other.delta > 0.1
+
+
 def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
     report = adult.tune(max_error=1e-6, queries=500)
     assert report.needed is None
@@ -647,6 +663,23 @@ def test_without_a_recommendation_there_is_no_command(cli):
     done = cli("tune", *ADULT, "-p", "0.5", "--queries", 100, "--max-error", 0.001, "--json")
     assert done.code == 1 and json.loads(done.out)["command"] is None
     assert "reconpriv publish" not in cli("tune", *ADULT, "-p", "0.5", "--queries", 100).out
+
+
+def test_a_command_that_would_be_refused_is_not_printed(cli, tmp_path):
+    file = tmp_path / "serial.csv"
+    table = pa.table({"serial": [f"n{i}" for i in range(400)], "sex": ["f", "m"] * 200,
+                      "ill": ["flu", "none", "flu", "cold"] * 100})  # fmt: skip
+    pyarrow.csv.write_csv(table, file)
+    asked = ("tune", file, "-s", "ill", "--rho2", 0.3, "--queries", 20)
+    done = cli(*asked)
+    assert done.code == 0 and "Recommended for" in done.out and "reconpriv publish" not in done.out
+    said = " ".join(done.err.split())
+    assert "it would be refused: public column 'serial' (400 values) is nearly unique" in said
+    assert "--drop serial, bin it with --bin, or keep it on purpose with --keep-identifier" in said
+    found = json.loads(cli(*asked, "--json").out)
+    assert found["recommended"] is not None and found["command"] is None
+    assert "--drop serial" in " ".join(found["warnings"])
+    assert "reconpriv publish" in cli(*asked, "--drop", "serial").out
 
 
 def test_the_command_repeats_no_password():

@@ -73,3 +73,12 @@ def test_nothing_internal_is_written_into_a_release(
     assert done.code == 2, done.err
     assert "must not be inside it" in done.err
     assert tree(release) == before
+
+
+@pytest.mark.parametrize("command", ["audit", "publish", "tune"])
+def test_a_release_is_not_taken_for_a_table(release: Path, cli: Callable, command: str) -> None:
+    out = [release.parent / "again"] if command == "publish" else []
+    done = cli(command, release, *out, "-s", "s")
+    assert done.code == 2 and "'release' is a release: its values are randomised" in done.err
+    assert "Give the table that it was made from." in done.err
+    assert not (release.parent / "again").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -14,8 +16,9 @@ from reconpriv.theory.arrays import Flags
 class Evaluator:
     """A DuckDB connection without access to files or the network, and one table in it."""
 
-    def __init__(self, table: pa.Table) -> None:
-        """Take the rows that conditions are about."""
+    def __init__(self, table: pa.Table, shown: Callable[[str], str] = str) -> None:
+        """Take the rows that conditions are about; ``shown`` is a condition as a user writes it."""
+        self._shown = shown
         self._rows = table.num_rows
         self._names = table.column_names
         position = pa.array(np.arange(table.num_rows))
@@ -50,7 +53,7 @@ class Evaluator:
             reason = f": {found.what}" if found is not None else ""
             hint = found.hint if found is not None else "Look at its functions and values."
             raise InputError(
-                f"The {what} {shown!r} cannot be evaluated{reason}.", hint=hint
+                f"The {what} {self._shown(shown)} cannot be evaluated{reason}.", hint=hint
             ) from None
 
     def close(self) -> None:
