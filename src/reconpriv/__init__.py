@@ -11,6 +11,7 @@ from reconpriv._version import __version__
 
 if TYPE_CHECKING:
     from reconpriv.core.audit import AuditReport as AuditReport
+    from reconpriv.core.margins import Margins as Margins
     from reconpriv.core.randomness import Key as Key
     from reconpriv.datasets import dataset_path as dataset_path
     from reconpriv.errors import ReconprivError as ReconprivError
@@ -40,6 +41,7 @@ _HOMES = {
     "Estimate": "queries.estimate",
     "Frequencies": "randomised_response",
     "Key": "core.randomness",
+    "Margins": "core.margins",
     "ObservedCount": "theory.counts",
     "Policy": "policy",
     "Quantiles": "recoding",

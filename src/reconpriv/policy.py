@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
+from reconpriv.core.margins import Margins, as_margins
 from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
@@ -36,6 +37,7 @@ class Policy:
     1/2), ``public`` (not at all) or ``none`` (no sampling: plain uniform perturbation).
     ``sampling`` is the same as an object.
     ``unattainable`` says what happens to a group in which not even one trial is private.
+    ``margins`` adds noisy tables of aggregates to the release: an ε, or :class:`Margins`.
     """
 
     retention: float
@@ -44,6 +46,7 @@ class Policy:
     bound: str | Bound | TailBound = "chernoff"
     sample_size: str = "octave"
     unattainable: str = "refuse"
+    margins: Margins | float | None = None
 
     def __post_init__(self) -> None:
         """Check every field, and that the bound and the sample size go together."""
@@ -65,6 +68,12 @@ class Policy:
                 f"There is no treatment of unattainable groups called {self.unattainable!r}.",
                 hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
             )
+        object.__setattr__(self, "margins", as_margins(self.margins))
+
+    @property
+    def wanted_margins(self) -> Margins | None:
+        """The margins as an object, however they were given."""
+        return as_margins(self.margins)
 
     @property
     def tail_bound(self) -> Bound:
@@ -116,7 +125,8 @@ class Policy:
         name = repr(bound.name) if BOUNDS.get(bound.name) is bound else bound.name
         return (
             f"Policy(retention={self.retention!r}, epsilon={self.epsilon!r}, delta={self.delta!r},"
-            f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r})"
+            f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r}"
+            f"{'' if self.margins is None else f', margins={self.margins!r}'})"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -128,4 +138,5 @@ class Policy:
             "bound": self.tail_bound.name,
             "sample_size": self.sample_size,
             "unattainable": self.unattainable,
+            **({} if self.wanted_margins is None else {"margins": self.wanted_margins.as_dict()}),
         }

@@ -178,7 +178,7 @@ class Table:
         policy.check_sampling()
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
-        manifest, written = write_release(
+        manifest, written, plan = write_release(
             self.engine,
             self.schema,
             policy,
@@ -195,7 +195,7 @@ class Table:
             ColumnRisk(name, values, identifier=True, kept=True)
             for name, values in self._find_identifiers().items()
         )
-        notes = self.warnings + publication_notes(policy, secret, written)
+        notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
         uri = str(out) if is_uri(out) else None
         return Release(Path(out), manifest, written, notes, uri=uri)
 

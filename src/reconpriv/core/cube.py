@@ -158,7 +158,8 @@ class Cells(Protocol):
 class Sums:
     """What an estimate needs from a selection of groups; arrays have one row per selection.
 
-    ``observed``, ``scaled_observed`` and ``noise`` are for the chosen set of sensitive values.
+    ``observed``, ``scaled_observed``, ``noise`` and ``other`` are for the chosen set of sensitive
+    values; ``other`` is a variance that comes from outside the selection, with margins.
     """
 
     groups: Floats
@@ -172,16 +173,20 @@ class Sums:
     observed: Floats
     scaled_observed: Floats
     noise: Floats
+    other: Floats
 
-    def __add__(self, other: Sums) -> Sums:
+    def columns(self) -> list[Floats]:
+        """All sums, in order."""
+        return [getattr(self, one.name) for one in fields(self)]
+
+    def __add__(self, more: Sums) -> Sums:
         """The sums over two parts, selection by selection."""
-        return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return Sums(*(a + b for a, b in zip(self.columns(), more.columns(), strict=True)))
 
     def at(self, selections: Ints, values: Ints) -> Sums:
         """The sums of single values, if these are sums by sensitive value."""
-        columns = (getattr(self, f.name) for f in fields(self))
         return Sums(
-            *(c[selections, values] if c.ndim == 2 else c[selections] for c in columns),
+            *(c[selections, values] if c.ndim == 2 else c[selections] for c in self.columns()),
         )
 
 
@@ -240,6 +245,7 @@ def sum_selections(
         observed=per_slot(count, slot),
         scaled_observed=per_slot(count * cube.scale[group], slot),
         noise=per_slot(cube.scaling_noise(noise_count, noise_group), noise_slot),
+        other=np.zeros(shape),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconpriv.core.cells import CellBatch, Encoded, python_values
+from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
@@ -52,11 +53,15 @@ class PublishedBatch:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Everything the publication of a batch depends on; picklable, so tasks can carry it."""
+    """Everything the publication of a batch depends on; picklable, so tasks can carry it.
+
+    ``counted`` lowers the limits of trials by what margins are worth.
+    """
 
     schema: Schema
     policy: Policy
     key: Key
+    counted: CountedLimits | None = None
 
     def randomness(self) -> Randomness:
         """The words of this publication; they change with p, sensitive column and domain."""
@@ -65,11 +70,16 @@ class Kernel:
             perturbation_purpose(self.policy.retention, self.schema.sensitive, self.schema.domain),
         )
 
+    def limits(self, batch: CellBatch) -> Floats:
+        """The most trials that each group may have."""
+        limits = sample_limits(batch, self.policy, self.schema.domain_size)
+        return limits if self.counted is None else self.counted.lowered(batch, limits)
+
     def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
         """Publish a batch of whole groups in pieces of bounded size."""
         randomness = self.randomness()
         sensitive_hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
-        limits = sample_limits(batch, self.policy, self.schema.domain_size)
+        limits = self.limits(batch)
         group_ids = np.zeros(batch.groups, dtype=np.uint64)
         for column, encoded in zip(self.schema.public, batch.public, strict=True):
             values = python_values(encoded.values, column.name)

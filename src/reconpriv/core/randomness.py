@@ -231,6 +231,14 @@ def perturbation_purpose(retention: float, column: Column, domain: Sequence[Valu
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
 
+def margins_purpose(variance: float, column: Column, domain: Sequence[Value]) -> bytes:
+    """What the noise of margins is bound to: its variance, the sensitive column and its domain.
+
+    Two noises of one word and two variances would disclose the word, and with it the count.
+    """
+    return b"margins" + perturbation_purpose(variance, column, domain)
+
+
 def _derive(secret: bytes, use: bytes, purpose: bytes) -> bytes:
     return hashlib.blake2b(purpose, digest_size=32, key=secret, person=b"reconpriv-" + use).digest()
 

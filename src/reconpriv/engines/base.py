@@ -178,9 +178,13 @@ class Engine(Protocol):
         drop_missing: bool,
         overwrite: bool,
         manifest: Callable[[Written], str],
+        beside: Mapping[str, bytes],
         progress: Progress = no_progress,
     ) -> Written:
-        """The same on a file system that only the engine knows, manifest included."""
+        """The same on a file system that only the engine knows, manifest included.
+
+        ``beside`` are further small files by name.
+        """
         ...
 
     def interrupt(self) -> None:

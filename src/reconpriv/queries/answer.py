@@ -20,6 +20,7 @@ from reconpriv.queries.bins import answer_membership
 from reconpriv.queries.comparisons import holds_codes, unknown_value
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.grouping import Shape
+from reconpriv.queries.margins import Asked, PreparedMargins, Selection, share_of_margins
 from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.sql import (
     Condition,
@@ -79,13 +80,19 @@ class Settings:
         """The estimator's own counts; None for the unbiased one."""
         return est.ESTIMATORS[self.estimator].counts
 
+    @property
+    def margins(self) -> bool:
+        """Whether margins are used if there are any."""
+        return est.ESTIMATORS[self.estimator].margins
+
 
 @dataclass(frozen=True)
 class Answerer:
-    """Cells with their design, ready to be queried."""
+    """Cells with their design, and margins if there are any, ready to be queried."""
 
     cells: Cells
     design: Design
+    margins: PreparedMargins | None = None
     _evaluators: dict[str, Evaluator] = field(default_factory=dict, repr=False)
 
     @property
@@ -273,7 +280,9 @@ class Answerer:
         sensitive = self.cells.schema.sensitive.name
         public = [name for name in by if name != sensitive]
         split = sensitive in by
-        keys, sums = self._sums(selected, public, None if split else selected.values)
+        keys, alone = self._sums(selected, public, None if split else selected.values)
+        values = None if split else selected.values
+        sums = self._combined(selected, public, keys, alone, values, settings)
         labels = self._labels(public, keys)
         domain = self.cells.schema.domain
         chosen = selected.values if selected.values is not None else tuple(range(len(domain)))
@@ -281,9 +290,9 @@ class Answerer:
         if simultaneous:
             settings = Settings(settings.estimator, settings.confidence, max(cells, 1))
         if not split:
-            answers = self._estimates_of_set(sums, public, selected, settings)
+            answers = self._estimates_of_set(alone, sums, public, selected, settings)
             return list(zip(labels, answers, strict=True))
-        counts, *spread = self._figures(sums, 1, 1, settings)
+        counts, *spread = self._figures(alone, sums, 1, 1, settings)
         if settings.counts is not None:
             counts = settings.counts(sums.observed, sums.records, self.design)
         rows: list[tuple[dict[str, Value], Estimate]] = []
@@ -295,9 +304,57 @@ class Answerer:
                 rows.append(({name: label[name] for name in by}, answer))
         return rows
 
-    def sums_by_value(self, selected: Selected, public: list[str]) -> tuple[Ints, Sums]:
-        """The combinations of public values in a selection, and their sums by sensitive value."""
-        return self._sums(selected, public, None)
+    def sums_by_value(
+        self, selected: Selected, public: list[str], *, margins: bool = True
+    ) -> tuple[Ints, Sums]:
+        """The combinations of public values in a selection, and their sums by sensitive value.
+
+        Margins are weighed in, if there are any, unless they are to be left aside.
+        """
+        keys, sums = self._sums(selected, public, None)
+        if not margins:
+            return keys, sums
+        return keys, self._combined(selected, public, keys, sums, None, Settings())
+
+    def _combined(
+        self,
+        selected: Selected,
+        public: list[str],
+        keys: Ints,
+        sums: Sums,
+        values: tuple[int, ...] | None,
+        settings: Settings,
+    ) -> Sums:
+        """The sums with margins weighed in; for a set of values, or (None) for each value."""
+        if self.margins is None or not settings.margins or not keys.shape[1] or values == ():
+            return sums
+        if values is None and sums.observed.ndim == 1:  # a count over public attributes alone
+            return sums
+        wanted = self._selection(selected, public, keys)
+        rows, m = keys.shape[1], self.design.domain_size
+        if values is not None:
+            asked = Asked(np.arange(rows), np.zeros(rows, dtype=np.int64), values)
+            return self.margins.combine(self.cells, sums, asked, wanted)
+        asked = Asked(np.repeat(np.arange(rows), m), np.tile(np.arange(m), rows))
+        flat = sums.at(asked.selection, asked.value)
+        found = self.margins.combine(self.cells, flat, asked, wanted)
+        shaped = Sums(*(column.reshape(rows, m) for column in found.columns()))
+        return replace(shaped, groups=sums.groups, records=sums.records, trials=sums.trials)
+
+    def _selection(self, selected: Selected, public: list[str], keys: Ints) -> Selection:
+        """Which combination each group of a part belongs to, or -1."""
+        names = [column.name for column in self.cells.schema.public]
+        attributes = [names.index(name) for name in public]
+        if isinstance(self.cells, Cube):
+            found = combinations(self.cells, attributes, self.mask(selected, self.cells))[1]
+            return lambda _: found
+        listed = [tuple(key) for key in keys.T.tolist()]
+
+        def find(part: Cube) -> Ints:
+            place = key_positions(part, tuple(attributes), listed)
+            return np.where(self.mask(selected, part), place, -1)
+
+        return find
 
     def _sums(
         self,
@@ -325,7 +382,7 @@ class Answerer:
         ]
 
     def _estimates_of_set(
-        self, sums: Sums, public: list[str], selected: Selected, settings: Settings
+        self, alone: Sums, sums: Sums, public: list[str], selected: Selected, settings: Settings
     ) -> list[Estimate]:
         """Estimates for a set of sensitive values, or exact counts if there is no such set."""
         if selected.values is None:
@@ -342,9 +399,9 @@ class Answerer:
             ]
         size = len(selected.values)
         rounded = est.runs(selected.values, self.design.domain_size)
-        counts, *spread = self._figures(sums, size, rounded, settings)
+        counts, *spread = self._figures(alone, sums, size, rounded, settings)
         if settings.counts is not None:
-            _, split = self._sums(selected, public, None)
+            _, split = self.sums_by_value(selected, public)
             whole = settings.counts(split.observed, split.records, self.design)
             counts = whole[:, list(selected.values)].sum(axis=1)
         return [
@@ -353,12 +410,22 @@ class Answerer:
         ]
 
     def _figures(
-        self, sums: Sums, size: int, rounded: int, settings: Settings
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Unbiased counts, their variances, and the ends of their intervals."""
+        self, alone: Sums, sums: Sums, size: int, rounded: int, settings: Settings
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Unbiased counts, their variances, what margins gave, and the ends of their intervals.
+
+        ``alone`` are the sums of the records alone.
+        """
+        variances = est.count_variances(sums, size, rounded, self.design)
+        share = np.zeros(variances.shape)
+        if sums is not alone:
+            share = share_of_margins(
+                est.count_variances(alone, size, rounded, self.design), variances
+            )
         return (
             est.mle_counts(sums, size, self.design),
-            est.count_variances(sums, size, rounded, self.design),
+            variances,
+            share,
             *est.limits(
                 sums,
                 size,
@@ -377,6 +444,7 @@ class Answerer:
         settings: Settings,
         count: float,
         variance: float,
+        from_margins: float,
         low: float,
         high: float,
     ) -> Estimate:
@@ -391,6 +459,7 @@ class Answerer:
             estimator=settings.estimator,
             confidence=settings.confidence,
             design=self.design,
+            from_margins=float(from_margins),
         )
 
     def count_many(self, queries: Sequence[Selected], settings: Settings) -> list[Estimate]:
@@ -435,8 +504,11 @@ class Answerer:
         position = {key: i for i, key in enumerate(keys)}
         rows = np.array([position[key] for key in wanted])
         values = np.array([(query.values or (0,))[0] for query in queries])
-        own = sums.at(rows, values)
-        figures = self._figures(own, 1, 1, settings)
+        alone = sums.at(rows, values)
+        own = alone
+        if self.margins is not None and settings.margins:
+            own = self._combined_at(attributes, keys, rows, values, alone)
+        figures = self._figures(alone, own, 1, 1, settings)
         answers = []
         for i, query in enumerate(queries):
             if query.values is None:
@@ -449,6 +521,27 @@ class Answerer:
                 spread = (part[i] for part in figures)
                 answers.append(self._estimate(query.text, own, i, settings, *spread))
         return answers
+
+    def _combined_at(
+        self,
+        attributes: tuple[int, ...],
+        keys: list[tuple[int, ...]],
+        rows: Ints,
+        values: Ints,
+        alone: Sums,
+    ) -> Sums:
+        """The sums of single values of combinations, with margins; equal questions are one."""
+        assert self.margins is not None
+        pairs, first, where = np.unique(
+            np.stack([rows, values]), axis=1, return_index=True, return_inverse=True
+        )
+        found = self.margins.combine(
+            self.cells,
+            Sums(*(column[first] for column in alone.columns())),
+            Asked(pairs[0], pairs[1]),
+            lambda part: key_positions(part, attributes, keys),
+        )
+        return Sums(*(column[where.reshape(-1)] for column in found.columns()))
 
 
 def _remarked(selected: Selected, estimate: Estimate) -> Estimate:

@@ -56,7 +56,8 @@ def grouped_rows(
             computed[name] = grouping.expression
         names.append(name)
     if computed:
-        answerer = Answerer(with_expressions(answerer.cells, computed), answerer.design)
+        extended = with_expressions(answerer.cells, computed)
+        answerer = Answerer(extended, answerer.design, answerer.margins)
     found = answerer.table(selected, names, settings, simultaneous=simultaneous)
     labels = [grouping.label for grouping in shape.by]
     rows = [

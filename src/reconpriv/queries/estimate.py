@@ -48,12 +48,18 @@ def coin_flips(sampling: SampleSize) -> str:
     return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
 
 
+def _share_words(share: float) -> str:
+    """A share in percent that is never rounded to all of it."""
+    return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
+
+
 @dataclass(frozen=True, repr=False)
 class Estimate(Readable):
     """A count in the original table: the estimate and an interval for it.
 
     ``low`` and ``high`` bound the count among the people in the table, not in a population they
-    may have been drawn from. ``groups`` and ``trials`` say how much data it rests on.
+    may have been drawn from. ``groups`` and ``trials`` say how much data it rests on, and
+    ``from_margins`` how much of its precision comes from margins: what they take off its variance.
     """
 
     query: str
@@ -68,6 +74,7 @@ class Estimate(Readable):
     groups: int
     trials: float
     remarks: tuple[str, ...] = ()
+    from_margins: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -83,8 +90,13 @@ class Estimate(Readable):
             "records": self.records,
             "groups": self.groups,
             "trials": self.trials,
+            "from_margins": self.from_margins,
             "remarks": list(self.remarks),
         }
+
+    @property
+    def _margins_words(self) -> str:
+        return f"; {_share_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
 
     def __str__(self) -> str:
         """The number, its interval and what to know about it."""
@@ -93,7 +105,7 @@ class Estimate(Readable):
         text = (
             f"{self.count:,.1f} ({100 * self.confidence:g} % interval for the count in the original"
             f" table: {self.low:,.1f} to {self.high:,.1f}; {self.groups:,} groups,"
-            f" {self.trials:,.0f} trials)"
+            f" {self.trials:,.0f} trials{self._margins_words})"
         )
         if self.estimator == WHOLE_BINS:
             text = f"{self.count:,.0f} (whole bins)"
@@ -160,7 +172,7 @@ def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floa
     )
     squares = _columns(sums.sampled_squares, sums.observed)
     return np.asarray(
-        perturbation + sums.noise / design.retention**2 + rounded * ROUNDING * squares
+        perturbation + sums.noise / design.retention**2 + rounded * ROUNDING * squares + sums.other
     )
 
 
@@ -184,7 +196,7 @@ class Estimator:
 
     ``counts`` is None for the unbiased one, which needs only the values asked about. ``possible``
     means that no count is negative or above |S|; the intervals are then those of the unbiased one,
-    stretched to contain the estimate.
+    stretched to contain the estimate. ``margins`` is False if margins are left aside.
     """
 
     name: str
@@ -192,6 +204,7 @@ class Estimator:
     explanation: str
     counts: Counts | None = None
     possible: bool = False
+    margins: bool = True
 
 
 ESTIMATORS = Registry(
@@ -209,6 +222,12 @@ ESTIMATORS = Registry(
             "The most likely possible counts: none below 0, and the values of a group add up.",
             constrained_counts,
             possible=True,
+        ),
+        Estimator(
+            "records",
+            "Records alone",
+            "Unbiased, from the records alone: margins, if the release has any, are left aside.",
+            margins=False,
         ),
     ),
 )
@@ -280,13 +299,15 @@ def limits(
     def column(values: Floats) -> Floats:
         return np.broadcast_to(_columns(values, sums.observed), records.shape)[some]
 
+    # Noise from outside the selection is like that of many more records, none of them copied.
+    beside = (p**2 * sums.other / (stray * (1.0 - stray)))[some]
     pooled = Pooled(
         observed=sums.observed[some],
         records=records[some],
-        scaled_records=column(sums.scaled_records),
+        scaled_records=column(sums.scaled_records) + beside,
         scaled_squares=column(sums.scaled_squares),
         holder_scale=_holder_scale(sums, size, rounded, design)[some],
-        unsampled=column(sums.unsampled),
+        unsampled=column(sums.unsampled) + beside,
         uneven=column(sums.uneven),
         rounded=rounded * column(sums.sampled_squares),
     )
@@ -326,6 +347,7 @@ def estimated(
     estimator: str,
     confidence: float,
     design: Design,
+    from_margins: float = 0.0,
 ) -> Estimate:
     """An estimate with its interval and remarks."""
     records, groups = int(sums.records[row]), int(sums.groups[row])
@@ -354,9 +376,10 @@ def estimated(
         groups=groups,
         trials=float(sums.trials[row]),
         remarks=() if empty else tuple(remarks),
+        from_margins=0.0 if empty else from_margins,
     )
 
 
 def _columns(per_selection: Floats, like: Floats) -> Floats:
     """Align one sum per selection with sums per selection and value."""
-    return per_selection[:, None] if like.ndim == 2 else per_selection
+    return per_selection[:, None] if per_selection.ndim < like.ndim else per_selection

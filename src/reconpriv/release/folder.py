@@ -34,17 +34,28 @@ class ReleaseFolder:
         return self._paths(self.manifest.group_files)
 
     @property
+    def margin_files(self) -> tuple[Path, ...]:
+        """The files of margins; none if there are no margins."""
+        margins = self.manifest.margins
+        return () if margins is None else self._paths(margins.files)
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """All files that the manifest names."""
-        return (*self.data_files, *self.group_files)
+        return (*self.data_files, *self.group_files, *self.margin_files)
 
     def _paths(self, files: Files | None) -> tuple[Path, ...]:
         return () if files is None else tuple(self.path / name for name in files.names)
 
     def check_files(self) -> None:
         """Compare every file with its hash; a release that was changed is refused."""
-        groups = self.manifest.group_files
-        hashes = (*self.manifest.data_files.hashes, *(() if groups is None else groups.hashes))
+        margins = self.manifest.margins
+        described = (
+            self.manifest.data_files,
+            self.manifest.group_files,
+            None if margins is None else margins.files,
+        )
+        hashes = [digest for files in described if files is not None for digest in files.hashes]
         for path, expected in zip(self.files, hashes, strict=True):
             try:
                 with path.open("rb") as stream:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from reconpriv._version import __version__
+from reconpriv.core.margins import NEIGHBOURS
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Layout, Written, WrittenFile
 from reconpriv.engines.writer import cell_count_name, count_names
@@ -27,13 +28,14 @@ from reconpriv.schema import Column, ColumnLabels, Kind, Schema, json_value, par
 from reconpriv.sources.databases.url import is_database_url
 from reconpriv.writing.marker import BLOCK, MANIFEST
 
-FORMAT_VERSION = 2  # the newest that is read
+FORMAT_VERSION = 3  # the newest that is read
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 _POLICY = ("sample_size", "retention", "epsilon", "delta", "bound", "unattainable")
 _COUNT_NAMES = ("records", "trials")
+_MARGIN_NAMES = ("table", "count")
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,81 @@ class Files:
 
 
 @dataclass(frozen=True)
+class DescribedTable:
+    """A margin table: its name in the file, its columns, and how many of its rows there are."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    left_out: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "name": self.name,
+            "columns": list(self.columns),
+            "rows": self.rows,
+            "left_out": self.left_out,
+        }
+
+
+@dataclass(frozen=True)
+class DescribedMargins:
+    """The margins of a release: their privacy, their noise, their tables and their files.
+
+    ``names`` are those of the two columns that hold the name of a table and a noisy count.
+    """
+
+    rho: float
+    epsilon: float
+    delta: float
+    variance: float
+    tables: tuple[DescribedTable, ...]
+    names: tuple[str, str]
+    files: Files
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any], files: Files) -> Self:
+        """Read the block; a ValueError, KeyError or TypeError if it is damaged."""
+        tables = tuple(
+            DescribedTable(
+                _text(one["name"]),
+                tuple(_text(name) for name in one["columns"]),
+                _count(one["rows"]),
+                _count(one["left_out"]),
+            )
+            for one in said["tables"]
+        )
+        names = said["columns"]["table"], said["columns"]["count"]
+        rho, epsilon, delta, variance = (
+            _number(said[name]) for name in ("rho", "epsilon", "delta", "variance")
+        )
+        if not min(rho, epsilon, delta, variance) > 0 or not tables:
+            raise ValueError
+        if not all(one.columns and one.rows for one in tables):
+            raise ValueError
+        return cls(rho, epsilon, delta, variance, tables, (_text(names[0]), _text(names[1])), files)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The block in the manifest."""
+        return {
+            "rho": self.rho,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "variance": self.variance,
+            "neighbours": NEIGHBOURS,
+            "tables": [table.as_dict() for table in self.tables],
+            "columns": dict(zip(_MARGIN_NAMES, self.names, strict=True)),
+        }
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What a release says about itself, whether it is about to be written or was read.
 
     ``group_files`` and ``count_names`` (of records and trials) are there if trials are published,
-    ``cell_count`` if the data are cells. ``unknown`` names whatever else was in the file.
+    ``cell_count`` if the data are cells, ``margins`` if there are any. ``unknown`` names whatever
+    else was in the file.
     """
 
     schema: Schema
@@ -113,6 +185,7 @@ class Manifest:
     count_names: tuple[str, str] = _COUNT_NAMES
     cell_count: str | None = None
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
+    margins: DescribedMargins | None = None
     unknown: tuple[str, ...] = ()
 
     @classmethod
@@ -125,11 +198,12 @@ class Manifest:
         layout: Layout,
         test_key: bool,
         labels: Mapping[str, ColumnLabels],
+        margins: DescribedMargins | None = None,
     ) -> Self:
         """The manifest of what was just written; ``labels`` are those that are published."""
         return cls(
             schema=replace(schema, records=0),  # the source's number is not published
-            **policy.as_dict(),
+            **replace(policy, margins=None).as_dict(),
             method=policy.sampling.method,
             created_by=f"reconpriv {__version__}",
             records=written.records,
@@ -140,11 +214,14 @@ class Manifest:
             count_names=count_names(schema) if layout.with_trials else _COUNT_NAMES,
             cell_count=cell_count_name(schema) if layout.cells else None,
             labels=labels,
+            margins=margins,
         )
 
     @property
     def format_version(self) -> int:
         """The oldest format whose readers understand this manifest."""
+        if self.margins is not None:
+            return 3
         return 2 if self.schema.recodings else 1
 
     @property
@@ -157,6 +234,21 @@ class Manifest:
     def groups_columns(self) -> list[Column]:
         """The columns of the groups with their records and trials."""
         return [*self.schema.public, *(Column(name, Kind.INTEGER) for name in self.count_names)]
+
+    @property
+    def margin_columns(self) -> list[Column]:
+        """The columns of the margins as they are stored."""
+        if self.margins is None:
+            return []
+        used = {name for table in self.margins.tables for name in table.columns}
+        table, count = self.margins.names
+        public = [column for column in self.schema.public if column.name in used]
+        return [
+            Column(table, Kind.STRING),
+            *public,
+            self.schema.sensitive,
+            Column(count, Kind.INTEGER),
+        ]
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -174,6 +266,14 @@ class Manifest:
         if self.group_files is not None:
             groups = [*public, *map(_count_field, self.count_names)]
             resources.append(self.group_files.as_dict("groups", self.file_format, groups))
+        if self.margins is not None:
+            table, *columns, count = self.margin_columns
+            margins = [
+                {"name": table.name, "type": table.kind.value},
+                *(self._field(column) for column in columns),
+                _count_field(count.name),
+            ]
+            resources.append(self.margins.files.as_dict("margins", self.file_format, margins))
         return {"$schema": _PROFILE, "resources": resources, BLOCK: self.block()}
 
     def block(self) -> dict[str, Any]:
@@ -195,6 +295,8 @@ class Manifest:
             block["group_counts"] = dict(zip(_COUNT_NAMES, self.count_names, strict=True))
         if self.cell_count is not None:
             block["cell_count"] = self.cell_count
+        if self.margins is not None:
+            block["margins"] = self.margins.as_dict()
         return block
 
     def _field(self, column: Column) -> dict[str, Any]:
@@ -291,6 +393,7 @@ class Manifest:
             count_names=(names["records"], names["trials"]),
             cell_count=block.get("cell_count"),
             labels={name: said for name, said in labels.items() if said is not None},
+            margins=_margins(block, resources),
         )
         recoded = found.schema.recoding(sensitive.name)
         known = tuple(value for value in domain if value is not None)
@@ -322,6 +425,17 @@ def _recodings(
         listed = fields[one.column]["categories"]
         if columns[one.column].kind is not Kind.STRING or listed != list(one.labels):
             raise ValueError
+    return found
+
+
+def _margins(block: Mapping[str, Any], resources: Mapping[str, Any]) -> DescribedMargins | None:
+    """The margins, if there are any; their columns must be public ones."""
+    if "margins" not in block:
+        return None
+    found = DescribedMargins.from_dict(block["margins"], Files.from_dict(resources["margins"]))
+    public = set(block["public"])
+    if not all(name in public for table in found.tables for name in table.columns):
+        raise ValueError
     return found
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from reconpriv.core.kernel import Kernel
+from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
+from reconpriv.core.margin_tables import table_name
 from reconpriv.core.randomness import Key
 from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, PublishFunction, Written
 from reconpriv.errors import OutputError, PolicyError, UnattainableError
@@ -14,7 +18,8 @@ from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import Watched
-from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
+from reconpriv.release.manifest import TEST_KEY_NOTE, DescribedMargins, Manifest
+from reconpriv.release.margin_file import write_margins
 from reconpriv.schema import ColumnLabels, Schema
 from reconpriv.sources.databases.url import is_database_url
 from reconpriv.writing.folder import is_uri, new_folder
@@ -43,14 +48,21 @@ def write_release(
     overwrite: bool,
     progress: Progress,
     also: Callable[[Path], None] | None,
-) -> tuple[Manifest, Written]:
+) -> tuple[Manifest, Written, MarginPlan | None]:
     """Write a release to a folder, or to a URI that only the engine can reach."""
     layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
-    kernel: PublishFunction = Kernel(schema, policy, key)
+    plan = None
+    if policy.margins is not None:
+        map_groups = partial(
+            engine.map_groups, schema, drop_missing=drop_missing, progress=progress
+        )
+        totals = count_margins(map_groups, policy, schema)
+        plan = plan_margins(totals, policy, schema, key)
+    kernel: PublishFunction = Kernel(schema, policy, key, None if plan is None else plan.counted)
     if labels:
         kernel = Watched(kernel, schema, labels)
 
-    def describe(written: Written) -> Manifest:
+    def describe(written: Written, margins: DescribedMargins | None) -> Manifest:
         if written.unattainable_groups and policy.unattainable == "refuse":
             raise _unattainable(written.unattainable_groups, written.unattainable_records)
         return Manifest.of(
@@ -60,6 +72,7 @@ def write_release(
             layout=layout,
             test_key=key.is_test,
             labels=kernel.published if isinstance(kernel, Watched) else {},
+            margins=margins,
         )
 
     if not is_uri(out):
@@ -72,7 +85,10 @@ def write_release(
                 drop_missing=drop_missing,
                 progress=progress,
             )
-            manifest = describe(written)
+            margins = None
+            if plan is not None:
+                margins = write_margins(folder, plan, schema, layout.file_format)
+            manifest = describe(written, margins)
             _finish_folder(folder, manifest)
             if also is not None:
                 also(folder)
@@ -82,6 +98,7 @@ def write_release(
             hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
         )
     else:
+        margins, contents = _margin_contents(plan, schema, layout)
         written = engine.write_to_uri(
             schema,
             kernel,
@@ -89,11 +106,24 @@ def write_release(
             layout=layout,
             drop_missing=drop_missing,
             overwrite=overwrite,
-            manifest=lambda found: describe(found).to_json(),
+            manifest=lambda found: describe(found, margins).to_json(),
+            beside=contents,
             progress=progress,
         )
-        manifest = describe(written)
-    return manifest, written
+        manifest = describe(written, margins)
+    return manifest, written, plan
+
+
+def _margin_contents(
+    plan: MarginPlan | None, schema: Schema, layout: Layout
+) -> tuple[DescribedMargins | None, dict[str, bytes]]:
+    """The files of margins by name: small, so they are made here wherever they go."""
+    if plan is None:
+        return None, {}
+    with tempfile.TemporaryDirectory(prefix="reconpriv-margins-") as name:
+        folder = Path(name)
+        margins = write_margins(folder, plan, schema, layout.file_format)
+        return margins, {file: (folder / file).read_bytes() for file in margins.files.names}
 
 
 def _finish_folder(folder: Path, manifest: Manifest) -> None:
@@ -119,9 +149,34 @@ def _unattainable(groups: int, records: int) -> UnattainableError:
     )
 
 
-def publication_notes(policy: Policy, key: Key, written: Written) -> tuple[str, ...]:
-    """What the chosen key and policy give up."""
-    return _key_notes(key) + _policy_notes(policy, written)
+def publication_notes(
+    policy: Policy, key: Key, written: Written, plan: MarginPlan | None, schema: Schema
+) -> tuple[str, ...]:
+    """What the chosen key, policy and margins give up."""
+    notes = _key_notes(key) + _policy_notes(policy, written)
+    return notes if plan is None else notes + margin_notes(plan, policy, schema)
+
+
+def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
+    """Which margins are not published, and what they are not counted in."""
+    notes = []
+    for attributes in plan.too_large:
+        notes.append(
+            f"There is no margin table by {table_name(attributes, schema)}: it has too many rows."
+        )
+    for one in plan.tables:
+        if one.left_out:
+            rows = one.table.rows + one.left_out
+            notes.append(
+                f"{one.left_out:,} of the {rows:,} rows of the margin table by"
+                f" {table_name(one.table.attributes, schema)} are left out: each of them would give"
+                " a group away."
+            )
+    if policy.sampling.classes is None:
+        notes.append(
+            f"Sample size {policy.sample_size!r} does not count what margins tell about a group."
+        )
+    return tuple(notes)
 
 
 def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:

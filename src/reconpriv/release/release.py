@@ -21,6 +21,7 @@ from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalit
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.grouping import check_distinct
+from reconpriv.queries.margins import prepare_margins
 from reconpriv.queries.ordering import by_number
 from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.table import EstimateTable
@@ -29,6 +30,7 @@ from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import labels_as_dict
 from reconpriv.release.load import load_cells, load_groups, load_records
 from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
+from reconpriv.release.margin_file import read_margins
 from reconpriv.schema import Value, json_value
 from reconpriv.sources.frame_types import as_pandas, as_polars
 from reconpriv.theory.perturbation import local_privacy_level
@@ -87,7 +89,13 @@ class Release(Readable):
         """The cells of the release, loaded and checked, ready for questions."""
         described = self.description
         design = Design(described.retention, described.schema.domain_size, described.sample_size)
-        return Answerer(load_cells(self._checked_files(), self.memory), design)
+        stored = self._checked_files()
+        cells = load_cells(stored, self.memory)
+        margins = None
+        if described.margins is not None:
+            tables = read_margins(stored)
+            margins = prepare_margins(cells, tables, described.margins.variance, design)
+        return Answerer(cells, design, margins)
 
     def count(
         self,

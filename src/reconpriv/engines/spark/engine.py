@@ -305,13 +305,16 @@ class SparkEngine:
         drop_missing: bool,
         overwrite: bool,
         manifest: Callable[[Written], str],
+        beside: Mapping[str, bytes],
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group to any file system that Spark writes."""
         groups = self._whole_groups(schema, drop_missing)
         with remote_release(self.session, uri, overwrite=overwrite) as folder:
             written = write_remote(self.session, groups, schema, publish, folder, layout, progress)
-            folder.write_text(MANIFEST, manifest(written))
+            for name, content in beside.items():
+                folder.write_bytes(name, content)
+            folder.write_bytes(MANIFEST, manifest(written).encode("utf-8"))
         return written
 
     def interrupt(self) -> None:

@@ -104,11 +104,11 @@ class RemoteFolder:
             raise OutputError(f"{other.uri} could not be written.")
         self._files.delete(aside, True)
 
-    def write_text(self, name: str, text: str) -> None:
+    def write_bytes(self, name: str, content: bytes) -> None:
         """A small file."""
         stream = self._files.create(self.path(name))
         try:
-            stream.write(bytearray(text.encode("utf-8")))
+            stream.write(bytearray(content))
         finally:
             stream.close()
 

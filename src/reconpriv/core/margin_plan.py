@@ -1,0 +1,130 @@
+"""The margins of one publication: which rows are published, with which noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.margin_limits import CountedLimits, counted_limits, settle_rows
+from reconpriv.core.margin_noise import adjusted, noisy_tables
+from reconpriv.core.margin_tables import (
+    Attributes,
+    CountMargins,
+    MarginPart,
+    MarginTable,
+    MarginTotals,
+    join_margins,
+    table_name,
+    wanted_tables,
+)
+from reconpriv.core.margins import Margins
+from reconpriv.core.randomness import Key
+from reconpriv.errors import PolicyError
+from reconpriv.messages.phrases import listed
+from reconpriv.policy import Policy
+from reconpriv.schema import Schema
+from reconpriv.theory.arrays import Floats
+
+if TYPE_CHECKING:
+    from reconpriv.core.cube import Cube
+
+# Applies a function to all groups, at once or part by part.
+MapGroups = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginPart]]
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A margin table with the rows that are published; ``left_out`` would give a group away."""
+
+    table: MarginTable
+    left_out: int
+
+
+@dataclass(frozen=True)
+class MarginPlan:
+    """What is published beside the records, and what it costs them.
+
+    ``too_large`` names tables that were not asked for by name and have too many rows.
+    """
+
+    margins: Margins
+    variance: float
+    tables: tuple[PlannedTable, ...]
+    counted: CountedLimits
+    totals: MarginTotals
+    too_large: tuple[Attributes, ...]
+
+    @property
+    def published(self) -> tuple[MarginTable, ...]:
+        """The tables of which some row is published."""
+        return tuple(one.table for one in self.tables if one.table.rows)
+
+
+def count_margins(map_groups: MapGroups, policy: Policy, schema: Schema) -> MarginTotals:
+    """Count the margins that a policy asks for, in one pass over the groups."""
+    margins = policy.wanted_margins
+    assert margins is not None
+    if not schema.public:
+        raise PolicyError("Margins need at least one public column.")
+    tables = wanted_tables(margins, schema)
+    parts = map_groups(CountMargins(schema, policy, tables))
+    return join_margins(parts, tables, margins, schema)
+
+
+def margins_of(cube: Cube, policy: Policy, key: Key | None = None) -> MarginPlan:
+    """The margins of a table whose cells are in memory."""
+    batch = cube.as_batch()
+    totals = count_margins(lambda work: [work(iter([batch]))], policy, cube.schema)
+    return plan_margins(totals, policy, cube.schema, key)
+
+
+def plan_margins(
+    totals: MarginTotals, policy: Policy, schema: Schema, key: Key | None
+) -> MarginPlan:
+    """Draw the noise, then leave out the rows that would give a group away.
+
+    Without a key nothing is drawn: the counts are the true ones, for an audit that publishes none.
+    """
+    margins = policy.wanted_margins
+    assert margins is not None
+    # Rows that are left out have cost as much as those that are published.
+    variance = margins.variance(len(totals.tables))
+    tables = totals.tables
+    if key is not None:
+        tables = noisy_tables(tables, variance, schema, key)
+    frequencies = [
+        row_frequencies(noisy, true) for noisy, true in zip(tables, totals.tables, strict=True)
+    ]
+    worth, published = settle_rows(totals, frequencies, variance, policy, schema.domain_size)
+    ends = np.cumsum([table.rows for table in tables])
+    kept = [np.flatnonzero(flags) for flags in np.split(published, ends[:-1])]
+    planned = tuple(
+        PlannedTable(table.take(rows), table.rows - rows.size)
+        for table, rows in zip(tables, kept, strict=True)
+    )
+    _refuse_empty(planned, margins, schema)
+    return MarginPlan(
+        margins, variance, planned, counted_limits(worth, totals, schema), totals, totals.too_large
+    )
+
+
+def row_frequencies(noisy: MarginTable, true: MarginTable) -> Floats:
+    """How frequent each sensitive value is in each row; sizes are public."""
+    sizes = true.counts.sum(axis=1)
+    return np.asarray(np.clip(adjusted(noisy.counts, sizes) / sizes[:, None], 0.0, 1.0))
+
+
+def _refuse_empty(planned: tuple[PlannedTable, ...], margins: Margins, schema: Schema) -> None:
+    empty = [table_name(one.table.attributes, schema) for one in planned if not one.table.rows]
+    if not empty or (margins.tables is None and len(empty) < len(planned)):
+        return
+    one = len(empty) == 1
+    raise PolicyError(
+        f"The margin {'table' if one else 'tables'} by {listed(empty, 'and')} would give groups"
+        f" away: every row of {'it' if one else 'them'} is little more than a single group.",
+        hint="Name other margin tables, choose a smaller ε for margins, or publish without them.",
+    )

@@ -1,0 +1,445 @@
+"""Counts from records and margins together: generalised least squares (theory.margins).
+
+Prepared once per release: the covariance of what is unknown about the rows of the margins, in
+units of one trial's variance, and how far each margin is from what the records say. A count is
+then that of the records plus a weighted sum of these distances. The weights rest on how frequent a
+value is in the whole table, not on the records, so the combined count is unbiased; its variance is
+that of these weights with the variances that the records show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.core.cells import Encoded
+from reconpriv.core.cube import Cells, Cube, Sums
+from reconpriv.core.margin_noise import adjusted
+from reconpriv.core.margin_tables import MarginTable, RowIndex, index_rows, rows_of
+from reconpriv.queries.estimate import Design
+from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.intervals import ROUNDING
+from reconpriv.theory.margins import cell_noise
+from reconpriv.theory.perturbation import keep_probability, replacement_probability
+from reconpriv.theory.reconstruction import reconstruct_count
+
+_PAIRS_AT_ONCE = 1 << 22  # of a question and a group
+_DENSE = 1 << 25  # counts held as a table of groups x values
+
+# The selection of each group of a part, or -1.
+Selection = Callable[[Cube], Ints]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions: each about one selection of groups, and one value or the same set of values."""
+
+    selection: Ints
+    value: Ints
+    values: tuple[int, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """How many values each question is about."""
+        return 1 if self.values is None else len(self.values)
+
+    @property
+    def questions(self) -> int:
+        """How many there are."""
+        return self.selection.size
+
+    def part(self, some: slice) -> Asked:
+        """Some of them."""
+        return replace(self, selection=self.selection[some], value=self.value[some])
+
+
+@dataclass(frozen=True)
+class TrialVariance:
+    """The variance of a count of some values: s (by_count O + by_record N) for each group.
+
+    Linear in the published count O, so it is unbiased, and it is never negative.
+    """
+
+    by_count: float
+    by_record: float
+    stray: float
+
+    @classmethod
+    def of(cls, design: Design, size: int) -> TrialVariance:
+        """For a set of so many values."""
+        p, t = design.retention, replacement_probability(design.retention, design.domain_size)
+        stray, kept = size * t, p + size * t
+        slope = (kept * (1.0 - kept) - stray * (1.0 - stray)) / p
+        level = stray * (1.0 - stray) - slope * stray
+        return cls(slope / p**2, level / p**2, stray)
+
+
+@dataclass(frozen=True)
+class PreparedMargins:
+    """The margins of a release with what its records say about their rows.
+
+    Matrices have a line and a column per row: ``products`` sums s N over the groups of two rows (s
+    records per trial), ``observed`` s O for each sensitive value, ``uneven`` and ``squares`` what
+    uneven copies and rounded quotas add. ``vectors`` and ``spectrum`` decompose ``products``.
+    ``distance`` is M - B D, a column per value; ``shares`` are the frequencies in the whole table.
+    """
+
+    design: Design
+    indexes: tuple[RowIndex, ...]
+    variance: float
+    distance: Floats
+    shares: Floats
+    products: Floats
+    observed: NDArray[np.float32]
+    uneven: Floats
+    squares: Floats
+    vectors: Floats
+    spectrum: Floats
+    rounding: Floats
+    _rows: dict[int, tuple[object, Ints]] = field(default_factory=dict, repr=False)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the margins have."""
+        return int(self.products.shape[0])
+
+    def rows_of(self, part: Cube) -> Ints:
+        """The rows of every group of a part; -1 where a table has none."""
+        kept = self._rows.get(id(part.codes))
+        if kept is not None and kept[0] is part.codes:
+            return kept[1]
+        found = group_rows(self.indexes, part)
+        self._rows.clear()
+        self._rows[id(part.codes)] = part.codes, found
+        return found
+
+    def noise(self, size: int) -> float:
+        """The variance of a margin's count of a set of values."""
+        if self.design.sampling.coins:  # the sizes of rows are not known exactly
+            return self.variance * size
+        return cell_noise(self.variance, self.design.domain_size, size)
+
+    def combine(self, cells: Cells, sums: Sums, asked: Asked, selection: Selection) -> Sums:
+        """The sums of some questions, with margins weighed in.
+
+        Whatever is computed from sums then holds for the combined count: O* is that of records
+        which alone would give it, and every variance counts a group by the square of its weight.
+        """
+        many = max(1, _PAIRS_AT_ONCE // (4 * self.rows))
+        pieces = [
+            self._combine(cells, _take(sums, some), asked.part(some), selection)
+            for some in (slice(i, i + many) for i in range(0, max(asked.questions, 1), many))
+        ]
+        return pieces[0] if len(pieces) == 1 else _join(pieces)
+
+    def _combine(self, cells: Cells, sums: Sums, asked: Asked, selection: Selection) -> Sums:
+        weights = self._weights(cells, asked, selection)
+        own = np.zeros((len(_WEIGHED) + 1, asked.questions))
+        for part in cells.parts():
+            own += self._within(part, asked, selection(part), weights)
+        outside = np.maximum(self._variance_of_weights(weights, asked) - own[-1], 0.0)
+        noise = self.noise(asked.size) * np.sum(weights * weights, axis=1)
+        distance = self._distance(asked)
+        correction = np.einsum("ik,ik->i", weights, distance)
+        named = dict(zip(_WEIGHED, own[:-1], strict=True))
+        return replace(
+            sums,
+            observed=sums.observed + self.design.retention * correction,
+            other=outside + noise,
+            **named,
+        )
+
+    def _weights(self, cells: Cells, asked: Asked, selection: Selection) -> Floats:
+        """λ = v (v P + σ² I)^-1 B U q, a line per question; v is the variance of one trial."""
+        chosen, place = np.unique(asked.selection, return_inverse=True)
+        number = np.full(int(chosen.max(initial=0)) + 2, -1)
+        number[chosen] = np.arange(chosen.size)
+        unknown = np.zeros(chosen.size * self.rows)
+        for part in cells.parts():
+            wanted = selection(part)
+            line = np.where(wanted > chosen.max(initial=-1), -1, wanted)
+            line = np.where(line >= 0, number[line], -1)
+            weight = part.scale * part.records
+            for rows in self.rows_of(part).T:
+                inside = np.flatnonzero((line >= 0) & (rows >= 0))
+                slot = line[inside] * self.rows + rows[inside]
+                unknown += np.bincount(slot, weights=weight[inside], minlength=unknown.size)
+        turned = unknown.reshape(chosen.size, self.rows) @ self.vectors
+        one_trial = self._one_trial(asked)[:, None]
+        scaled = turned[place.reshape(-1)] * one_trial
+        scaled /= one_trial * self.spectrum + self.noise(asked.size)
+        return np.asarray(scaled @ self.vectors.T)
+
+    def _one_trial(self, asked: Asked) -> Floats:
+        """v = (T + (R - T) f)/p² of every question, f that of its values in the whole table."""
+        p, m = self.design.retention, self.design.domain_size
+        stray = asked.size * replacement_probability(p, m)
+        kept = keep_probability(p, m) + stray - replacement_probability(p, m)
+        if asked.values is None:
+            share = self.shares[asked.value]
+        else:
+            share = np.full(asked.questions, min(float(self.shares[list(asked.values)].sum()), 1.0))
+        low, high = stray * (1.0 - stray), kept * (1.0 - kept)
+        return np.asarray((low + (high - low) * share) / p**2)
+
+    def _distance(self, asked: Asked) -> Floats:
+        if asked.values is None:
+            return np.asarray(self.distance.T[asked.value])
+        one = self.distance[:, list(asked.values)].sum(axis=1)
+        return np.broadcast_to(one, (asked.questions, self.rows))
+
+    def _variance_of_weights(self, weights: Floats, asked: Asked) -> Floats:
+        """λ'B V B'λ over all groups, with the variances that the records show."""
+        result = np.empty(asked.questions)
+        if asked.values is not None:
+            matrix = self._unknown(list(asked.values))
+            return np.asarray(np.einsum("ik,ik->i", weights @ matrix, weights))
+        for value in np.unique(asked.value).tolist():
+            some = np.flatnonzero(asked.value == value)
+            lines = weights[some]
+            result[some] = np.einsum("ik,ik->i", lines @ self._unknown([value]), lines)
+        return result
+
+    def _unknown(self, values: list[int]) -> Floats:
+        """B V B' for a set of values."""
+        variance = TrialVariance.of(self.design, len(values))
+        observed = self.observed[values].sum(axis=0, dtype=np.float64)
+        copies, quotas = self._extra(values)
+        return np.asarray(
+            variance.by_count * observed
+            + variance.by_record * self.products
+            + copies * self.uneven
+            + quotas * self.squares
+        )
+
+    def _extra(self, values: Sequence[int]) -> tuple[float, float]:
+        """What uneven copies and rounded quotas add to a group's variance, per unit of each."""
+        p = self.design.retention
+        share = p * min(float(self.shares[list(values)].sum()), 1.0)
+        share += len(values) * replacement_probability(p, self.design.domain_size)
+        return share * (1.0 - share) / p**2, ROUNDING * float(self.rounding[list(values)].max())
+
+    def _within(self, part: Cube, asked: Asked, wanted: Ints, weights: Floats) -> Floats:
+        """The weighed sums over the groups of each question."""
+        rows = self.rows_of(part)
+        padded = np.pad(weights, ((0, 0), (0, 1)))
+        counts = _Counts.of(part, asked.values)
+        total = np.zeros((len(_WEIGHED) + 1, asked.questions))
+        order = np.argsort(asked.selection, kind="stable")
+        begin = np.searchsorted(asked.selection[order], np.arange(int(wanted.max(initial=0)) + 2))
+        groups = np.flatnonzero(wanted >= 0)
+        how_many = np.diff(begin)[wanted[groups]]
+        groups, how_many = groups[how_many > 0], how_many[how_many > 0]
+        ends = np.cumsum(how_many)
+        first = 0
+        while first < groups.size:
+            base = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, base + _PAIRS_AT_ONCE, side="right")))
+            some, times = groups[first:last], how_many[first:last]
+            group = np.repeat(some, times)
+            step = np.arange(group.size) - np.repeat(np.cumsum(times) - times, times)
+            question = order[begin[wanted[group]] + step]
+            total += self._pairs(part, rows, asked, padded, counts, group, question)
+            first = last
+        return total
+
+    def _pairs(
+        self,
+        part: Cube,
+        rows: Ints,
+        asked: Asked,
+        padded: Floats,
+        counts: _Counts,
+        group: Ints,
+        question: Ints,
+    ) -> Floats:
+        """What each pair of a group and a question adds, summed by question."""
+        moved = np.zeros(group.size)
+        for column in rows.T:
+            moved += padded[question, column[group]]
+        weight = 1.0 - moved
+        square = weight * weight
+        scale, records = part.scale[group], part.records[group].astype(np.float64)
+        observed = counts.at(group, asked.value[question])
+        sampled = part.sampled[group]
+        uneven = part.uneven[group]
+        variance = TrialVariance.of(self.design, asked.size)
+        own = scale * (variance.by_count * observed + variance.by_record * records)
+        which = asked.value[question]
+        sets = [[v] for v in range(self.shares.size)] if asked.values is None else [asked.values]
+        copies, quotas = (np.array(each) for each in zip(*map(self._extra, sets), strict=True))
+        if asked.values is None:
+            copies, quotas = copies[which], quotas[which]
+        own += copies * uneven + quotas * np.where(sampled, scale * scale, 0.0)
+        added = (
+            square * scale * records,
+            np.abs(weight) * square * scale * scale * records,
+            square * np.where(sampled, scale * scale, 0.0),
+            square * np.where(sampled, 0.0, records),
+            square * uneven,
+            square * scale * observed,
+            square * part.scaling_noise(observed, group),
+            moved * moved * own,
+        )
+        return np.stack(
+            [np.bincount(question, weights=one, minlength=asked.questions) for one in added]
+        )
+
+
+# The sums that count a group by its weight, in the order in which they are added up.
+_WEIGHED = (
+    "scaled_records", "scaled_squares", "sampled_squares", "unsampled", "uneven",
+    "scaled_observed", "noise",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Looks up how often a value, or one of a set, is published in a group."""
+
+    table: Floats | None
+    keys: Ints
+    count: Ints
+    domain_size: int
+
+    @classmethod
+    def of(cls, part: Cube, values: tuple[int, ...] | None) -> _Counts:
+        m = part.schema.domain_size
+        if values is not None:
+            member = np.zeros(m, dtype=bool)
+            member[list(values)] = True
+            weights = np.where(member[part.value], part.count, 0)
+            total = np.bincount(part.group, weights=weights, minlength=part.groups)
+            return cls(total.astype(np.float64), part.group[:0], part.count[:0], 0)
+        keys = part.group * m + part.value
+        if part.groups * m > _DENSE:
+            return cls(None, keys, part.count, m)
+        table = np.zeros(part.groups * m)
+        table[keys] = part.count
+        return cls(table, keys, part.count, m)
+
+    def at(self, group: Ints, value: Ints) -> Floats:
+        """The published counts of these groups and values."""
+        if self.table is not None:
+            return (
+                self.table[group * self.domain_size + value]
+                if self.domain_size
+                else (self.table[group])
+            )
+        wanted = group * self.domain_size + value
+        place = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+        return np.where(self.keys[place] == wanted, self.count[place], 0).astype(np.float64)
+
+
+def prepare_margins(
+    cells: Cells, tables: Sequence[MarginTable], variance: float, design: Design
+) -> PreparedMargins:
+    """One pass over the cells of a release."""
+    indexes = index_rows(tables, cells.schema)
+    k, m = sum(table.rows for table in tables), cells.schema.domain_size
+    sizes, published = np.zeros(k), np.zeros((k, m))
+    products, uneven, squares = (np.zeros((k, k)) for _ in range(3))
+    observed = np.zeros((m, k, k), dtype=np.float32)
+    whole, sampled, quotas = np.zeros(m), 0.0, 0.0
+    for part in cells.parts():
+        rows = group_rows(indexes, part)
+        whole += np.bincount(part.value, weights=part.count, minlength=m)
+        square = np.where(part.sampled, part.scale**2, 0.0)
+        quotas += float(square.sum())
+        sampled += float((part.scale * part.records)[part.sampled].sum())
+        for column in rows.T:
+            inside = column >= 0
+            sizes += np.bincount(column[inside], weights=part.records[inside], minlength=k)
+            cell = np.flatnonzero(inside[part.group])
+            slot = column[part.group[cell]] * m + part.value[cell]
+            found = np.bincount(slot, weights=part.count[cell], minlength=k * m)
+            published += found.reshape(k, m)
+        for i, one in enumerate(rows.T):
+            for other in rows.T[i:]:
+                _add_pairs(part, one, other, (products, uneven, squares), square, observed)
+    for matrix in (products, uneven, squares, *observed):
+        _mirror(matrix)
+    counts = np.concatenate([table.counts for table in tables])
+    margins = counts.astype(np.float64) if design.sampling.coins else adjusted(counts, sizes)
+    p = design.retention
+    records = reconstruct_count(published, sizes[:, None], retention=p, domain_size=m)
+    shares = np.clip(
+        reconstruct_count(whole, whole.sum(), retention=p, domain_size=m) / whole.sum(), 0.0, 1.0
+    )
+    spectrum, vectors = np.linalg.eigh(products)
+    simple = sampled * shares * (1.0 - shares)
+    return PreparedMargins(
+        design=design,
+        indexes=indexes,
+        variance=variance,
+        distance=margins - records,
+        shares=shares,
+        products=products,
+        observed=observed,
+        uneven=uneven,
+        squares=squares,
+        vectors=vectors,
+        spectrum=np.maximum(spectrum, 0.0),
+        # As in the interval of a count: no more than a simple sample would vary.
+        rounding=simple / np.maximum(ROUNDING * quotas + simple, 1.0),
+    )
+
+
+def group_rows(indexes: Sequence[RowIndex], part: Cube) -> Ints:
+    """The rows of every group of a part of the cells."""
+    public = [Encoded(c, v) for c, v in zip(part.codes, part.values, strict=True)]
+    return rows_of(indexes, public, part.schema)
+
+
+def _add_pairs(
+    part: Cube,
+    one: Ints,
+    other: Ints,
+    matrices: tuple[Floats, Floats, Floats],
+    square: Floats,
+    observed: NDArray[np.float32],
+) -> None:
+    """Add the groups of two tables to the matrices of row pairs, in the upper triangle only."""
+    k = matrices[0].shape[0]
+    inside = (one >= 0) & (other >= 0)
+    some = np.flatnonzero(inside)
+    slot = one[some] * k + other[some]
+    for matrix, weight in zip(
+        matrices, (part.scale * part.records, part.uneven, square), strict=True
+    ):
+        matrix[...] += np.bincount(slot, weights=weight[some], minlength=k * k).reshape(k, k)
+    cell = np.flatnonzero(inside[part.group])
+    group = part.group[cell]
+    slot = one[group] * k + other[group]
+    weight = part.scale[group] * part.count[cell]
+    order = np.argsort(part.value[cell], kind="stable")
+    begin = np.searchsorted(part.value[cell][order], np.arange(observed.shape[0] + 1))
+    for value, matrix in enumerate(observed):
+        found = order[begin[value] : begin[value + 1]]
+        matrix[...] += np.bincount(slot[found], weights=weight[found], minlength=k * k).reshape(
+            k, k
+        )
+
+
+def _mirror(matrix: NDArray[np.floating]) -> None:
+    """Fill the lower triangle; rows of one table share no group, so only their diagonal is set."""
+    matrix += np.triu(matrix, 1).T
+
+
+def _take(sums: Sums, some: slice) -> Sums:
+    return Sums(*(column[some] for column in sums.columns()))
+
+
+def _join(pieces: Sequence[Sums]) -> Sums:
+    return Sums(*(np.concatenate(c) for c in zip(*(p.columns() for p in pieces), strict=True)))
+
+
+def share_of_margins(alone: Floats, combined: Floats) -> Floats:
+    """How much of a count's precision comes from margins: what they take off its variance."""
+    some: Flags = alone > 0
+    share = np.zeros(alone.shape)
+    np.divide(combined, alone, out=share, where=some)
+    return np.where(some, np.clip(1.0 - share, 0.0, 1.0), 0.0)

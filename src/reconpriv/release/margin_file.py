@@ -1,0 +1,118 @@
+"""The file of margins: one line per table, row and sensitive value, with its noisy count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from reconpriv.core.cells import Encoded, encode
+from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.core.margin_tables import MarginTable, table_name
+from reconpriv.engines.local import read_all
+from reconpriv.engines.record_file import RecordFile
+from reconpriv.errors import ReleaseError
+from reconpriv.release.folder import ReleaseFolder
+from reconpriv.release.manifest import DescribedMargins, DescribedTable, Files
+from reconpriv.schema import Schema
+from reconpriv.sources.column_names import free_name
+
+
+def write_margins(folder: Path, plan: MarginPlan, schema: Schema, ending: str) -> DescribedMargins:
+    """Write the published rows, and describe them; a column that a table lacks is empty there."""
+    taken = [column.name for column in schema.columns]
+    names = free_name("table", taken), free_name("count", taken)
+    used = sorted({a for table in plan.published for a in table.attributes})
+    types = {
+        a: column.values.type
+        for table in plan.published
+        for a, column in zip(table.attributes, table.columns, strict=True)
+    }
+    public = [schema.public[a].name for a in used]
+    file = RecordFile(
+        folder / f"margins.{ending}", [names[0], *public, schema.sensitive.name, names[1]]
+    )
+    described: list[DescribedTable] = []
+    try:
+        for one in plan.tables:
+            if not one.table.rows:
+                continue
+            name = free_name(
+                table_name(one.table.attributes, schema), [table.name for table in described]
+            )
+            file.add(_columns(one.table, name, [(a, types[a]) for a in used], schema))
+            described.append(
+                DescribedTable(
+                    name,
+                    tuple(schema.public[a].name for a in one.table.attributes),
+                    one.table.rows,
+                    one.left_out,
+                )
+            )
+        written = file.close()
+    except BaseException:
+        file.abandon()
+        raise
+    return DescribedMargins(
+        plan.margins.rho,
+        plan.margins.epsilon,
+        plan.margins.delta,
+        plan.variance,
+        tuple(described),
+        names,
+        Files.of(written),
+    )
+
+
+def _columns(
+    table: MarginTable, name: str, used: Sequence[tuple[int, pa.DataType]], schema: Schema
+) -> list[Encoded | np.ndarray]:
+    """The lines of one table: its rows in order, each with every sensitive value."""
+    m = schema.domain_size
+    rows = np.repeat(np.arange(table.rows), m)
+    nothing = np.zeros(rows.size, dtype=np.int32)
+    own = dict(zip(table.attributes, table.columns, strict=True))
+    return [
+        Encoded(nothing, pa.array([name])),
+        *(
+            own[a].take(rows) if a in own else Encoded(nothing, pa.nulls(1, kind))
+            for a, kind in used
+        ),
+        Encoded(np.tile(np.arange(m, dtype=np.int32), table.rows), pa.array(schema.domain)),
+        table.counts.reshape(-1),
+    ]
+
+
+def read_margins(stored: ReleaseFolder) -> tuple[MarginTable, ...]:
+    """The published tables, checked against the manifest."""
+    margins, schema = stored.manifest.margins, stored.manifest.schema
+    if margins is None:
+        return ()
+    found = read_all(list(stored.margin_files), columns=stored.manifest.margin_columns)
+    m, names = schema.domain_size, [column.name for column in schema.public]
+    tables, start = [], 0
+    for one in margins.tables:
+        lines = found.slice(start, one.rows * m)
+        start += one.rows * m
+        named = lines.column(0).to_pylist() == [one.name] * (one.rows * m)
+        values = lines.column(schema.sensitive.name).to_pylist()
+        if not named or values != list(schema.domain) * one.rows:
+            raise ReleaseError(
+                f"The file {stored.margin_files[0].name} does not match its manifest (tables)."
+            )
+        every = pa.array(np.arange(one.rows) * m)
+        counts = lines.column(margins.names[1]).to_numpy().astype(np.int64)
+        tables.append(
+            MarginTable(
+                tuple(names.index(name) for name in one.columns),
+                tuple(encode(lines.column(name).take(every)) for name in one.columns),
+                counts.reshape(one.rows, m),
+            )
+        )
+    if start != found.num_rows:
+        raise ReleaseError(
+            f"The file {stored.margin_files[0].name} does not match its manifest (rows)."
+        )
+    return tuple(tables)

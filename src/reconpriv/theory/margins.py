@@ -1,0 +1,74 @@
+"""What margins tell: noisy sums over groups, combined with the groups' own trials.
+
+A group of N records that rests on n trials gives an unbiased estimate D of how many of its records
+hold a value, with variance (N²/n) v: v = (α f + β)/p² is that of one trial (theory.design). A
+margin row adds up the true counts of the groups in it, plus noise of variance σ². With B the 0/1
+matrix of rows x groups and V the diagonal matrix of the groups' variances, generalised least
+squares in its dual form combines both: with Q = B V B' + σ² I, a sum of groups q is estimated by
+
+    q'D + λ'(M - B D),   λ = Q^-1 B V q,   with variance q'V q - λ'B V q.
+
+For a single group g, Q = Q_g + V_g b b' (b its rows, Q_g without it) turns this variance into
+V_g/(1 + V_g k), k = b'Q_g^-1 b: as if the group had n + n V_g k = n + N² v k trials. So margins are
+worth a fixed number of trials to whoever wants to know one group, however many it has itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.design import mixing
+
+
+def cell_noise(variance: float, domain_size: int, values: int = 1) -> float:
+    """The noise of a row's count of ``values`` values, once all counts add up to its known size.
+
+    Spreading the excess of a row evenly over its m counts takes k²/m of k independent noises away.
+    """
+    return variance * values * (1.0 - values / domain_size)
+
+
+def row_precision(
+    products: Floats, variance: float, others: float, *, retention: float, domain_size: int
+) -> Floats:
+    """Q^-1 over the rows, if every group holds the value with the frequency ``others``.
+
+    The less the other groups vary, the more a row tells about one of them: a smaller ``others``
+    errs on the side of the adversary. ``products`` are the sums of N²/n over the groups of two
+    rows.
+    """
+    holder, anybody = mixing(retention, domain_size)
+    noise = cell_noise(variance, domain_size)
+    unknown = products * (holder * others + anybody)
+    return np.asarray(np.linalg.inv(unknown + noise * np.eye(products.shape[0])))
+
+
+def trials_from_margins(
+    rows: Ints,
+    sizes: Ints,
+    trials: Floats,
+    own: Floats,
+    others: float,
+    precision: Floats,
+    *,
+    retention: float,
+    domain_size: int,
+) -> Floats:
+    """N² v k: how many trials of its own margins are worth, for an adversary who wants one group.
+
+    ``rows`` lists the rows of each group (-1: none). ``own`` is the frequency in the group of the
+    value asked about, ``others`` and ``trials`` are those of ``precision`` = Q^-1. With
+    h = b'Q^-1 b, k = h/(1 - V h).
+    """
+    holder, anybody = mixing(retention, domain_size)
+    # A line of zeros at the end stands for no row.
+    padded = np.pad(precision, (0, 1))
+    told = np.zeros(sizes.size)
+    for i in range(rows.shape[1]):
+        for j in range(rows.shape[1]):
+            told += padded[rows[:, i], rows[:, j]]
+    squares = sizes.astype(np.float64) ** 2
+    in_matrix = squares / trials * (holder * others + anybody)
+    information = told / np.maximum(1.0 - in_matrix * told, np.finfo(float).tiny)
+    return np.asarray(squares * (holder * own + anybody) * information)
