@@ -91,7 +91,7 @@ def publish(
     if out is None and policy.margins is not None:
         raise InputError(
             "A frame of published records has no place for margins.",
-            hint="Give a folder for the release: publish(frame, policy, sensitive=…, out='release').",
+            hint="Give a folder for the release: publish(…, out='release').",
         )
     made: list[Any] = []
     notes: list[str] = []

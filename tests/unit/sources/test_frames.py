@@ -242,7 +242,8 @@ def test_margins_need_a_folder_beside_the_frame(adult: pa.Table, tmp_path: Path)
     policy = rp.Policy(0.5, 0.5, 0.3, margins=1.0)
     with pytest.raises(rp.ReconprivError, match="no place for margins"):
         rp.publish(adult, policy, key=rp.Key.test(), **ROLES)
-    with pytest.warns(rp.ReconprivWarning, match="test key"):
+    with pytest.warns(rp.ReconprivWarning) as said:
         back = rp.publish(adult, policy, key=rp.Key.test(), out=tmp_path / "release", **ROLES)
+    assert any("test key" in str(one.message) for one in said)
     assert back.num_rows == adult.num_rows
     assert (tmp_path / "release" / "margins.parquet").is_file()
