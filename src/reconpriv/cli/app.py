@@ -175,7 +175,7 @@ def audit(
             if report_file is not None:
                 from reconpriv.reports.internal import TAILS, Survey, write_findings
 
-                survey = Survey(opened.schema, policy)
+                survey = Survey(opened.schema, policy, opened.margin_plan(policy))
                 watch.append(survey.add)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(
@@ -208,8 +208,12 @@ def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Itera
     from reconpriv.core.audit import verdict_table
     from reconpriv.writing.group_file import groups_file
 
+    plan = table.margin_plan(policy)
+    counted = None if plan is None else plan.counted
     with groups_file(path) as add:
-        yield lambda batch: add(verdict_table(batch, table.schema, policy, exact=exact))
+        yield lambda batch: add(
+            verdict_table(batch, table.schema, policy, exact=exact, counted=counted)
+        )
 
 
 @app.command(

@@ -99,7 +99,8 @@ def split_tables(text: str) -> list[tuple[str, ...]]:
     from reconpriv.errors import PolicyError
 
     tables: list[tuple[str, ...]] = []
-    at, names = 0, ()
+    at = 0
+    names: tuple[str, ...] = ()
     while True:
         found = _NAME.match(text, at)
         if found is None:

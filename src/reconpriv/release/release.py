@@ -337,7 +337,8 @@ class Release(Readable):
 
         ``database`` is postgresql://…, or a SQLite or DuckDB file. The records go into the table
         ``name`` (also schema.name), groups with their trials into ``name_groups``, margins into
-        ``name_margins``, the manifest into ``name_manifest``. ``overwrite`` replaces an earlier release, and nothing else.
+        ``name_margins``, the manifest into ``name_manifest``. ``overwrite`` replaces an earlier
+        release, and nothing else.
         """
         from reconpriv.release.to_database import database_target, load_release  # noqa: PLC0415 - not until used
 

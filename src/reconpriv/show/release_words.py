@@ -20,7 +20,7 @@ def policy_line(policy: dict[str, Any]) -> str:
 
 
 def margins_line(margins: dict[str, Any]) -> str:
-    """The margins of a release on one line, from their block in the manifest."""
+    """Margins on one line, from their block in the manifest or in an audit."""
     tables = margins["tables"]
     left_out = sum(one["left_out"] for one in tables)
     return f"{privacy_words(margins)}, σ = {sqrt(margins['variance']):.3g}; {_tables(tables)}" + (
@@ -53,8 +53,8 @@ def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         f" random noise: 95 of 100 are within ±{1.96 * sigma:,.0f} of the truth (σ ="
         f" {sigma:.3g}). They are published as drawn, so some may be below 0. All of them"
         f" together are differentially private ({privacy_words(margins)}; ρ = {margins['rho']:g}):"
-        " they hardly depend on the value of any one record. Estimates combine them with the records; each answer says how"
-        " much of it rests on them."
+        " they hardly depend on the value of any one record. Estimates combine them with the"
+        " records; each answer says how much of it rests on them."
     )
     if left_out:
         rows = "row" if left_out == 1 else "rows"
