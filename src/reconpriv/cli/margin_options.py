@@ -98,6 +98,8 @@ def split_tables(text: str) -> list[tuple[str, ...]]:
     """Tables separated by commas, columns by +; a column in double quotes may hold both."""
     from reconpriv.errors import PolicyError
 
+    if not text.strip():
+        raise PolicyError("--margin-tables is empty.", hint="Name public columns, or leave it out.")
     tables: list[tuple[str, ...]] = []
     at = 0
     names: tuple[str, ...] = ()

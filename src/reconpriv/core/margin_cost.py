@@ -105,7 +105,7 @@ class MarginCost:
     @property
     def _cost(self) -> str:
         if not self.counted:
-            return ""
+            return _not_counted(self.sample_size)
         if not self.groups:
             return "Margins cost no group a trial."
         groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
@@ -155,7 +155,7 @@ def margin_cost(
         trials=found.trials,
         trials_lost=found.trials_lost,
         most_trials=found.most,
-        notes=margin_notes(plan, policy, schema),
+        notes=_not_published(plan, schema),
     )
 
 
@@ -166,6 +166,17 @@ def counts_margins(policy: Policy) -> bool:
 
 def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
     """Which margins are not published, and what they are not counted in."""
+    notes = _not_published(plan, schema)
+    if policy.sampling.samples and not counts_margins(policy):
+        notes += (_not_counted(policy.sample_size),)
+    return notes
+
+
+def _not_counted(sample_size: str) -> str:
+    return f"Sample size {sample_size!r} does not count what margins tell about a group."
+
+
+def _not_published(plan: MarginPlan, schema: Schema) -> tuple[str, ...]:
     notes = [
         f"There is no margin table by {table_name(attributes, schema)}: it has too many rows."
         for attributes in plan.too_large
@@ -179,10 +190,6 @@ def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str,
                     table_name(one.table.attributes, schema),
                 )
             )
-    if not counts_margins(policy):
-        notes.append(
-            f"Sample size {policy.sample_size!r} does not count what margins tell about a group."
-        )
     return tuple(notes)
 
 

@@ -69,7 +69,8 @@ def margins_rows(cost: MarginCost) -> list[tuple[str, str]]:
     """What the margins are and what they cost, in figures."""
     rows = [("margins", margins_line(cost.as_dict()))]
     if cost.counted:
-        lost = f"{cost.trials_lost:,} of {cost.trials:,}, in {cost.groups:,} groups"
+        groups = "1 group" if cost.groups == 1 else f"{cost.groups:,} groups"
+        lost = f"{cost.trials_lost:,} of {cost.trials:,}, in {groups}"
         rows += [
             ("trials given up", f"{lost} (sample size {cost.sample_size})"),
             ("from margins", f"worth up to {cost.most_trials:,.3g} trials about one group"),
