@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.numbers import brief
 from reconpriv.theory.concentrated import (
     check_delta,
     check_epsilon,
@@ -95,6 +96,16 @@ class Margins:
         tables = "" if self.tables is None else f", tables={list(self.tables)!r}"
         delta = "" if self.usual_delta else f", delta={self.delta!r}"
         return f"Margins({level}{delta}{tables})"
+
+    @property
+    def words(self) -> str:
+        """How private they are, and which tables they are."""
+        tables = (
+            "each public column"
+            if self.tables is None
+            else ", ".join(" × ".join(names) for names in self.tables)
+        )
+        return f"ε = {self.epsilon:.3g}, δ = {brief(self.delta)}, by {tables}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

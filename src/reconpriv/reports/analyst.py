@@ -120,9 +120,9 @@ def _margins(release: Release, info: dict[str, Any]) -> Section:
     margins, sensitive = info["margins"], info["sensitive"]
     text = paragraph(
         f"Beside the records there are margins: tables that count {sensitive} by one public column,"
-        " or by a few together. Every count in them has random noise: 95 of 100"
-        f" counts are within ±{_half_width(margins):,.0f} of the truth, however large they are. They are published as drawn: a count may be below 0, and a row need"
-        " not add up."
+        " or by a few together. Every count in them has random noise: 95 of 100 counts are within"
+        f" ±{_half_width(margins):,.0f} of the truth, however large they are. They are published as"
+        " drawn: a count may be below 0, and a row need not add up."
     )
     used = paragraph(
         "Estimates combine margins with the records and are more accurate than either alone; the"

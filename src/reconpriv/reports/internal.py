@@ -21,7 +21,7 @@ from reconpriv.core.margin_cost import MarginCost
 from reconpriv.core.margin_plan import MarginPlan
 from reconpriv.core.margins import Margins
 from reconpriv.errors import PolicyError
-from reconpriv.messages.numbers import label, percent
+from reconpriv.messages.numbers import brief, label, percent
 from reconpriv.messages.phrases import frequency_words, group_words
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy import Policy
@@ -368,7 +368,7 @@ def _margins(cost: MarginCost) -> Section:
 
 
 def _level(margins: Margins) -> str:
-    return f"δ = {margins.delta:g}, ρ = {margins.rho:g}"
+    return f"δ = {brief(margins.delta)}, ρ = {margins.rho:g}"
 
 
 def _worst(audit: AuditReport) -> Section:

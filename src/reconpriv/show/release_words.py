@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Any
 
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
+from reconpriv.messages.numbers import brief
 from reconpriv.messages.phrases import listed
 
 _SHOWN = 12
@@ -30,8 +31,7 @@ def margins_line(margins: dict[str, Any]) -> str:
 
 def privacy_words(margins: dict[str, Any]) -> str:
     """The ε and δ of margins."""
-    delta = f"{margins['delta']:g}".replace("e-0", "e-")
-    return f"ε = {margins['epsilon']:.3g}, δ = {delta}"
+    return f"ε = {margins['epsilon']:.3g}, δ = {brief(margins['delta'])}"
 
 
 def _tables(tables: list[dict[str, Any]]) -> str:
