@@ -228,7 +228,7 @@ ESTIMATORS = Registry(
         Estimator(
             "records",
             "Records alone",
-            "Unbiased, from the records alone: margins, if the release has any, are left aside.",
+            "Unbiased, but without margins, if the release has any.",
             margins=False,
         ),
     ),
