@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.special import erf, erfinv
 
@@ -16,6 +18,7 @@ from reconpriv.attacks.attacked_table import (
     AttackedTable,
     Publication,
     attack_key,
+    dense,
     largest_values,
 )
 from reconpriv.attacks.best_estimate import (
@@ -32,9 +35,11 @@ from reconpriv.attacks.granularity import attempt
 from reconpriv.attacks.margin_ratio import look_at
 from reconpriv.attacks.micro import attack_micro, share_with_copies
 from reconpriv.attacks.repeat import attack_repeat
+from reconpriv.attacks.side_channels import release_channels
 from reconpriv.attacks.statistics import relative_error, score
 from reconpriv.core.cube import sum_selections
 from reconpriv.core.margin_noise import noisy_tables
+from reconpriv.core.margin_tables import index_rows, rows_of
 from reconpriv.policy import Policy
 from reconpriv.queries.estimate import Design, mle_counts
 from reconpriv.queries.margins import Asked, prepare_margins
@@ -185,6 +190,44 @@ def test_it_is_what_the_analysts_estimate_with_the_true_variances_instead(adult_
                        (ours.combined - ours.alone) * ours.sizes)[0, 1] > 0.9  # fmt: skip
 
 
+@pytest.mark.parametrize("size", ["octave", "public"])
+def test_the_margins_of_other_values_add_next_to_nothing(adult_target, size):
+    """All values at once, with their covariances: hardly more precise, and within every limit."""
+    target, m = adult_target, adult_target.schema.domain_size
+    published = target.publication(0, size)
+    counts, trials = dense(target.raw), published.cube.trials
+    records = counts.sum(axis=1)
+    rows = rows_of(index_rows(published.tables, target.schema), target.batch.public, target.schema)
+    stray = 0.5 / m
+
+    def covariance(group: int) -> np.ndarray:
+        """Of the counts of one group: a trial of a holder of x is y with chance p [x = y] + t."""
+        f = counts[group] / records[group]
+        twice = stray**2 + stray * 0.5 * (f[:, None] + f[None, :]) + 0.25 * np.diag(f)
+        one_trial = np.diag(0.5 * f + stray) - twice
+        return one_trial * records[group] ** 2 / trials[group] / 0.25
+
+    k = sum(table.rows for table in published.tables)
+    unknown = np.zeros((k, m, k, m))
+    for group, own in enumerate(rows):
+        for one, other in itertools.product(own[own >= 0], repeat=2):
+            unknown[one, :, other, :] += covariance(group)
+    unknown = unknown.reshape(k * m, k * m) + published.variance * np.eye(k * m)
+    precision = np.linalg.inv(unknown).reshape(k, m, k, m)
+    found = attacked(target, 0, size)
+    limits = limits_of(target, published, found.groups)
+    for i, (group, value) in enumerate(
+        zip(found.groups, largest_values(target.raw)[found.groups], strict=True)
+    ):
+        own = rows[group][rows[group] >= 0]
+        told = precision[np.ix_(own, range(m), own, range(m))].sum(axis=(0, 2))
+        before = covariance(group)
+        after = (before - before @ told @ before)[value, value]
+        alone = before[value, value]
+        assert after > 0.98 * alone / (1 + alone * found.information[i])
+        assert trials[group] * alone / after < limits[i]
+
+
 def test_in_trials_alone_the_prediction_is_the_exact_one(adult_target):
     """Without margins `combined_share` equals `share_with_copies`, which sums another way."""
     plain = replace(adult_target, policy=replace(POLICY, margins=None))
@@ -273,6 +316,19 @@ def test_a_release_with_margins_is_attacked_with_them(key, tmp_path):
     assert both[0].keys() == both[1].keys()
     moved = [abs(both[0][group] - both[1][group]) for group in both[0]]
     assert 0 < max(moved) < 0.2
+
+
+def test_the_file_of_margins_reveals_no_more_than_its_rows(key, tmp_path):
+    """And odd row groups are noticed, as in the records."""
+    for table in adult():
+        made = table.publish(POLICY, tmp_path / "release", key=key).path
+        assert attack("side-channels", table, POLICY).success.successes == 0
+    channels = {one.name: one.leaks for one in release_channels(made)}
+    assert channels["bytes of margins.parquet"] is False
+    rows = pq.read_table(made / "margins.parquet")
+    pq.write_table(rows, made / "margins.parquet", row_group_size=97)
+    channels = {one.name: one.leaks for one in release_channels(made)}
+    assert channels["bytes of margins.parquet"] and channels["row groups"]
 
 
 def test_margins_alone():
