@@ -177,6 +177,7 @@ def _dp_tables(result: Result, label: str) -> dict[str, Spec]:
 
 
 def _margins(result: Result, label: str) -> dict[str, Spec]:
+    label = f"EDU and OCC: {label}"
     figures = {"figure-6-margins": _trade(result, label)}
     if len({row["retention"] for row in result.rows}) > 1:
         figures["figure-7-margins-by-p"] = _margins_by_p(result, label)
@@ -191,25 +192,34 @@ def _trade(result: Result, label: str) -> Spec:
     for base in TABLES:
         found = [
             {"x": row["adversary"], "y": row["error"], "series": _MARGINS[row["margins"]][0],
-             "name": row["method"]}
+             "name": row["method"], "below": row["margins"] == EVERY_ROW}
             for row in result.select(base=base, retention=DEFAULT.retention)
             if base == ADULT or row["margins"] != EVERY_ROW
         ]  # fmt: skip
         low = math.floor(10 * min(row["x"] for row in found)) / 10
-        span = alt.Scale(domain=[low, 1.02], nice=False)
+        span = alt.Scale(domain=[low, 1.0 + 0.18 * (1.0 - low)], nice=False)
         x = alt.X("x:Q", title="violating groups estimated within ±50 %", scale=span,
-                  axis=charts.percent_axis())  # fmt: skip
+                  axis=charts.percent_axis(values=_shares(low)))  # fmt: skip
         y = alt.Y("y:Q", title="mean relative error", axis=charts.percent_axis(),
                   scale=alt.Scale(domain=[0, 1.08 * max(row["y"] for row in found)]))  # fmt: skip
-        words = alt.Chart(charts.rows(found)).mark_text(align="left", dx=6, dy=-7)
-        layers = [charts.lines(found, looks, x, y), words.encode(x=x, y=y, text="name:N")]
+        layers = [charts.lines(found, looks, x, y)]
+        for below in (False, True):
+            some = alt.Chart(charts.rows([row for row in found if row["below"] == below]))
+            words = some.mark_text(align="left", dx=6, dy=11 if below else -7)
+            layers.append(words.encode(x=x, y=y, text="name:N"))
         panels.append(charts.panel(alt.layer(*layers), _WIDTH, _HEIGHT, _name(result, base)))
     return charts.figure(
         panels,
         "Figure 6: the analysts' error against the adversary's success",
-        note=f"{label}; p = {DEFAULT.retention:g}; nearer to the lower left is better",
+        note=f"p = {DEFAULT.retention:g}; {label}; nearer to the lower left is better",
         entries=[Key(name, look) for name, look in looks.items()],
     )
+
+
+def _shares(low: float) -> list[float]:
+    """Ticks from a tenth to 100 %, every 5 % or 10 %."""
+    step = 5 if low > 0.7 else 10
+    return [percent / 100 for percent in range(round(100 * low), 101, step)]
 
 
 def _name(result: Result, base: str) -> str:
@@ -246,6 +256,6 @@ def _margins_by_p(result: Result, label: str) -> Spec:
     return charts.figure(
         panels,
         "Figure 7: relative error with margins",
-        note=f"{label}; margins of every public attribute, ε = 1, δ = 1e-9",
+        note=f"margins of every public attribute, ε = 1, δ = 1e-9; {label}",
         entries=[Key(name, look) for name, look in looks.items()],
     )

@@ -123,6 +123,9 @@ def _measured(
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in found]))
 
+    def attacked(name: str) -> float | str:
+        return mean(name) if groups.number.size else ""
+
     return [
         {
             "base": base,
@@ -131,11 +134,11 @@ def _measured(
             "margins": margins,
             "error": float(errors.mean()),
             "spread": float(errors.std(ddof=1)) if errors.size > 1 else 0.0,
-            "adversary": mean("predicted"),
-            "adversary_measured": mean("measured"),
-            "trials": mean("trials"),
-            "effective_trials": mean("effective"),
-            "over_limit": mean("over_limit"),
+            "adversary": attacked("predicted"),
+            "adversary_measured": attacked("measured"),
+            "trials": attacked("trials"),
+            "effective_trials": attacked("effective"),
+            "over_limit": attacked("over_limit"),
             "largest_of_limit": max(one.largest_of_limit for one in found),
             "rows": mean("rows"),
             "rows_left_out": mean("left_out"),
@@ -221,6 +224,8 @@ def _attacked(
     """How often the best linear unbiased estimate of the largest frequency is within ±ε."""
     from scipy.special import erf  # noqa: PLC0415 - slow import
 
+    if not groups.number.size:
+        return _Found(error, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     sizes, trials = raw.records[groups.number], cube.trials[groups.number]
     holder, anybody = mixing(design.retention, design.domain_size)
     variance = sizes**2 / trials * (holder * groups.count / sizes + anybody)
