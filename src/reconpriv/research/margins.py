@@ -167,10 +167,13 @@ def _release(prepared: Prepared, policy: Policy, margins: str, groups: _Group, k
         error = mean_relative_error(prepared.plan.estimates(cube, policy.retention), answers)
         return _attacked(raw, cube, None, None, groups, design, policy.epsilon, error)
     plan = margins_of(raw, replace(policy, margins=EPSILON), key)
-    counted, tables = plan, plan.published
-    if margins == EVERY_ROW:
-        counted, tables = None, noisy_tables(plan.totals.tables, plan.variance, raw.schema, key)
-    cube = _published(raw, prepared.batches, policy, key, counted)
+    every = margins == EVERY_ROW
+    tables = (
+        noisy_tables(plan.totals.tables, plan.variance, raw.schema, key)
+        if every
+        else plan.published
+    )
+    cube = _published(raw, prepared.batches, policy, key, None if every else plan)
     ready = prepare_margins(cube, tables, plan.variance, design)
     estimates = combined_estimates(prepared.plan, cube, ready)
     found = _attacked(
