@@ -203,17 +203,23 @@ class Release(Readable):
         return selected
 
     def chi_square(
-        self, columns: str | Sequence[str], where: str | None = None, **equal: Value
+        self,
+        columns: str | Sequence[str],
+        where: str | None = None,
+        *,
+        margins: bool = True,
+        **equal: Value,
     ) -> IndependenceTest:
         """Whether the sensitive attribute is independent of public ones, tested honestly.
 
         :param columns: one public column, or several, which are then taken jointly.
         :param where: a condition on public columns, as after WHERE in SQL.
+        :param margins: whether margins are used if the release has any.
         :param equal: public columns with the value, or the list of values, that records must have.
         """
         from reconpriv.learning import chi_square  # noqa: PLC0415 - it knows releases
 
-        return chi_square(self, columns, where, **equal)
+        return chi_square(self, columns, where, margins=margins, **equal)
 
     def naive_bayes(
         self,
@@ -222,15 +228,17 @@ class Release(Readable):
         *,
         where: str | None = None,
         alpha: float = 1.0,
+        margins: bool = True,
     ) -> ReconstructedNaiveBayes:
         """A scikit-learn classifier trained on reconstructed distributions.
 
-        ``target`` is the sensitive attribute unless another is named.
+        ``target`` is the sensitive attribute unless another is named. Margins are used if the
+        release has any; ``margins=False`` learns from the records alone.
         """
         from reconpriv.learning import ReconstructedNaiveBayes  # noqa: PLC0415 - needs an extra
 
         return ReconstructedNaiveBayes.from_release(
-            self, target, features, where=where, alpha=alpha
+            self, target, features, where=where, alpha=alpha, margins=margins
         )
 
     def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
