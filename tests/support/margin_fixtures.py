@@ -48,7 +48,7 @@ def batch_of(rows: Sequence[tuple], schema: Schema, types: Sequence[Any] = ()) -
         values = list(dict.fromkeys(group[i] for group in groups))
         values.sort(key=_order)
         codes = np.array([values.index(group[i]) for group in groups], dtype=np.int32)
-        public.append(Encoded(codes, pa.array(values, types[i] if types else None)))
+        public.append(Encoded(codes, pa.array(values, types[i] if types else pa.int64())))
     place = [groups.index(row[:-1]) for row, _ in counted]
     return CellBatch(
         tuple(public),
