@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import reconpriv as rp
 from margin_fixtures import batch_of, schema_of
 from reconpriv.core.cells import CellBatch, python_values
+from reconpriv.core.margin_plan import count_margins
 from reconpriv.core.margin_tables import (
     CountMargins,
     MarginTable,
@@ -233,7 +234,6 @@ def wide(values: int) -> tuple[Schema, CellBatch]:
 def test_a_table_of_too_many_rows_is_left_out_or_refused_with_its_memory() -> None:
     assert most_rows(50) == 1638
     schema, batch = wide(300)
-    schema = Schema(schema.public, schema.sensitive, tuple(range(2)))
     many = Schema(schema.public, schema.sensitive, tuple(range(2000)))
     totals = counted([[batch]], many, policy_of(None))
     assert totals.too_large == ((0,),)
@@ -244,3 +244,27 @@ def test_a_table_of_too_many_rows_is_left_out_or_refused_with_its_memory() -> No
         "The margin table by a has too many rows: all tables together may have 259 for 2000"
         " sensitive values, for which an analyst needs 0.5 GB of memory."
     )
+
+
+def test_tables_that_are_too_large_only_together_are_counted_again_without_the_largest() -> None:
+    """No matter how the groups are split; matrices of all of them would not fit into memory."""
+    rows = [(i % 150, i % 140, i % 7, i % 2) for i in range(3_000)]
+    narrow = schema_of(3, 2)
+    many = Schema(narrow.public, narrow.sensitive, tuple(range(2000)))
+    whole = batch_of(rows, narrow)
+    found, times = [], []
+    for pieces in ([whole], [whole.slice(i, i + 100) for i in range(0, whole.groups, 100)]):
+        passes = []
+
+        def map_groups(work, pieces=pieces, passes=passes):
+            passes.append(work)
+            return [work([piece]) for piece in pieces]
+
+        found.append(count_margins(map_groups, policy_of(None), many))
+        times.append(len(passes))
+    assert times == [2, 1]  # in each small piece they still fit
+    for totals in found:
+        assert totals.too_large == ((0,),)
+        assert [table.attributes for table in totals.tables] == [(1,), (2,)]
+        assert np.allclose(totals.products, found[0].products)
+        assert totals.products.diagonal().all()
