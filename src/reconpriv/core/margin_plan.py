@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,8 +72,14 @@ def count_margins(map_groups: MapGroups, policy: Policy, schema: Schema) -> Marg
     if not schema.public:
         raise PolicyError("Margins need at least one public column.")
     tables = wanted_tables(margins, schema)
-    parts = map_groups(CountMargins(schema, policy, tables))
-    return join_margins(parts, tables, margins, schema)
+    count = CountMargins(schema, policy, tables)
+    parts = map_groups(count)
+    totals = join_margins(parts, tables, margins, schema)
+    if all(part.compared for part in parts):
+        return totals
+    kept = tuple(table.attributes for table in totals.tables)
+    again = join_margins(map_groups(replace(count, tables=kept)), kept, margins, schema)
+    return replace(again, too_large=totals.too_large)
 
 
 def margins_of(cube: Cube, policy: Policy, key: Key | None = None) -> MarginPlan:

@@ -170,12 +170,14 @@ class MarginPart:
     """The margins of some of the groups; a table that has too many rows is None.
 
     ``products`` sum N²/n over the groups of two rows, for every pair of tables: what is unknown
-    about both, in units of one trial's variance.
+    about both, in units of one trial's variance. They are not summed (``compared`` is False) if the
+    tables have too many rows together: the groups are then counted again, for fewer tables.
     """
 
     tables: tuple[MarginTable | None, ...]
     products: dict[tuple[int, int], Floats]
     candidates: Candidates
+    compared: bool = True
 
 
 @dataclass(frozen=True)
@@ -266,7 +268,13 @@ class CountMargins:
                 if not (counters[i].too_large or counters[j].too_large)
             },
             _join_candidates(candidates),
+            not self._too_many(counters),
         )
+
+    def _too_many(self, counters: Sequence[_Counter]) -> bool:
+        """Whether the tables that are still counted have too many rows together."""
+        rows = sum(len(one.places) for one in counters if not one.too_large)
+        return rows > most_rows(self.schema.domain_size)
 
     def _codes(
         self, column: Encoded, attribute: int, known: dict[object, int], values: list[pa.Array]
@@ -310,7 +318,9 @@ class CountMargins:
         limits, frequency = limited
         sizes = batch.sizes
         unknown = sizes * sizes / np.maximum(np.minimum(limits, sizes), 1.0)
-        for i, one in enumerate(counters):
+        if self._too_many(counters):
+            products.clear()
+        for i, one in enumerate([] if self._too_many(counters) else counters):
             for j, other in enumerate(counters[i:], start=i):
                 if one.too_large or other.too_large:
                     continue

@@ -120,8 +120,8 @@ class Margins:
 def named_tables(tables: Iterable[str | Sequence[str]] | str) -> tuple[TableNames, ...]:
     """Margin tables as tuples of column names, each once; the order of names does not matter."""
     found: list[TableNames] = []
-    for one in [tables] if isinstance(tables, str) else tables:
-        names = (one,) if isinstance(one, str) else tuple(one)
+    for one in [tables] if isinstance(tables, str) or not isinstance(tables, Iterable) else tables:
+        names = tuple(one) if isinstance(one, Iterable) and not isinstance(one, str) else (one,)
         if not names or not all(isinstance(name, str) and name for name in names):
             raise PolicyError(f"A margin table is named by public columns; got {one!r}.")
         if len(set(names)) < len(names):

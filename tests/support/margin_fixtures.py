@@ -1,0 +1,108 @@
+"""Small tables with margins, and slow answers that share no code with the code under test."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import reconpriv as rp
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cube import Cube, collect
+from reconpriv.core.kernel import Kernel
+from reconpriv.core.margin_plan import MarginPlan, margins_of
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.estimate import Design
+from reconpriv.queries.margins import prepare_margins
+from reconpriv.queries.plan import publish_cube
+from reconpriv.schema import Column, Kind, Schema
+
+
+def margin_key(number: int) -> rp.Key:
+    return rp.Key(hashlib.sha256(f"margin tests {number}".encode()).digest())
+
+
+def schema_of(public: int, domain: int, kind: Kind = Kind.INTEGER) -> Schema:
+    """Public columns a, b, c, … and a sensitive one with the values 0, 1, …"""
+    return Schema(
+        tuple(Column("abcdefgh"[i], kind) for i in range(public)),
+        Column("s", Kind.INTEGER),
+        tuple(range(domain)),
+    )
+
+
+def batch_of(rows: Sequence[tuple], schema: Schema, types: Sequence[Any] = ()) -> CellBatch:
+    """The cells of some records: public values…, then the position of the sensitive value.
+
+    Sorted as engines sort: missing values last, NaN just before them.
+    """
+    counted = sorted(Counter(rows).items(), key=lambda one: tuple(map(_order, one[0])))
+    groups = list(dict.fromkeys(row[:-1] for row, _ in counted))
+    public = []
+    for i in range(len(schema.public)):
+        values = list(dict.fromkeys(group[i] for group in groups))
+        values.sort(key=_order)
+        codes = np.array([values.index(group[i]) for group in groups], dtype=np.int32)
+        public.append(Encoded(codes, pa.array(values, types[i] if types else pa.int64())))
+    place = [groups.index(row[:-1]) for row, _ in counted]
+    return CellBatch(
+        tuple(public),
+        np.searchsorted(place, np.arange(len(groups))),
+        np.array([row[-1] for row, _ in counted]),
+        np.array([count for _, count in counted]),
+    )
+
+
+def _order(value: Any) -> tuple:
+    return (value is None, value != value, 0 if value is None or value != value else value)
+
+
+def skewed_rows(groups: Sequence[int], domain: int, seed: int) -> list[tuple]:
+    """Records by so many values of each public column; some groups are large and skewed."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    usual = rng.dirichlet(np.full(domain, 2.0))
+    for values in np.ndindex(*groups):
+        size = int(rng.choice([3, 12, 40, 150]))
+        own = rng.dirichlet(8 * usual + 0.05)
+        rows += [(*values, int(v)) for v in rng.choice(domain, size, p=own)]
+    return rows
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A publication with margins that never touched a disk."""
+
+    raw: Cube
+    policy: rp.Policy
+    plan: MarginPlan
+    cube: Cube
+    design: Design
+
+    @property
+    def answerer(self) -> Answerer:
+        """What an analyst asks."""
+        return answering(self, self.design)
+
+
+def answering(made: InMemory, design: Design) -> Answerer:
+    """The same release, read with a design of one's choice."""
+    prepared = prepare_margins(made.cube, made.plan.published, made.plan.variance, design)
+    return Answerer(made.cube, design, prepared)
+
+
+def publish_in_memory(raw: Cube, policy: rp.Policy, key: rp.Key) -> InMemory:
+    plan = margins_of(raw, policy, key)
+    kernel = Kernel(raw.schema, policy, key, plan.counted)
+    cube = publish_cube(raw, [raw.as_batch()], kernel)
+    design = Design(policy.retention, raw.schema.domain_size, policy.sample_size)
+    return InMemory(raw, policy, plan, cube, design)
+
+
+def cube_of(rows: Sequence[tuple], schema: Schema) -> Cube:
+    return collect([batch_of(rows, schema)], schema)
