@@ -340,8 +340,8 @@ def _margins(cost: MarginCost) -> Section:
     sigma = sqrt(cost.variance)
     text = paragraph(
         "The release also has noisy tables of the sensitive column. They make analysts' counts more"
-        " accurate, and tell an adversary about groups as well: so many trials as they are worth"
-        " about a group, so many fewer it may have itself."
+        " accurate, and tell an adversary about groups as well: what they are worth about a group,"
+        " in trials, is taken off its limit."
         if cost.counted
         else "The release also has noisy tables of the sensitive column, which make analysts'"
         f" counts more accurate. {cost.sentence}"
