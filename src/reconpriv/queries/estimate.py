@@ -49,7 +49,9 @@ def coin_flips(sampling: SampleSize) -> str:
 
 
 def _share_words(share: float) -> str:
-    """A share in percent that is never rounded to all of it."""
+    """A share in percent that is never rounded to nothing or to all of it."""
+    if share < 0.01:
+        return "under 1 %"
     return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 

@@ -167,10 +167,10 @@ def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str,
     for one in plan.tables:
         if one.left_out:
             rows = one.table.rows + one.left_out
+            left = "is left out: it" if one.left_out == 1 else "are left out: each of them"
             notes.append(
                 f"{one.left_out:,} of the {rows:,} rows of the margin table by"
-                f" {table_name(one.table.attributes, schema)} are left out: each of them would give"
-                " a group away."
+                f" {table_name(one.table.attributes, schema)} {left} would give a group away."
             )
     if policy.sampling.classes is None:
         notes.append(
