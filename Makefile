@@ -71,6 +71,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_core.py
 	$(BIN)/python benchmarks/bench_core.py --spread
 	$(BIN)/python benchmarks/bench_queries.py
+	$(BIN)/python benchmarks/bench_margins.py
 	$(BIN)/python benchmarks/bench_scale.py
 	$(BIN)/python benchmarks/bench_spark.py
 	$(BIN)/python benchmarks/bench_peers.py

@@ -13,6 +13,7 @@ import reconpriv as rp
 from query_fixtures import published_cube
 from reconpriv.core.cells import CellBatch, Encoded
 from reconpriv.core.cube import Cube
+from reconpriv.core.margin_tables import MarginTable
 from reconpriv.schema import Column, Kind, Schema
 
 P = 0.5
@@ -47,10 +48,46 @@ def replicated_cubes(
     population: Population, sample_size: str, replicates: int, seed: int
 ) -> Iterator[Cube]:
     """One new table per replicate, published in one pass with the replicate as a public column."""
+    counts = _drawn(population, replicates, seed)
+    yield from _split(_published(counts, sample_size, seed), replicates)
+
+
+def replicated_margins(
+    population: Population,
+    sample_size: str,
+    replicates: int,
+    seed: int,
+    *,
+    tables: tuple[str, ...] = ("a", "b"),
+    sigma: float = 12.0,
+) -> Iterator[tuple[Cube, tuple[MarginTable, ...]]]:
+    """The same, each with noisy margins of its true counts; values that do not occur have none."""
+    counts = _drawn(population, replicates, seed)
+    rng = np.random.default_rng([seed, 1])
+    cubes = _split(_published(counts, sample_size, seed), replicates)
+    for cube, true in zip(cubes, counts, strict=True):
+        margins = []
+        for name in tables:
+            position = "ab".index(name)
+            rows = true.sum(axis=1 - position)
+            noisy = rows + np.rint(rng.normal(0.0, sigma, rows.shape)).astype(np.int64)
+            codes = np.flatnonzero(rows.sum(axis=1))
+            column = Encoded(codes.astype(np.int32), pa.array(np.arange(rows.shape[0])))
+            margins.append(MarginTable((position,), (column,), noisy[codes]))
+        yield cube, tuple(margins)
+
+
+def _drawn(population: Population, replicates: int, seed: int) -> np.ndarray:
+    """The counts of every replicate by a, b and s."""
     rng = np.random.default_rng(seed)
-    a, b, m = population.rows, population.others, population.values
+    shape = (population.rows, population.others, population.values)
     probabilities = population.probabilities().ravel()
-    counts = rng.multinomial(population.records, probabilities, size=replicates).reshape(-1, m)
+    return rng.multinomial(population.records, probabilities, size=replicates).reshape(-1, *shape)
+
+
+def _published(drawn: np.ndarray, sample_size: str, seed: int) -> Cube:
+    replicates, a, b, m = drawn.shape
+    counts = drawn.reshape(-1, m)
     ids = np.flatnonzero(counts.sum(axis=1) > 0)
     counts = counts[ids]
     group, value = np.nonzero(counts)
@@ -65,8 +102,7 @@ def replicated_cubes(
     sensitive = Column("s", Kind.INTEGER)
     schema = Schema(tuple(names), sensitive, tuple(range(m)), int(counts.sum()))
     key = rp.Key(hashlib.sha256(f"learning {seed}".encode()).digest())
-    whole = published_cube([batch], schema, rp.Policy(P, 0.5, 0.3, sample_size=sample_size), key)
-    yield from _split(whole, replicates)
+    return published_cube([batch], schema, rp.Policy(P, 0.5, 0.3, sample_size=sample_size), key)
 
 
 def _split(whole: Cube, replicates: int) -> Iterator[Cube]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,9 @@ from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
+from reconpriv.core.margin_limits import CountedLimits
+from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
+from reconpriv.core.margin_tables import MarginTable, MarginTotals
 from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
@@ -37,12 +40,31 @@ def uniform_words(count: int, purpose: str) -> Words:
 
 
 @dataclass(frozen=True)
+class Publication:
+    """Records in memory and the margins beside them, none if the policy asks for none.
+
+    ``counted`` says how many trials the margins are worth; it is None where nothing counts them.
+    """
+
+    policy: Policy
+    cube: Cube
+    tables: tuple[MarginTable, ...] = ()
+    variance: float = 0.0
+    counted: CountedLimits | None = None
+
+
+@dataclass(frozen=True)
 class AttackedTable:
-    """A publisher's own table: the truth that every attack is measured against."""
+    """A publisher's own table: the truth that every attack is measured against.
+
+    ``whole`` is the table that these groups are part of: margins are those of all its groups.
+    """
 
     schema: Schema
     policy: Policy
     batch: CellBatch
+    whole: AttackedTable | None = None
+    _totals: dict[Policy, MarginTotals] = field(init=False, repr=False, default_factory=dict)
 
     @classmethod
     def of(cls, table: Table, policy: Policy) -> AttackedTable:
@@ -87,7 +109,7 @@ class AttackedTable:
             self.batch.value[wanted],
             self.batch.count[wanted],
         )
-        return AttackedTable(self.schema, self.policy, batch)
+        return AttackedTable(self.schema, self.policy, batch, self.whole or self)
 
     def publish(self, number: int, sample_size: str | None = None) -> Cube:
         """A publication in memory with the lab's key of this number."""
@@ -96,7 +118,34 @@ class AttackedTable:
 
     def publish_as(self, policy: Policy, key: Key) -> Cube:
         """A publication in memory with any policy and key."""
-        return publish_cube(self.raw, [self.batch], Kernel(self.schema, policy, key))
+        # Only margins that are counted change the records.
+        counting = policy.sampling.samples and policy.sampling.classes is not None
+        plan = self.margins(policy, key) if counting else None
+        return self._cube(policy, key, None if plan is None else plan.counted)
+
+    def publication(self, number: int, sample_size: str | None = None) -> Publication:
+        """The same as :meth:`publish`, with the margins."""
+        policy = replace(self.policy, sample_size=sample_size or self.policy.sample_size)
+        plan = self.margins(policy, attack_key(number))
+        if plan is None:
+            return Publication(policy, self._cube(policy, attack_key(number), None))
+        cube = self._cube(policy, attack_key(number), plan.counted)
+        return Publication(policy, cube, plan.published, plan.variance, plan.counted)
+
+    def margins(self, policy: Policy, key: Key | None) -> MarginPlan | None:
+        """The margins that a policy asks for, with a key's noise or, without one, with none."""
+        if policy.margins is None:
+            return None
+        if self.whole is not None:
+            return self.whole.margins(policy, key)
+        if policy not in self._totals:
+            self._totals[policy] = count_margins(
+                lambda work: [work(iter([self.batch]))], policy, self.schema
+            )
+        return plan_margins(self._totals[policy], policy, self.schema, key)
+
+    def _cube(self, policy: Policy, key: Key, counted: CountedLimits | None) -> Cube:
+        return publish_cube(self.raw, [self.batch], Kernel(self.schema, policy, key, counted))
 
     def shuffled(self) -> AttackedTable:
         """The control: the sensitive column shuffled over all records, so groups mean nothing."""

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, count_of, dense, largest_values
+from reconpriv.attacks.attacked_table import (
+    AttackedTable,
+    Publication,
+    count_of,
+    dense,
+    largest_values,
+)
+from reconpriv.attacks.best_estimate import combined_counts
 from reconpriv.attacks.micro import KNEW
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error
 from reconpriv.core.cube import Cube
+from reconpriv.core.margin_tables import index_rows, table_name
 from reconpriv.errors import InputError
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.reconstruction import global_estimate, reconstruct_frequency
 
 # Estimates that agree on paper differ by rounding: a difference of counts over a small group.
@@ -37,7 +46,8 @@ def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResul
                 "Y of another release": float(np.median(relative_error(mixed, truth))),
             }
         )
-    return _result(target, tuple(table), [piece[1:] for piece in pieces], worst)
+    result = _result(target, tuple(table), [piece[1:] for piece in pieces], worst)
+    return result if target.policy.margins is None else _with_margins(target, result)
 
 
 def pairs_of_estimates(target: AttackedTable) -> tuple[Floats, Floats, Floats]:
@@ -169,3 +179,79 @@ def _result(
         verdict=f"X minus Y equals the local estimate to {largest:.0e} for all {groups.size:,}"
         " pairs: differencing within one release gains nothing (Lemma 2).",
     )
+
+
+def _with_margins(target: AttackedTable, result: AttackResult) -> AttackResult:
+    """The same with margins: as a better X, and in X and Y alike."""
+    published = target.publication(0)
+    groups = target.violating()
+    best, through = _through_margins(target, published, groups)
+    truth, epsilon = target.frequency[groups], target.policy.epsilon
+    error = relative_error(best, truth)
+    median = float(np.median(error))
+    rows: list[Row] = [{**row, "median error best": median} for row in result.table]
+    for name, inside, found in _margin_rows(target, published, groups):
+        if inside.any():
+            rows.append(
+                {
+                    **dict.fromkeys(rows[0]),
+                    "X ignores": f"all but {name}: X is a margin",
+                    "groups": int(inside.sum()),
+                    "median error global": float(np.median(relative_error(found, truth)[inside])),
+                    "median error best": float(np.median(error[inside])),
+                }
+            )
+    largest = float(np.abs(through - best).max())
+    return replace(
+        result,
+        figures={
+            **result.figures,
+            "best estimate from everything within ε": rate(error <= epsilon, "violating groups"),
+            "X - Y with margins in both, largest difference from it": largest,
+        },
+        table=tuple(rows),
+        verdict=f"{result.verdict} A margin as X is part of the best estimate from everything,"
+        f" which is within ε in {np.mean(error <= epsilon):.1%}; X minus Y, both estimated from"
+        f" everything, equals it to {largest:.0e}.",
+    )
+
+
+def _through_margins(
+    target: AttackedTable, published: Publication, groups: Ints
+) -> tuple[Floats, Floats]:
+    """The best estimate of each group, and X - Y of the best estimates of X and Y.
+
+    X is the whole table: the larger it is, the more a difference would differ.
+    """
+    top, sizes = largest_values(target.raw)[groups], target.batch.sizes
+    best, through = np.zeros(groups.size), np.zeros(groups.size)
+    for value in np.unique(top).tolist():
+        _, counts = combined_counts(target, published, value)
+        wanted = top == value
+        some = groups[wanted]
+        x, y = counts.sum(), counts.sum() - counts[some]
+        x_size, y_size = sizes.sum(), sizes.sum() - sizes[some]
+        best[wanted] = counts[some] / sizes[some]
+        through[wanted] = global_estimate(x / x_size, x_size, y / y_size, y_size)
+    return best, through
+
+
+def _margin_rows(
+    target: AttackedTable, published: Publication, groups: Ints
+) -> Iterator[tuple[str, Flags, Floats]]:
+    """For each margin table: which groups it has a row of, and F' as that row minus the others."""
+    top, sizes = largest_values(target.raw)[groups], target.batch.sizes
+    alone = {
+        value: combined_counts(target, published, value)[0] for value in np.unique(top).tolist()
+    }
+    for table in published.tables:
+        (index,) = index_rows([table], target.schema)
+        row = index.rows(target.batch.public, target.schema)
+        inside = row[groups] >= 0
+        estimate = np.full(groups.size, np.nan)
+        for i in np.flatnonzero(inside).tolist():
+            others = row == row[groups[i]]
+            others[groups[i]] = False
+            count = table.counts[row[groups[i]], top[i]] - alone[int(top[i])][others].sum()
+            estimate[i] = count / sizes[groups[i]]
+        yield table_name(table.attributes, target.schema), inside, estimate

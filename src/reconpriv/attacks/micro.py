@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, count_of, largest_values
+from reconpriv.attacks.attacked_table import (
+    AttackedTable,
+    Publication,
+    count_of,
+    largest_values,
+)
+from reconpriv.attacks.best_estimate import (
+    WHOLE,
+    BestEstimates,
+    best_estimates,
+    best_guesses,
+    combined_share,
+    limits_of,
+    normal_share,
+    over_limit,
+    trial_counts,
+)
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
-from reconpriv.core.cube import Cube
+from reconpriv.core.cube import Cube, sum_selections
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, sample_limits
 from reconpriv.policy import Policy
+from reconpriv.queries.estimate import Design, mle_counts
+from reconpriv.queries.margins import Asked, PreparedMargins
 from reconpriv.schema import json_value
-from reconpriv.theory.arrays import Flags, Floats
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
-# Products that are whole on paper must count as whole here.
-_WHOLE = 1e-9
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 KNEW = "every public value of a person, the release, its policy; not the key"
+KNEW_MORE = f"{KNEW}; and, which nobody can know, the variance of every estimate"
 
 
 def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
-    """Reconstruct every group by Lemma 1, for each sample size, with several keys."""
+    """Reconstruct every group by Lemma 1, for each sample size, with several keys.
+
+    If margins are published, then also by the best estimate from records and margins together.
+    """
     exposed = target.only(target.violating())
+    with_margins = target.policy.margins is not None
+    measure = measure_with_margins if with_margins else _measure
     sizes = [size for size in reversed(SAMPLE_SIZES) if _possible(target.policy, size)]
-    rows = [_measure(target, exposed, size, keys) for size in sizes]
+    rows = [measure(target, exposed, size, keys) for size in sizes]
     table = tuple(row for row, _ in rows)
     errors = dict(zip(sizes, (error for _, error in rows), strict=True))
     own = target.policy.sample_size
     epsilon = target.policy.epsilon
-    success = rate(errors[own] <= epsilon, f"violating groups with an error of at most ε ({own})")
+    how = ", from everything" if with_margins else ""
+    what = f"violating groups with an error of at most ε{how} ({own})"
     return AttackResult(
         name="micro",
-        knew=KNEW,
-        success=success,
+        knew=KNEW_MORE if with_margins else KNEW,
+        success=rate(errors[own] <= epsilon, what),
         baseline=_baseline(exposed, target.overall),
         control=_control(target, own),
         figures={
@@ -49,6 +71,7 @@ def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Att
             ),
             "it is right in": _whole_table_guess(exposed, target.overall),
             "persons it is right for": float(target.overall.max()),
+            **(_margin_figures(target, own) if with_margins else {}),
         },
         table=table,
         worst=_worst(exposed, errors[own], worst),
@@ -68,25 +91,129 @@ def _measure(
     errors = np.concatenate([top_errors(exposed, exposed.publish(i, size)) for i in range(keys)])
     by_trials = predicted_share(exposed, size)
     predicted = share_with_copies(exposed, size) if SAMPLE_SIZES[size].samples else by_trials
-    epsilon = target.policy.epsilon
-    under = errors <= epsilon
-    published = target.publish(0, size)
-    right, persons = guesses(target, published)
-    quantiles = np.quantile(errors, _QUANTILES)
+    guess = largest_values(target.publish(0, size))
     row: Row = {
         "sample size": size,
-        "under ε": float(under.mean()),
+        "under ε": float((errors <= target.policy.epsilon).mean()),
         "exact tails": float(by_trials.mean()),
         "with copies": None if predicted is None else float(predicted.mean()),
-        "z": None
-        if predicted is None
-        else score(under.astype(np.float64), np.tile(predicted, keys)),
+        "z": None if predicted is None else _score(errors, np.tile(predicted, keys), target),
+        **_spread_and_guesses(target, errors, guess),
+    }
+    return row, errors
+
+
+def _score(errors: Floats, predicted: Floats, target: AttackedTable) -> float:
+    return score((errors <= target.policy.epsilon).astype(np.float64), predicted)
+
+
+def _spread_and_guesses(target: AttackedTable, errors: Floats, guess: Ints) -> Row:
+    right, persons = guesses(target, guess)
+    quantiles = np.quantile(errors, _QUANTILES)
+    return {
         **{f"error {q:.0%}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
         "guess right": float(right[target.violating()].mean()),
         "all groups": float(right.mean()),
         "persons": persons,
     }
-    return row, errors
+
+
+def measure_with_margins(
+    target: AttackedTable, exposed: AttackedTable, size: str, keys: int
+) -> tuple[Row, Floats]:
+    """The same from records and margins together, beside the records alone.
+
+    Without margins both are the same.
+    """
+    groups, top = target.violating(), largest_values(exposed.raw)
+    epsilon, coins = target.policy.epsilon, SAMPLE_SIZES[size].coins
+    each = []
+    for number in range(keys):
+        published = target.publication(number, size)
+        found = best_estimates(target, published, groups, top)
+        each.append(_OneKey.of(target, published, found))
+        if number == 0:
+            guess = best_guesses(target, published)
+    joined = _OneKey.join(each)
+    row: Row = {
+        "sample size": size,
+        "records alone": float((joined.alone <= epsilon).mean()),
+        "predicted alone": None if coins else float(joined.predicted_alone.mean()),
+        "z alone": None if coins else _score(joined.alone, joined.predicted_alone, target),
+        "under ε": float((joined.errors <= epsilon).mean()),
+        "normal form": None if coins else float(joined.normal.mean()),
+        "predicted": None if coins else float(joined.predicted.mean()),
+        "z": None if coins else _score(joined.errors, joined.predicted, target),
+        "trials": float(np.median(joined.trials)),
+        "effective trials": float(np.median(joined.effective)),
+        "limit": float(np.median(joined.limits)) if SAMPLE_SIZES[size].samples else None,
+        "over limit": int(joined.counted_over.sum()) if SAMPLE_SIZES[size].samples else None,
+        "truly over": int(joined.over.sum()) if SAMPLE_SIZES[size].samples else None,
+        **_spread_and_guesses(target, joined.errors, guess),
+    }
+    return row, joined.errors
+
+
+@dataclass(frozen=True)
+class _OneKey:
+    """Every attacked group of one publication, or of several joined.
+
+    ``counted_over`` says which groups have more effective trials than their limit as the publisher
+    counts them (or by true variances, if nobody does), ``over`` by the true variances.
+    """
+
+    alone: Floats
+    errors: Floats
+    predicted_alone: Floats
+    predicted: Floats
+    normal: Floats
+    trials: Floats
+    effective: Floats
+    limits: Floats
+    counted_over: Flags
+    over: Flags
+
+    @classmethod
+    def of(cls, target: AttackedTable, published: Publication, found: BestEstimates) -> _OneKey:
+        epsilon, limits = target.policy.epsilon, limits_of(target, published, found.groups)
+        over = (found.effective_trials > limits + WHOLE) & (limits >= 1.0)
+        counted = over_limit(target, published, found.groups)
+        return cls(
+            alone=relative_error(found.alone, found.truth),
+            errors=relative_error(found.combined, found.truth),
+            predicted_alone=combined_share(found.without_margins, epsilon),
+            predicted=combined_share(found, epsilon),
+            normal=normal_share(found, epsilon),
+            trials=found.trials.astype(np.float64),
+            effective=found.effective_trials,
+            limits=limits,
+            counted_over=over if counted is None else counted,
+            over=over,
+        )
+
+    @classmethod
+    def join(cls, each: list[_OneKey]) -> _OneKey:
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(one, name) for one in each]) for name in names))
+
+
+def _margin_figures(target: AttackedTable, size: str) -> Row:
+    """What is published, and whether any group has more effective trials than its limit."""
+    published = target.publication(0, size)
+    plan = target.margins(published.policy, None)
+    assert plan is not None
+    every = np.arange(target.batch.groups)
+    counted = over_limit(target, published, every)
+    rows = sum(table.rows for table in published.tables)
+    return {
+        "ε of the margins": plan.margins.epsilon,
+        "σ of the margins": float(np.sqrt(published.variance)),
+        "rows published": rows,
+        "rows left out": plan.totals.rows - rows,
+        "groups over their limit of effective trials": None
+        if counted is None
+        else rate(counted, "groups, as the publisher counts margins"),
+    }
 
 
 def top_errors(target: AttackedTable, published: Cube) -> Floats:
@@ -149,31 +276,14 @@ def _one_share(n: int, size: int, f: float, policy: Policy, domain_size: int) ->
         np.array(float(size)), np.array(f), policy.retention, domain_size, policy.epsilon
     )
     reach = size * whole.shift
-    high = np.floor(whole.mean + reach + _WHOLE) - k * copies
-    low = np.ceil(whole.mean - reach - _WHOLE) - k * copies
+    high = np.floor(whole.mean + reach + WHOLE) - k * copies
+    low = np.ceil(whole.mean - reach - WHOLE) - k * copies
     inside = hypergeom.cdf(high, n, k, extra) - hypergeom.cdf(low - 1, n, k, extra)
-    return float(np.dot(_trial_counts(n, n * f, policy.retention, domain_size), inside))
+    return float(np.dot(trial_counts(n, n * f, policy.retention, domain_size), inside))
 
 
-def _trial_counts(n: int, quota: float, retention: float, domain_size: int) -> Floats:
-    """The distribution of O* among n trials, Bin(c, r) + Bin(n - c, t), c the rounded quota."""
-    from scipy.stats import binom  # noqa: PLC0415
-
-    r = keep_probability(retention, domain_size)
-    t = replacement_probability(retention, domain_size)
-    below = int(np.floor(quota + _WHOLE))
-    share = max(quota - below, 0.0)
-    result = np.zeros(n + 1)
-    for holders, weight in ((below, 1 - share), (min(below + 1, n), share)):
-        kept = binom.pmf(np.arange(holders + 1), holders, r)
-        strayed = binom.pmf(np.arange(n - holders + 1), n - holders, t)
-        result += weight * np.convolve(kept, strayed)
-    return result
-
-
-def guesses(target: AttackedTable, published: Cube) -> tuple[Flags, float]:
-    """Where the largest estimate is the most frequent value; the share of people guessed right."""
-    guess = largest_values(published)
+def guesses(target: AttackedTable, guess: Ints) -> tuple[Flags, float]:
+    """Where a guess is the most frequent value of its group; the share of people guessed right."""
     held = count_of(target.raw, guess)
     most = target.batch.largest_counts
     return held == most, float(held.sum() / target.batch.sizes.sum())
@@ -195,8 +305,14 @@ def _whole_table_guess(exposed: AttackedTable, overall: Floats) -> Rate:
 
 def _control(target: AttackedTable, sample_size: str) -> Rate:
     """A shuffled sensitive column: its release must reveal nothing about the true groups."""
-    published = target.shuffled().publish(0, sample_size)
-    error = top_errors(target, published)[target.violating()]
+    shuffled, groups = target.shuffled(), target.violating()
+    if target.policy.margins is None:
+        error = top_errors(target, shuffled.publish(0, sample_size))[groups]
+    else:
+        published = shuffled.publication(0, sample_size)
+        top = largest_values(target.raw)[groups]
+        found = best_estimates(shuffled, published, groups, top)
+        error = relative_error(found.combined, target.frequency[groups])
     return rate(error <= target.policy.epsilon, "the same with the sensitive column shuffled")
 
 
@@ -215,31 +331,40 @@ def _worst(exposed: AttackedTable, errors: Floats, how_many: int) -> tuple[Row, 
 
 
 def _verdict(table: tuple[Row, ...], own: str, epsilon: float) -> str:
-    share = {row["sample size"]: row["under ε"] for row in table}
-    return (
-        f"With perturbation alone, f is estimated within ±{epsilon:.0%} in {share['none']:.1%}"
-        f" of the violating groups; with sample size {own!r}, in {share[own]:.1%}."
+    rows = {row["sample size"]: row for row in table}
+    row, alone = rows[own], rows["none"].get("records alone", rows["none"]["under ε"])
+    said = (
+        f"With perturbation alone, f is estimated within ±{epsilon:.0%} in {alone:.1%}"
+        f" of the violating groups; with sample size {own!r}, in "
     )
+    if "records alone" not in row:
+        return f"{said}{row['under ε']:.1%}."
+    said += f"{row['records alone']:.1%} from the records and {row['under ε']:.1%} with the margins"
+    if row["over limit"] is None:
+        return f"{said}."
+    many, over = row["over limit"], "none has"
+    if many:
+        over = f"{many:,} {'has' if many == 1 else 'have'}"
+    return f"{said}; {over} more effective trials than allowed."
 
 
-def guess_from_release(cube: Cube, retention: float, *, show: int = 20) -> AttackResult:
+def guess_from_release(
+    cube: Cube, design: Design, margins: PreparedMargins | None = None, *, show: int = 20
+) -> AttackResult:
     """The adversary's guesses from a release alone; nothing here says whether they are right."""
-    m = cube.schema.domain_size
-    guess = largest_values(cube)
-    estimate = reconstruct_frequency(
-        count_of(cube, guess), cube.records, retention=retention, domain_size=m
-    )
     order = np.argsort(-cube.trials, kind="stable")[:show]
+    counts = _estimated_counts(cube, design, margins, order)
+    guess = counts.argmax(axis=1)
     values = cube.group_table().take(order).to_pylist()
     table = tuple(
         {
             "group": {name: json_value(value) for name, value in public.items()},
             "records": int(cube.records[g]),
             "trials": float(cube.trials[g]),
-            "guess": json_value(cube.schema.domain[int(guess[g])]),
-            "F'": float(estimate[g]),
+            "guess": json_value(cube.schema.domain[int(guess[i])]),
+            "F'": float(counts[i, guess[i]] / cube.records[g]),
         }
-        for g, public in zip(order, values, strict=True)
+        for i, (g, public) in enumerate(zip(order, values, strict=True))
     )
     return AttackResult(
         name="micro",
@@ -249,3 +374,18 @@ def guess_from_release(cube: Cube, retention: float, *, show: int = 20) -> Attac
         verdict="Guesses only, for the groups with the most trials: without the table, nobody"
         " can say which of them are right.",
     )
+
+
+def _estimated_counts(
+    cube: Cube, design: Design, margins: PreparedMargins | None, groups: Ints
+) -> Floats:
+    """Every count of some groups, as an analyst would estimate it, a column per value."""
+    place = np.full(cube.groups, -1)
+    place[groups] = np.arange(groups.size)
+    sums = sum_selections(cube, place, groups.size, None)
+    m = design.domain_size
+    group, value = np.repeat(np.arange(groups.size), m), np.tile(np.arange(m), groups.size)
+    asked = sums.at(group, value)
+    if margins is not None and groups.size:
+        asked = margins.combine(cube, asked, Asked(group, value), lambda _: place)
+    return mle_counts(asked, 1, design).reshape(groups.size, m)

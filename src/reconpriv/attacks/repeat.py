@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from reconpriv.attacks.attacked_table import (
     largest_values,
     uniforms,
 )
+from reconpriv.attacks.best_estimate import best_estimates
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
     Interval,
@@ -26,12 +28,14 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.errors import PolicyError
 from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.concentrated import epsilon_of
 from reconpriv.theory.perturbation import keep_probability
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
 _RESAMPLES = 200
 _KEYS = 32
 KNEW = "every release of the table, their policy; not the keys"
+KNEW_MORE = f"{KNEW}; and, which nobody can know, the variance of every estimate"
 
 
 def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) -> AttackResult:
@@ -39,8 +43,8 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
     if releases < 4:
         raise PolicyError(f"Averaging needs at least 4 releases; got {releases}.")
     exposed = target.only(target.violating())
-    fresh = np.array([estimates(exposed, exposed.publish(i)) for i in range(releases)])
-    again = np.array([estimates(exposed, exposed.publish(0)) for _ in range(3)])
+    alone, fresh = (np.array(side) for side in zip(*_fresh(target, exposed, releases), strict=True))
+    again = np.array([next(_fresh(target, exposed, 1))[1] for _ in range(3)])
     truth, epsilon = exposed.frequency, target.policy.epsilon
     averaged = relative_error(fresh.mean(axis=0), truth)
     one = relative_error(fresh[0], truth)
@@ -52,12 +56,18 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
     other_p = independence(exposed)
     kept, expected = inserted_records(target)
     table: tuple[Row, ...] = tuple(
-        {"releases": k, "root mean square error": float(_error(fresh, truth, k))} for k in counts
+        {"releases": k, "root mean square error": _error(fresh, truth, k)} for k in counts
     )
+    margins = target.policy.wanted_margins
+    if margins is not None:
+        for row in table:
+            k = row["releases"]
+            row["records alone"] = _error(alone, truth, k)
+            row["ε of the margins"] = epsilon_of(k * margins.rho, margins.delta)
     top = largest_values(exposed.raw)
     return AttackResult(
         name="repeat",
-        knew=KNEW,
+        knew=KNEW if margins is None else KNEW_MORE,
         success=rate(averaged <= near, f"violating groups within ε/2, {releases} fresh keys"),
         baseline=rate(
             relative_error(target.overall[top], truth) <= near, "the same from the whole table"
@@ -77,6 +87,20 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
         f" {np.mean(averaged <= near):.1%} of the violating groups, from one release in"
         f" {np.mean(one <= near):.1%}; with one key, all releases are the same.",
     )
+
+
+def _fresh(
+    target: AttackedTable, exposed: AttackedTable, releases: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """F' of each exposed group in each release: from records alone, and from everything."""
+    groups, top = target.violating(), largest_values(exposed.raw)
+    for number in range(releases):
+        if target.policy.margins is None:
+            found = estimates(exposed, exposed.publish(number))
+            yield found, found
+        else:
+            best = best_estimates(target, target.publication(number), groups, top)
+            yield best.alone, best.combined
 
 
 def estimates(target: AttackedTable, published: Cube) -> Floats:
@@ -121,7 +145,7 @@ def independence(target: AttackedTable) -> Interval:
     errors: list[list[Floats]] = [[], []]
     for number in range(_KEYS):
         for side, retention in enumerate((p, p * 0.8)):
-            policy = replace(target.policy, retention=retention, sample_size="none")
+            policy = replace(target.policy, retention=retention, sample_size="none", margins=None)
             other = replace(target, policy=policy)
             found = estimates(other, target.publish_as(policy, attack_key(number)))
             # Errors fall with the square root of a group's size; scaled, all groups count alike.

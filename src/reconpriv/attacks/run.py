@@ -76,9 +76,17 @@ def _micro(table: Table, policy: Policy, how: Effort) -> AttackResult:
 
 def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.micro import guess_from_release
+    from reconpriv.queries.estimate import Design
+    from reconpriv.queries.margins import prepare_margins
     from reconpriv.release.load import load_cube
+    from reconpriv.release.margin_file import read_margins
 
-    return guess_from_release(load_cube(release), release.manifest.retention, show=show)
+    manifest, cube = release.manifest, load_cube(release)
+    design = Design(manifest.retention, manifest.schema.domain_size, manifest.sample_size)
+    margins = None
+    if manifest.margins is not None:
+        margins = prepare_margins(cube, read_margins(release), manifest.margins.variance, design)
+    return guess_from_release(cube, design, margins, show=show)
 
 
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -118,6 +126,13 @@ def _differencing(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.differencing import attack_differencing
 
     return attack_differencing(AttackedTable.of(table, policy), worst=how.worst)
+
+
+def _margins(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.margin_ratio import attack_margins
+
+    return attack_margins(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
 
 
 def _side_channels(table: Table, policy: Policy, _: Effort) -> AttackResult:
@@ -167,6 +182,12 @@ ATTACKS = Registry(
             _differencing,
         ),
         Attack(
+            "margins",
+            "Do the margins alone give a group away, as the ratio of two noisy counts?",
+            _margins,
+            uses=("keys",),
+        ),
+        Attack(
             "side-channels",
             "Do the files reveal more than the rows?",
             _side_channels,
@@ -212,9 +233,11 @@ def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
 
 
 def _policy(manifest: Manifest) -> Policy:
+    from reconpriv.core.margins import Margins
     from reconpriv.policy import Policy
     from reconpriv.theory.bounds import BOUNDS
 
+    margins = manifest.margins
     if manifest.bound not in BOUNDS:
         raise InputError(
             f"The release was made with a bound of its own, {manifest.bound!r}, which is not known"
@@ -226,4 +249,5 @@ def _policy(manifest: Manifest) -> Policy:
         manifest.delta,
         bound=manifest.bound,
         sample_size=manifest.sample_size,
+        margins=None if margins is None else Margins(rho=margins.rho, delta=margins.delta),
     )

@@ -24,12 +24,14 @@ from reconpriv.attacks.statistics import rate
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import PublishedBatch
+from reconpriv.core.margin_plan import PlannedTable
 from reconpriv.engines.base import Layout, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_release_files
 from reconpriv.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube, load_records, load_rows
+from reconpriv.release.margin_file import read_margins, write_tables
 from reconpriv.writing.marker import MANIFEST
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ def release_channels(folder: Path) -> Iterator[Channel]:
 
 
 def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
-    """Write data and groups again from the published cells, and compare bytes."""
+    """Write data, groups and margins again from what they say, and compare bytes."""
     trials = cube.trials.astype(np.int64)
 
     def publish(batch: CellBatch) -> Iterator[PublishedBatch]:
@@ -132,6 +134,9 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
             layout,
             no_progress,
         )
+        if stored.margin_files:
+            tables = [PlannedTable(table, 0) for table in read_margins(stored)]
+            write_tables(Path(work), tables, stored.manifest.schema, layout.file_format)
         for file in stored.files:
             same = _same(file, Path(work, file.name))
             detail = "same bytes when written from its rows" if same else "other bytes"

@@ -58,8 +58,12 @@ class Knowledge:
         return observed_mean(self.frequency, 1.0, retention=p, domain_size=m)
 
     def consistent(self, records: int, trials: int) -> Flags:
-        """Which candidates f give a group of this size exactly these trials."""
-        allowed = np.asarray(np.minimum(self.size, records) == trials)
+        """Which candidates f give a group of this size exactly these trials.
+
+        If margins take some of them away, which give it no fewer.
+        """
+        most = np.minimum(self.size, records)
+        allowed = np.asarray(most == trials if self.policy.margins is None else most >= trials)
         return allowed if allowed.any() else np.ones_like(allowed)
 
 

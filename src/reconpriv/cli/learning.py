@@ -18,6 +18,12 @@ Where = Annotated[
         "--where", metavar="SQL", help="A condition on public columns, to use only some records."
     ),
 ]
+Margins = Annotated[
+    bool,
+    typer.Option(
+        "--margins/--no-margins", help="Use the margins of the release, or its records alone."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +46,7 @@ def chi_square(
         str, typer.Argument(metavar="A,B,…", help="Public columns, tested jointly.")
     ],
     where: Where = None,
+    margins: Margins = True,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
@@ -50,7 +57,7 @@ def chi_square(
 
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
-        test = run(opened, opt.split_names(columns), where)
+        test = run(opened, opt.split_names(columns), where, margins=margins)
         if json:
             show_json(test.as_dict())
         else:
@@ -85,6 +92,7 @@ def learn(
     ] = None,
     where: Where = None,
     alpha: Annotated[float, typer.Option("--alpha", help="Laplace smoothing, in records.")] = 1.0,
+    margins: Margins = True,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
@@ -101,7 +109,7 @@ def learn(
             raise PolicyError("--features is empty.", hint="Name a column, or leave it out.")
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
-        learned = run(opened, target, chosen, where=where, alpha=alpha, test=test)
+        learned = run(opened, target, chosen, where=where, alpha=alpha, test=test, margins=margins)
         if json:
             show_json(learned.as_dict())
         else:

@@ -21,7 +21,7 @@ def experiment(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME…", help="all, or: distribution, violations, error, dp-tables."
+            metavar="NAME…", help="all, or: distribution, violations, error, dp-tables, margins."
         ),
     ],
     out: Annotated[

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.numbers import brief
 from reconpriv.theory.concentrated import (
     check_delta,
     check_epsilon,
@@ -22,6 +23,7 @@ from reconpriv.theory.concentrated import (
 )
 
 DELTA = 1e-9
+_FEW_DIGITS = 4
 NEIGHBOURS = "tables that differ in the sensitive value of one record"
 
 TableNames = tuple[str, ...]
@@ -69,14 +71,41 @@ class Margins:
         """The ε that ρ implies at this δ."""
         return epsilon_of(self.rho, self.delta)
 
+    @property
+    def round_epsilon(self) -> float | None:
+        """An ε of few digits that stands for this ρ, if there is one: what was asked for."""
+        for digits in range(1, _FEW_DIGITS + 1):
+            rounded = float(f"{self.epsilon:.{digits}g}")
+            if rounded > 0 and rho_of(rounded, self.delta) == self.rho:
+                return rounded
+        return None
+
+    @property
+    def usual_delta(self) -> bool:
+        """Whether δ need not be said."""
+        return self.delta == DELTA
+
     def variance(self, tables: int) -> float:
         """σ² of the noise on every count of so many tables."""
         return tables / self.rho
 
     def __repr__(self) -> str:
         """As you would write it."""
+        epsilon = self.round_epsilon
+        level = f"rho={self.rho!r}" if epsilon is None else repr(epsilon)
         tables = "" if self.tables is None else f", tables={list(self.tables)!r}"
-        return f"Margins(rho={self.rho!r}, delta={self.delta!r}{tables})"
+        delta = "" if self.usual_delta else f", delta={self.delta!r}"
+        return f"Margins({level}{delta}{tables})"
+
+    @property
+    def words(self) -> str:
+        """How private they are, and which tables they are."""
+        tables = (
+            "each public column"
+            if self.tables is None
+            else ", ".join(" × ".join(names) for names in self.tables)
+        )
+        return f"ε = {self.epsilon:.3g}, δ = {brief(self.delta)}, by {tables}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -61,10 +61,11 @@ def learn(
     where: str | None = None,
     alpha: float = 1.0,
     test: str | None = None,
+    margins: bool = True,
 ) -> Learned:
     """Learn from a release; ``test`` is a table file to predict, with true sensitive values."""
     model = ReconstructedNaiveBayes.from_release(
-        release, target, features, where=where, alpha=alpha
+        release, target, features, where=where, alpha=alpha, margins=margins
     )
     schema = release.answerer.cells.schema
     name = schema.sensitive.name if target is None else target

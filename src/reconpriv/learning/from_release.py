@@ -42,7 +42,12 @@ class LearnedTables:
 
 
 def learn_tables(
-    release: Release, target: str | None, features: Sequence[str] | None, where: str | None
+    release: Release,
+    target: str | None,
+    features: Sequence[str] | None,
+    where: str | None,
+    *,
+    margins: bool = True,
 ) -> LearnedTables:
     """One cross table of target and feature for every feature."""
     answerer = release.answerer
@@ -53,10 +58,10 @@ def learn_tables(
     selected = public_selection(answerer, where)
     if target == sensitive:
         classes = list(answerer.cells.schema.domain)
-        class_counts, tables = _of_sensitive(answerer, selected, chosen)
+        class_counts, tables = _of_sensitive(answerer, selected, chosen, margins)
     else:
         classes = list(answerer.known[target])
-        class_counts, tables = _of_public(answerer, selected, target, chosen)
+        class_counts, tables = _of_public(answerer, selected, target, chosen, margins)
     if not class_counts.sum() > 0:
         raise InputError("No record satisfies the condition.")
     randomised = sensitive in (target, *chosen)
@@ -101,14 +106,14 @@ def _features(names: list[str], target: str, features: Sequence[str] | None) -> 
 
 
 def _of_sensitive(
-    answerer: Answerer, selected: Selected, features: list[str]
+    answerer: Answerer, selected: Selected, features: list[str], margins: bool
 ) -> tuple[Floats, list[CrossTable]]:
     """The sensitive attribute given public ones."""
-    _, whole = answerer.sums_by_value(selected, [])
+    _, whole = answerer.sums_by_value(selected, [], margins=margins)
     class_counts = sensitive_counts(whole.observed.sum(axis=0), answerer.design.retention)
     tables = []
     for name in features:
-        keys, sums = answerer.sums_by_value(selected, [name])
+        keys, sums = answerer.sums_by_value(selected, [name], margins=margins)
         table = release_table(sums, answerer.design)
         values = len(answerer.known[name])
         tables.append(
@@ -118,10 +123,10 @@ def _of_sensitive(
 
 
 def _of_public(
-    answerer: Answerer, selected: Selected, target: str, features: list[str]
+    answerer: Answerer, selected: Selected, target: str, features: list[str], margins: bool
 ) -> tuple[Floats, list[CrossTable]]:
     """A public attribute given others and the sensitive one."""
-    keys, by_class = answerer.sums_by_value(selected, [target])
+    keys, by_class = answerer.sums_by_value(selected, [target], margins=margins)
     classes = len(answerer.known[target])
     class_counts = _spread(by_class.records[:, None], keys, classes)[:, 0]
     tables = []
@@ -135,7 +140,8 @@ def _of_public(
                 )
             )
             continue
-        pairs, sums = answerer.sums_by_value(selected, [name, target])
+        # Sizes are exact: margins have nothing to add.
+        pairs, sums = answerer.sums_by_value(selected, [name, target], margins=False)
         counts = np.zeros((len(answerer.known[name]), classes))
         counts[pairs[0], pairs[1]] = sums.records
         tables.append(exact_table(counts))

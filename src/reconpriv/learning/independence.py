@@ -13,12 +13,21 @@ from reconpriv.errors import InputError
 from reconpriv.learning.from_release import public_selection
 from reconpriv.messages.readable import Readable
 from reconpriv.queries.answer import Answerer, Selected, key_positions
-from reconpriv.queries.estimate import approximate
+from reconpriv.queries.estimate import approximate, mle_counts
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.independence import PublishedRows, corrected, pearson, rounding_variance
+from reconpriv.theory.design import mixing
+from reconpriv.theory.independence import (
+    CombinedRows,
+    PublishedRows,
+    corrected,
+    corrected_with_margins,
+    pearson,
+    rounding_variance,
+    trial_covariance,
+)
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
 if TYPE_CHECKING:
@@ -27,12 +36,14 @@ if TYPE_CHECKING:
 
 # Covariances are held for all rows at once: rows x values x values.
 _MOST_ENTRIES = 1 << 26
+_MOST_PAIRS = 1 << 24  # with margins: (rows x values)²
 _FEW = 5.0  # Cochran's rule: at most a fifth of the cells may expect fewer
 _SHARE = 0.2
 
 SPARSE = (
     "many cells rest on fewer than five effective trials, so the p-value is rough, mostly too large"
 )
+TOO_MANY = "margins were left aside: there are too many combinations to be tested with them"
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +51,8 @@ class IndependenceTest(Readable):
     """A test of independence in the population that the records of the table came from.
 
     ``naive_…`` is Pearson's test with published records taken for the original ones.
-    ``design_effect`` is how many published records are worth one that was only perturbed.
+    ``design_effect`` is how many published records are worth one that was only perturbed; with
+    margins it may be below 1. ``margins`` says whether the test used margins.
     """
 
     columns: tuple[str, ...]
@@ -57,6 +69,7 @@ class IndependenceTest(Readable):
     groups: int
     trials: float
     remarks: tuple[str, ...] = ()
+    margins: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -76,11 +89,17 @@ def shown_p(p_value: float) -> str:
 
 
 def chi_square(
-    release: Release, columns: str | Sequence[str], where: str | None = None, **equal: Value
+    release: Release,
+    columns: str | Sequence[str],
+    where: str | None = None,
+    *,
+    margins: bool = True,
+    **equal: Value,
 ) -> IndependenceTest:
     """Test whether the sensitive attribute is independent of public ones (jointly, if several).
 
     ``where`` and ``equal`` restrict the records by public attributes, as in ``release.count``.
+    Margins are used if the release has any; ``margins=False`` tests the records alone.
     """
     names = [columns] if isinstance(columns, str) else list(columns)
     answerer = release.answerer
@@ -94,12 +113,15 @@ def chi_square(
     check_distinct(names)
     if not names:
         raise InputError("Name at least one public column.")
-    return independence_of(answerer, names, public_selection(answerer, where, **equal))
+    selected = public_selection(answerer, where, **equal)
+    return independence_of(answerer, names, selected, margins=margins)
 
 
-def independence_of(answerer: Answerer, names: list[str], selected: Selected) -> IndependenceTest:
+def independence_of(
+    answerer: Answerer, names: list[str], selected: Selected, *, margins: bool = True
+) -> IndependenceTest:
     """Both tests on the cells of a release."""
-    keys, sums = answerer.sums_by_value(selected, names)
+    keys, sums = answerer.sums_by_value(selected, names, margins=False)
     _check_rows(names, keys, sums.observed)
     design = answerer.design
     rows = PublishedRows(
@@ -107,9 +129,17 @@ def independence_of(answerer: Answerer, names: list[str], selected: Selected) ->
         sums.scaled_observed,
         sums.noise + _rounding(answerer, names, selected, keys, sums),
     )
-    test, effects = corrected(rows, design.retention)
-    naive = pearson(sums.observed)
     remarks = []
+    used = margins and answerer.margins is not None
+    if used and sums.observed.size**2 > _MOST_PAIRS:
+        used = False
+        remarks.append(TOO_MANY)
+    if used:
+        together = combined_rows(answerer, names, selected, keys, sums, rows.extra_variance)
+        test, effects = corrected_with_margins(together, design.retention)
+    else:
+        test, effects = corrected(rows, design.retention)
+    naive = pearson(sums.observed)
     if not design.sampling.trials_known:
         remarks.append(approximate(design.sampling, "correction"))
     expected = np.outer(sums.records / effects, rows.pooled)
@@ -130,6 +160,7 @@ def independence_of(answerer: Answerer, names: list[str], selected: Selected) ->
         groups=int(sums.groups.sum()),
         trials=float(sums.trials.sum()),
         remarks=tuple(remarks),
+        margins=used,
     )
 
 
@@ -163,8 +194,7 @@ def _rounding(
         sums.observed.sum(axis=0), sums.observed.sum(),
         retention=design.retention, domain_size=design.domain_size,
     )  # fmt: skip
-    public = [column.name for column in answerer.cells.schema.public]
-    attributes = tuple(public.index(name) for name in names)
+    attributes = _attributes(answerer, names)
     total = np.zeros_like(sums.observed)
     for part in answerer.cells.parts():
         inside = np.flatnonzero(answerer.mask(selected, part) & part.sampled)
@@ -174,6 +204,80 @@ def _rounding(
             variance = scale**2 * rounding_variance(trials, scale, share)
             total[:, value] += np.bincount(row, weights=variance, minlength=keys.shape[1])
     return total * design.retention**2
+
+
+def combined_rows(
+    answerer: Answerer,
+    names: list[str],
+    selected: Selected,
+    keys: Ints,
+    sums: Sums,
+    extra_variance: Floats,
+) -> CombinedRows:
+    """The rows of the cross table from records and margins, with what their covariances need.
+
+    Weights are those of queries.margins, but the same for all values: a row must add up.
+    """
+    margins, design = answerer.margins, answerer.design
+    assert margins is not None
+    records, observed = _shared_with_margins(answerer, names, selected, keys)
+    holder, anybody = mixing(design.retention, design.domain_size)
+    one_trial = holder / design.domain_size + anybody
+    turned = margins.vectors.T @ records
+    turned *= (one_trial / (one_trial * margins.spectrum + margins.noise(1)))[:, None]
+    weights = (margins.vectors @ turned).T
+
+    def between_rows(own: Floats, shared: Floats, of_margins: Floats) -> Floats:
+        """Σ_g u_ag u_bg x_g, from the sums of x over rows, rows and margins, and margins."""
+        both = weights @ shared
+        return np.diag(own) - both - both.T + weights @ of_margins @ weights.T
+
+    alone = trial_covariance(sums.scaled_observed, sums.scaled_records, design.retention)
+    trials = np.trace(alone, axis1=1, axis2=2)
+    return CombinedRows(
+        counts=mle_counts(sums, 1, design) + weights @ margins.distance,
+        records=sums.records,
+        scaled_observed=np.stack(
+            [
+                between_rows(sums.scaled_observed[:, value], observed[value], of_margins)
+                for value, of_margins in enumerate(margins.observed)
+            ],
+            axis=-1,
+        ),
+        scaled_records=between_rows(sums.scaled_records, records, margins.products),
+        noise=margins.variance * weights @ weights.T,
+        swollen=1.0 + extra_variance.sum(axis=1) / np.maximum(trials, np.finfo(float).tiny),
+        exact_sizes=not design.sampling.coins,
+    )
+
+
+def _shared_with_margins(
+    answerer: Answerer, names: list[str], selected: Selected, keys: Ints
+) -> tuple[Floats, Floats]:
+    """Σ w N and, for each value, Σ w O over the groups of a margin row and a tested row."""
+    margins, m = answerer.margins, answerer.design.domain_size
+    assert margins is not None
+    attributes = _attributes(answerer, names)
+    shape = (m, margins.rows, keys.shape[1])
+    records, observed = np.zeros(shape[1:]).reshape(-1), np.zeros(shape).reshape(-1)
+    for part in answerer.cells.parts():
+        tested = np.where(answerer.mask(selected, part), _rows_of(part, attributes, keys), -1)
+        for rows in margins.rows_of(part).T:
+            slot = np.where((tested >= 0) & (rows >= 0), rows * shape[2] + tested, -1)
+            inside = np.flatnonzero(slot >= 0)
+            weight = (part.scale * part.records)[inside]
+            records += np.bincount(slot[inside], weights=weight, minlength=records.size)
+            cell = np.flatnonzero(slot[part.group] >= 0)
+            group = part.group[cell]
+            place = part.value[cell] * records.size + slot[group]
+            weight = part.scale[group] * part.count[cell]
+            observed += np.bincount(place, weights=weight, minlength=observed.size)
+    return records.reshape(shape[1:]), observed.reshape(shape)
+
+
+def _attributes(answerer: Answerer, names: list[str]) -> tuple[int, ...]:
+    public = [column.name for column in answerer.cells.schema.public]
+    return tuple(public.index(name) for name in names)
 
 
 def _rows_of(part: Cube, attributes: tuple[int, ...], keys: Ints) -> Ints:

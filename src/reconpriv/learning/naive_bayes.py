@@ -150,15 +150,17 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         *,
         where: str | None = None,
         alpha: float = 1.0,
+        margins: bool = True,
     ) -> ReconstructedNaiveBayes:
         """Learn from a release: its retention, domain, and the trials behind its groups.
 
         ``target`` defaults to the sensitive attribute, ``features`` to all others; ``where`` is a
-        condition on public attributes, as after WHERE in SQL.
+        condition on public attributes, as after WHERE in SQL. ``margins=False`` leaves margins
+        aside, if the release has any.
         """
         from reconpriv.learning.from_release import learn_tables  # noqa: PLC0415 - not for fit
 
-        learned = learn_tables(release, target, features, where)
+        learned = learn_tables(release, target, features, where, margins=margins)
         model = cls(
             retention=learned.retention,
             sensitive=learned.sensitive,

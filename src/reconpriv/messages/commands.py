@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reconpriv.core.margins import Margins
     from reconpriv.policy import Policy
 
 OUT = "release"
@@ -37,6 +38,20 @@ def policy_parts(policy: Policy) -> list[Part]:
     ]
     if plain["unattainable"] != "refuse":
         parts.append(("--unattainable", plain["unattainable"]))
+    return parts if policy.wanted_margins is None else parts + margin_parts(policy.wanted_margins)
+
+
+def margin_parts(margins: Margins) -> list[Part]:
+    """The options that stand for margins; defaults are left out."""
+    epsilon = margins.round_epsilon
+    parts: list[Part] = [
+        ("--margins-rho", repr(margins.rho)) if epsilon is None else ("--margins", repr(epsilon))
+    ]
+    if not margins.usual_delta:
+        parts.append(("--margins-delta", repr(margins.delta)))
+    if margins.tables is not None:
+        tables = ("+".join(_in_list(name, "+") for name in names) for names in margins.tables)
+        parts.append(("--margin-tables", ",".join(tables)))
     return parts
 
 
@@ -66,6 +81,6 @@ def _written(part: Part) -> str:
     return option if value is None else f"{option} {shlex.quote(value)}"
 
 
-def _in_list(name: str) -> str:
-    plain = name == name.strip() and not set(name) & {",", '"'}
+def _in_list(name: str, more: str = "") -> str:
+    plain = name == name.strip() and not set(name) & {",", '"', *more}
     return name if plain else '"' + name.replace('"', '""') + '"'

@@ -48,9 +48,9 @@ def coin_flips(sampling: SampleSize) -> str:
     return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
 
 
-def _share_words(share: float) -> str:
-    """A share in percent that is never rounded to nothing or to all of it."""
-    if share < 0.01:
+def margins_words(share: float) -> str:
+    """The share of an answer that rests on margins, never rounded to none or all of it."""
+    if 0 < share < 0.01:
         return "under 1 %"
     return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
@@ -98,7 +98,7 @@ class Estimate(Readable):
 
     @property
     def _margins_words(self) -> str:
-        return f"; {_share_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
+        return f"; {margins_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
 
     def __str__(self) -> str:
         """The number, its interval and what to know about it."""
@@ -228,7 +228,7 @@ ESTIMATORS = Registry(
         Estimator(
             "records",
             "Records alone",
-            "Unbiased, from the records alone: margins, if the release has any, are left aside.",
+            "Unbiased, but without margins, if the release has any.",
             margins=False,
         ),
     ),

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.core.cells import Encoded, encode
-from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.core.margin_plan import MarginPlan, PlannedTable
 from reconpriv.core.margin_tables import MarginTable, table_name
 from reconpriv.engines.local import read_all
 from reconpriv.engines.record_file import RecordFile
@@ -21,13 +21,30 @@ from reconpriv.sources.column_names import free_name
 
 
 def write_margins(folder: Path, plan: MarginPlan, schema: Schema, ending: str) -> DescribedMargins:
-    """Write the published rows, and describe them; a column that a table lacks is empty there."""
+    """Write the published rows, and describe them."""
+    described, names, files = write_tables(folder, plan.tables, schema, ending)
+    return DescribedMargins(
+        plan.margins.rho,
+        plan.margins.epsilon,
+        plan.margins.delta,
+        plan.variance,
+        described,
+        names,
+        files,
+    )
+
+
+def write_tables(
+    folder: Path, tables: Sequence[PlannedTable], schema: Schema, ending: str
+) -> tuple[tuple[DescribedTable, ...], tuple[str, str], Files]:
+    """Write the file from its tables alone; a column that a table lacks is empty there."""
     taken = [column.name for column in schema.columns]
     names = free_name("table", taken), free_name("count", taken)
-    used = sorted({a for table in plan.published for a in table.attributes})
+    published = [one.table for one in tables if one.table.rows]
+    used = sorted({a for table in published for a in table.attributes})
     types = {
         a: column.values.type
-        for table in plan.published
+        for table in published
         for a, column in zip(table.attributes, table.columns, strict=True)
     }
     public = [schema.public[a].name for a in used]
@@ -36,7 +53,7 @@ def write_margins(folder: Path, plan: MarginPlan, schema: Schema, ending: str) -
     )
     described: list[DescribedTable] = []
     try:
-        for one in plan.tables:
+        for one in tables:
             if not one.table.rows:
                 continue
             name = free_name(
@@ -55,15 +72,7 @@ def write_margins(folder: Path, plan: MarginPlan, schema: Schema, ending: str) -
     except BaseException:
         file.abandon()
         raise
-    return DescribedMargins(
-        plan.margins.rho,
-        plan.margins.epsilon,
-        plan.margins.delta,
-        plan.variance,
-        tuple(described),
-        names,
-        Files.of(written),
-    )
+    return tuple(described), names, Files.of(written)
 
 
 def _columns(

@@ -16,10 +16,11 @@ from reconpriv.queries.workload import Workload, make_workload, mean_relative_er
 from reconpriv.research.data import BASES, Population, study_key
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import METHODS, SWEEPS, Setting, StudySize, sweep
+from reconpriv.table import Table
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """A sample with its query pool planned, ready to be published repeatedly."""
 
     batches: list[CellBatch]
@@ -32,7 +33,7 @@ def run_error(population: Population, effort: StudySize, step: Step) -> Result:
     """The mean and spread over repeated keys of the mean relative error over the pool."""
     rows: list[Row] = []
     for base in BASES:
-        prepared: dict[int, _Prepared] = {}
+        prepared: dict[int, Prepared] = {}
         done: dict[tuple[Setting, str], list[float]] = {}
         for parameter in SWEEPS:
             for value, setting in sweep(parameter):
@@ -41,7 +42,8 @@ def run_error(population: Population, effort: StudySize, step: Step) -> Result:
                     continue
                 if records not in prepared:
                     # One sample at a time: the default size is prepared again at most once.
-                    prepared = {records: _prepare(population, base, records, effort.queries)}
+                    with population.sample(base, records) as table:
+                        prepared = {records: prepare(table, effort.queries)}
                 for method, sample_size in METHODS.items():
                     seen = _key(setting, sample_size)
                     if seen not in done:
@@ -71,18 +73,17 @@ def _key(setting: Setting, sample_size: str) -> tuple[Setting, str]:
     return setting, sample_size
 
 
-def _prepare(population: Population, base: str, records: int, queries: int) -> _Prepared:
-    with population.sample(base, records) as table:
-        batches = list(table.batches())
-        schema = table.schema
-    raw = collect(batches, schema)
+def prepare(table: Table, queries: int) -> Prepared:
+    """A table's cells, and the paper's pool of queries on it."""
+    batches = list(table.batches())
+    raw = collect(batches, table.schema)
     workload = make_workload(raw, queries=queries)
-    answerer = Answerer(raw, Design(1.0, schema.domain_size, "none"))
+    answerer = Answerer(raw, Design(1.0, table.schema.domain_size, "none"))
     selected = [answerer.select(None, query) for query in workload.queries]
-    return _Prepared(batches, raw, plan_queries(raw, selected), workload)
+    return Prepared(batches, raw, plan_queries(raw, selected), workload)
 
 
-def _errors(prepared: _Prepared, setting: Setting, sample_size: str, keys: int) -> list[float]:
+def _errors(prepared: Prepared, setting: Setting, sample_size: str, keys: int) -> list[float]:
     policy = setting.policy(sample_size)
     errors = []
     for number in range(keys):

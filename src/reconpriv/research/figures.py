@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reconpriv.messages.numbers import TICK
 from reconpriv.research.data import BASES
+from reconpriv.research.margins import ADULT, EVERY_ROW, TABLES, WITH, WITHOUT
 from reconpriv.research.results import Result, Row
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS
 from reconpriv.show import charts, palette
@@ -26,6 +27,11 @@ _AXES = {
     "delta": "tail probability δ",
     "records": "records |D|",
 }
+_MARGINS = {
+    WITHOUT: ("records alone", palette.SECOND),
+    WITH: ("records and margins (ε = 1)", palette.FIRST),
+    EVERY_ROW: ("margins with every row, groups given away", palette.THIRD),
+}
 _WIDTH, _HEIGHT = 300, 170
 
 
@@ -36,6 +42,7 @@ def draw(result: Result, folder: Path, label: str) -> list[Path]:
         "violations": _violations,
         "error": _error,
         "dp-tables": _dp_tables,
+        "margins": _margins,
     }
     charts.altair("experiments")
     written = []
@@ -167,3 +174,88 @@ def _dp_tables(result: Result, label: str) -> dict[str, Spec]:
     entries.append(Key("equal", Look(palette.GREY), "line"))
     title = "Tables 4 and 5: the ratio attack on noisy answers"
     return {"tables-4-5-ratio": charts.figure([panel], title, entries=entries, width=460)}
+
+
+def _margins(result: Result, label: str) -> dict[str, Spec]:
+    label = f"EDU and OCC: {label}"
+    figures = {"figure-6-margins": _trade(result, label)}
+    if len({row["retention"] for row in result.rows}) > 1:
+        figures["figure-7-margins-by-p"] = _margins_by_p(result, label)
+    return figures
+
+
+def _trade(result: Result, label: str) -> Spec:
+    """The analysts' error against the adversary's success, a panel per table."""
+    alt = charts.altair()
+    looks = dict(_MARGINS.values())
+    panels = []
+    for base in TABLES:
+        found = [
+            {"x": row["adversary"], "y": row["error"], "series": _MARGINS[row["margins"]][0],
+             "name": row["method"], "below": row["margins"] == EVERY_ROW}
+            for row in result.select(base=base, retention=DEFAULT.retention)
+            if base == ADULT or row["margins"] != EVERY_ROW
+        ]  # fmt: skip
+        low = math.floor(10 * min(row["x"] for row in found)) / 10
+        span = alt.Scale(domain=[low, 1.0 + 0.18 * (1.0 - low)], nice=False)
+        x = alt.X("x:Q", title="violating groups estimated within ±50 %", scale=span,
+                  axis=charts.percent_axis(values=_shares(low)))  # fmt: skip
+        y = alt.Y("y:Q", title="mean relative error", axis=charts.percent_axis(),
+                  scale=alt.Scale(domain=[0, 1.08 * max(row["y"] for row in found)]))  # fmt: skip
+        layers = [charts.lines(found, looks, x, y)]
+        for below in (False, True):
+            some = alt.Chart(charts.rows([row for row in found if row["below"] == below]))
+            words = some.mark_text(align="left", dx=6, dy=11 if below else -7)
+            layers.append(words.encode(x=x, y=y, text="name:N"))
+        panels.append(charts.panel(alt.layer(*layers), _WIDTH, _HEIGHT, _name(result, base)))
+    return charts.figure(
+        panels,
+        "Figure 6: the analysts' error against the adversary's success",
+        note=f"p = {DEFAULT.retention:g}; {label}; nearer to the lower left is better",
+        entries=[Key(name, look) for name, look in looks.items()],
+    )
+
+
+def _shares(low: float) -> list[float]:
+    """Ticks from a tenth to 100 %, every 5 % or 10 %."""
+    step = 5 if low > 0.7 else 10
+    return [percent / 100 for percent in range(round(100 * low), 101, step)]
+
+
+def _name(result: Result, base: str) -> str:
+    records = result.select(base=base)[0]["records"]
+    what = "occupation by age, sex, race" if base == ADULT else BASES[base]
+    return f"{base}, {records:,} records: {what}"
+
+
+def _margins_by_p(result: Result, label: str) -> Spec:
+    """The error against p, a panel per table: each sample size with margins, UP without."""
+    alt = charts.altair()
+    series = {
+        "UP (perturbation alone)": ("none", WITHOUT, palette.PLAIN),
+        "none with margins": ("none", WITH, palette.FIRST),
+        "octave with margins": ("octave", WITH, palette.SECOND),
+        "public with margins": ("public", WITH, palette.THIRD),
+    }
+    looks = {name: look for name, (_, _, look) in series.items()}
+    ticks = list(SWEEPS["retention"])
+    x = alt.X("x:Q", title=_AXES["retention"], scale=alt.Scale(domain=[0.05, 0.95], nice=False),
+              axis=alt.Axis(values=ticks, format=TICK, grid=False))  # fmt: skip
+    panels = []
+    for base in TABLES:
+        found = [
+            {"x": row["retention"], "y": row["error"], "series": name}
+            for name, (method, margins, _) in series.items()
+            for row in result.select(base=base, method=method, margins=margins)
+        ]
+        y = alt.Y("y:Q", title="mean relative error", axis=charts.percent_axis(),
+                  scale=alt.Scale(domainMin=0))  # fmt: skip
+        panels.append(
+            charts.panel(charts.lines(found, looks, x, y), _WIDTH, _HEIGHT, _name(result, base))
+        )
+    return charts.figure(
+        panels,
+        "Figure 7: relative error with margins",
+        note=f"margins of every public attribute, ε = 1, δ = 1e-9; {label}",
+        entries=[Key(name, look) for name, look in looks.items()],
+    )

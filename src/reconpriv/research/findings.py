@@ -10,10 +10,13 @@ import numpy as np
 
 from reconpriv.research.data import BASES
 from reconpriv.research.dp_tables import printed_scores
-from reconpriv.research.results import Result
+from reconpriv.research.margins import ADULT, EVERY_ROW, TABLES, WITH, WITHOUT
+from reconpriv.research.results import Result, Row
 from reconpriv.research.setting import DEFAULT, SWEEPS, SYMBOLS
 
 HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
+# The error with margins at most this many times that of perturbation alone.
+BARS = {"octave": 0.6, "public": 0.9}
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ def judge(results: dict[str, Result]) -> list[Finding]:
         "violations": _violations,
         "error": _error,
         "dp-tables": _dp_tables,
+        "margins": _margins,
     }
     return [
         finding
@@ -83,16 +87,16 @@ def _violations(result: Result) -> Iterator[Finding]:
             "; ".join(f"{b} " + ", ".join(f"{v:.2f} %" for v in vs) for b, vs in shares.items()),
             "violations",
         )
-    at_default = {
+    found = {
         b: result.select(base=b, parameter="retention", value=DEFAULT.retention)[0] for b in BASES
     }
     yield Finding(
         "A nontrivial share of groups violates the policy although ρ1-ρ2 privacy is ensured.",
-        _verdict([row["percent_groups"] > 1 for row in at_default.values()]),
+        _verdict([row["percent_groups"] > 1 for row in found.values()]),
         "groups (and records in them) at the defaults: "
         + ", ".join(
             f"{b} {row['percent_groups']:.1f} % ({row['percent_records']:.0f} %)"
-            for b, row in at_default.items()
+            for b, row in found.items()
         ),
         "violations",
     )
@@ -217,4 +221,85 @@ def _dp_tables(result: Result) -> Iterator[Finding]:
         _verdict([totals[0.05] > totals[0.1]]),
         ", ".join(f"mean tail at λ = {p:g}: {v:.3f}" for p, v in totals.items()),
         "dp-tables",
+    )
+
+
+def at_default(result: Result, base: str, method: str, margins: str) -> Row | None:
+    """A design of the study of margins at the default p, if it could be published."""
+    where = {"base": base, "retention": DEFAULT.retention, "method": method, "margins": margins}
+    return next(iter(result.select(**where)), None)
+
+
+def ratio_with_margins(result: Result, base: str, method: str, margins: str = WITH) -> float:
+    """The error relative to that of perturbation alone; NaN if margins could not be published."""
+    plain = at_default(result, base, "none", WITHOUT)
+    found = at_default(result, base, method, margins)
+    return float("nan") if plain is None or found is None else found["error"] / plain["error"]
+
+
+def _margins(result: Result) -> Iterator[Finding]:
+    for bases, what in ((tuple(BASES), ""), ((ADULT,), " on Adult by age, sex and race")):
+        for method, bar in BARS.items():
+            ratios = {b: ratio_with_margins(result, b, method) for b in bases}
+            yield Finding(
+                f"Not in the paper: with margins (ε = 1), the error of {method} is at most {bar:g}"
+                f" times that of UP{what}.",
+                _verdict([ratio <= bar for ratio in ratios.values()]),
+                f"{method} with margins / UP: "
+                + ", ".join(f"{b} {ratio:.2f}" for b, ratio in ratios.items()),
+                "margins",
+            )
+    pairs = {
+        f"{b} {m}": (before, after)
+        for b in TABLES
+        for m in BARS
+        if (before := at_default(result, b, m, WITHOUT))
+        and (after := at_default(result, b, m, WITH))
+    }
+    yield Finding(
+        "Not in the paper: margins do not help an adversary who uses them, since they are counted"
+        " as trials.",
+        _verdict([after["adversary"] <= old["adversary"] + 0.005 for old, after in pairs.values()]),
+        "violating groups within ±50 %, without and with margins: "
+        + ", ".join(
+            f"{name} {old['adversary']:.1%}, {after['adversary']:.1%}"
+            for name, (old, after) in pairs.items()
+        ),
+        "margins",
+    )
+    yield _within_limits({name: after for name, (_, after) in pairs.items()})
+    yield _left_out(result)
+
+
+def _within_limits(rows: dict[str, Row]) -> Finding:
+    return Finding(
+        "Not in the paper: with what margins tell, no violating group has more trials than its"
+        " limit.",
+        _verdict([row["over_limit"] == 0 for row in rows.values()]),
+        "violating groups above it, and the most of any: "
+        + ", ".join(
+            f"{name} {row['over_limit']:.1%} ({row['largest_of_limit']:.2f} times)"
+            for name, row in rows.items()
+        ),
+        "margins",
+    )
+
+
+def _left_out(result: Result) -> Finding:
+    """What it costs to leave out the rows that would give a group away."""
+    found = []
+    for base in TABLES:
+        for method in BARS:
+            kept, every = (at_default(result, base, method, m) for m in (WITH, EVERY_ROW))
+            if kept and every:
+                found.append(
+                    f"{base} {method} {kept['rows_left_out']:.0f} of {every['rows']:.0f}, error"
+                    f" {kept['error']:.3f} instead of {every['error']:.3f}, adversary"
+                    f" {kept['adversary']:.0%} instead of {every['adversary']:.0%}"
+                )
+    return Finding(
+        "Not in the paper: rows of margins that would give a group away are left out.",
+        "measured",
+        "; ".join(found),
+        "margins",
     )

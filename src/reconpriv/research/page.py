@@ -17,6 +17,7 @@ _TITLES = {
     "violations": "Figures 2 and 4: violating micro groups",
     "error": "Figures 3 and 5: relative error of count queries",
     "dp-tables": "Tables 4 and 5: the ratio attack on differentially private answers",
+    "margins": "Figures 6 and 7, not in the paper: margins",
 }
 _STYLE = f"""
 body{{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222;
@@ -47,6 +48,7 @@ def _figures(folder: Path, name: str) -> list[Path]:
         "violations": ("figure-2", "figure-4"),
         "error": ("figure-3", "figure-5"),
         "dp-tables": ("tables-4-5",),
+        "margins": ("figure-6", "figure-7"),
     }
     return [path for start in beginnings[name] for path in sorted(folder.glob(f"{start}*.svg"))]
 

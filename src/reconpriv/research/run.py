@@ -16,6 +16,7 @@ from reconpriv.research.dp_tables import run_dp_tables
 from reconpriv.research.error import run_error
 from reconpriv.research.figures import draw
 from reconpriv.research.findings import Finding, judge
+from reconpriv.research.margins import run_margins
 from reconpriv.research.page import PAGE_TITLE, write_pages
 from reconpriv.research.results import Result, Step
 from reconpriv.research.setting import DEFAULT, FAST, FULL, StudySize
@@ -23,10 +24,10 @@ from reconpriv.research.violations import run_violations
 from reconpriv.show import charts
 from reconpriv.writing.folder import Replaceable, check_folder, new_folder
 
-NAMES = ("distribution", "violations", "error", "dp-tables")
+NAMES = ("distribution", "violations", "error", "dp-tables", "margins")
 
 # How many steps each experiment reports, for a progress bar.
-STEPS = {"distribution": 2, "violations": 8, "error": 40, "dp-tables": 28}
+STEPS = {"distribution": 2, "violations": 8, "error": 40, "dp-tables": 28, "margins": 15}
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def run_study(
         "violations": lambda people, _, s: run_violations(people, s),
         "error": run_error,
         "dp-tables": run_dp_tables,
+        "margins": run_margins,
     }
     results: dict[str, Result] = {}
     with new_folder(folder, overwrite=overwrite, earlier=earlier) as work:

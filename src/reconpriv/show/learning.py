@@ -40,7 +40,10 @@ def _test_tables(test: IndependenceTest) -> list[RichTable]:
     corrected = (test.statistic, test.degrees_of_freedom, test.p_value)
     naive = (test.naive_statistic, test.naive_degrees_of_freedom, test.naive_p_value)
     for name, (statistic, degrees, p_value) in (
-        ("corrected for the release", corrected),
+        (
+            "corrected, from records and margins" if test.margins else "corrected for the release",
+            corrected,
+        ),
         ("naive: published rows as they are", naive),
     ):
         shown = shown_p(p_value).removeprefix("p ").removeprefix("= ")

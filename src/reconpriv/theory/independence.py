@@ -12,6 +12,16 @@ g stands for, and E_a what uneven copies and rounded quotas add. Pearson's stati
 of squares with known mean and variance, and is compared with the χ² that has both (Rao and Scott's
 second-order correction). If nothing is sampled, and no value is published more rarely than
 replacement alone would make it, this is Pearson's own test.
+
+With margins (theory.margins) a row's counts are Σ_g u_ag D_g + Σ_k λ_ak M_k: group g weighs
+u_ag = 1{g in a} - Σ_k B_kg λ_ak in row a, margin row k weighs λ_ak, the same for all values, so
+that a row still adds up to N_a. Rows then lean on the same groups and margins, and the covariance
+of rows a and b is
+
+    Ω_ab = V(Σ_g u_ag u_bg w_g O_g)/p² + Σ_k λ_ak λ_bk σ² (I - J/m) + 1{a=b} N_a (diag q - qq').
+
+For a row with a margin of its own and no other knowledge this is N_a (diag q - qq') + σ²(I - J/m),
+the true counts with noise. The statistic is as above, in units of each value's own variance.
 """
 
 from __future__ import annotations
@@ -92,6 +102,77 @@ def corrected(rows: PublishedRows, retention: float) -> tuple[ChiSquare, Floats]
     mean = float(weights.diagonal() @ trace)
     half_variance = float(np.sum(weights**2 * (flat @ flat.T)))
     return _judged(statistic * mean / half_variance, mean**2 / half_variance), effects
+
+
+@dataclass(frozen=True)
+class CombinedRows:
+    """Counts of each row from records and margins; arrays of pairs have a line per pair of rows.
+
+    ``scaled_observed`` (a column per value) and ``scaled_records`` are Σ_g u_ag u_bg w_g O_g and
+    the same of |g|; ``noise`` is Σ_k λ_ak λ_bk σ². ``swollen`` is how much more than by their
+    trials each row's counts vary, through copies and quotas. ``exact_sizes``: margins were moved to
+    add up to the size of their row.
+    """
+
+    counts: Floats
+    records: Floats
+    scaled_observed: Floats
+    scaled_records: Floats
+    noise: Floats
+    swollen: Floats
+    exact_sizes: bool
+
+    @property
+    def frequencies(self) -> Floats:
+        """q: the share of each value among all records."""
+        total = np.maximum(self.counts.sum(axis=0), 0.0)
+        return np.asarray(total / total.sum())
+
+
+def corrected_with_margins(rows: CombinedRows, retention: float) -> tuple[ChiSquare, Floats]:
+    """Pearson's test on combined counts; also each row's variance relative to perturbation alone.
+
+    As in ``corrected``, a row counts as its effective size.
+    """
+    count, m = rows.counts.shape
+    spread = combined_covariance(rows, retention)
+    diagonal = spread[np.arange(count), np.arange(count)]
+    by_value = diagonal[:, np.arange(m), np.arange(m)].sum(axis=0) / rows.records.sum()
+    root = np.where(by_value > 0, np.sqrt(np.maximum(by_value, 0.0)), np.inf)
+    spread = spread / (rows.records[:, None] * rows.records)[:, :, None, None]
+    spread = spread / np.outer(root, root)
+    trace = np.trace(spread[np.arange(count), np.arange(count)], axis1=1, axis2=2)
+    pooled = retention * rows.frequencies + replacement_probability(retention, m)
+    plain = float((pooled * (1.0 - pooled) / root**2).sum()) / retention**2
+    effects = trace * rows.records / plain
+    size = rows.records / effects
+    weights = np.diag(size) - np.outer(size, size) / size.sum()
+    shares = rows.counts / rows.records[:, None]
+    centred = (shares - size @ shares / size.sum()) / root
+    statistic = float(size @ (centred**2).sum(axis=1))
+    weighed = np.tensordot(weights, spread, axes=1)
+    mean = float(np.trace(weighed[np.arange(count), np.arange(count)].sum(axis=0)))
+    half_variance = float(np.einsum("abij,baji->", weighed, weighed))
+    return _judged(statistic * mean / half_variance, mean**2 / half_variance), effects
+
+
+def combined_covariance(rows: CombinedRows, retention: float) -> Floats:
+    """Ω_ab of every pair of rows: rows x rows x values x values.
+
+    What copies and quotas add is taken to be in proportion to what trials do.
+    """
+    count, m = rows.counts.shape
+    pairs = trial_covariance(
+        rows.scaled_observed.reshape(-1, m), rows.scaled_records.reshape(-1), retention
+    )
+    swollen = np.sqrt(np.outer(rows.swollen, rows.swollen))[:, :, None, None]
+    result = pairs.reshape(count, count, m, m) * swollen / retention**2
+    alike = np.eye(m) - (1.0 / m if rows.exact_sizes else 0.0)
+    result += rows.noise[:, :, None, None] * alike
+    q = rows.frequencies
+    drawn = np.diag(q) - np.outer(q, q)
+    result[np.arange(count), np.arange(count)] += rows.records[:, None, None] * drawn
+    return result
 
 
 def standardised_covariances(rows: PublishedRows, retention: float) -> Floats:

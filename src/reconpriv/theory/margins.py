@@ -62,13 +62,40 @@ def trials_from_margins(
     h = b'Q^-1 b, k = h/(1 - V h).
     """
     holder, anybody = mixing(retention, domain_size)
-    # A line of zeros at the end stands for no row.
-    padded = np.pad(precision, (0, 1))
-    told = np.zeros(sizes.size)
-    for i in range(rows.shape[1]):
-        for j in range(rows.shape[1]):
-            told += padded[rows[:, i], rows[:, j]]
+    told = between_rows(rows, precision)
     squares = sizes.astype(np.float64) ** 2
     in_matrix = squares / trials * (holder * others + anybody)
-    information = told / np.maximum(1.0 - in_matrix * told, np.finfo(float).tiny)
+    information = without_itself(told, in_matrix)
     return np.asarray(squares * (holder * own + anybody) * information)
+
+
+def between_rows(rows: Ints, matrix: Floats) -> Floats:
+    """b'A b of each group: a matrix over the rows, summed over the pairs of rows of the group.
+
+    With A = Q^-1 this is h.
+    """
+    # A line of zeros at the end stands for no row.
+    padded = np.pad(matrix, (0, 1))
+    total = np.zeros(rows.shape[0])
+    for i in range(rows.shape[1]):
+        for j in range(rows.shape[1]):
+            total += padded[rows[:, i], rows[:, j]]
+    return total
+
+
+def without_itself(told: Floats, variances: Floats) -> Floats:
+    """k = h/(1 - V h): what the rows of a group tell about it besides what it says itself."""
+    return np.asarray(told / np.maximum(1.0 - variances * told, np.finfo(float).tiny))
+
+
+def unknown_rows(rows: Ints, variances: Floats, count: int) -> Floats:
+    """B V B': the covariance of what the groups leave unknown about ``count`` rows."""
+    total = np.zeros((count, count))
+    for i in range(rows.shape[1]):
+        for j in range(i, rows.shape[1]):
+            inside = np.flatnonzero((rows[:, i] >= 0) & (rows[:, j] >= 0))
+            slot = rows[inside, i] * count + rows[inside, j]
+            found = np.bincount(slot, weights=variances[inside], minlength=count * count)
+            found = found.reshape(count, count)
+            total += found if i == j else found + found.T
+    return total

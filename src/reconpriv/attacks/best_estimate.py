@@ -1,0 +1,275 @@
+"""The best estimate of a group from its records and the margins together.
+
+Generalised least squares (theory.margins) with the true variances, which is more than an adversary
+knows: no linear unbiased estimate of one value from its own margins does better. With D the count
+that the records of a group give, of variance V, and R what the margins and all other groups say
+about it, of variance 1/k, it is (D + V k R)/(1 + V k), of variance V/(1 + V k).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from reconpriv.attacks.attacked_table import AttackedTable, Publication, count_of
+from reconpriv.core.margin_noise import adjusted
+from reconpriv.core.margin_tables import Candidates, index_rows, limits_and_classes, rows_of
+from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.design import exact_spread, mixing
+from reconpriv.theory.margins import between_rows, cell_noise, unknown_rows, without_itself
+from reconpriv.theory.perturbation import keep_probability, replacement_probability
+from reconpriv.theory.reconstruction import reconstruct_count
+
+# Products that are whole on paper must count as whole here.
+WHOLE = 1e-9
+# From so many trials on, the tails of a count are those of a normal distribution.
+_MANY = 1_000
+
+
+@dataclass(frozen=True)
+class BestEstimates:
+    """Some groups of one publication, each with one value: what is known and what is estimated.
+
+    ``alone`` and ``combined`` are frequencies, from records and from everything; ``truth`` is f.
+    ``variance`` is that of the count from records, ``information`` k: how much margins tell.
+    """
+
+    groups: Ints
+    sizes: Ints
+    trials: Ints
+    truth: Floats
+    alone: Floats
+    combined: Floats
+    variance: Floats
+    information: Floats
+    retention: float
+    domain_size: int
+
+    @property
+    def without_margins(self) -> BestEstimates:
+        """The same groups for an adversary who has the records alone."""
+        nothing = np.zeros_like(self.information)
+        return replace(self, combined=self.alone, information=nothing)
+
+    @property
+    def combined_variance(self) -> Floats:
+        """V/(1 + V k), of a count."""
+        return np.asarray(self.variance / (1.0 + self.variance * self.information))
+
+    @property
+    def worth(self) -> Floats:
+        """N² v k: how many trials margins are worth about each group."""
+        holder, anybody = mixing(self.retention, self.domain_size)
+        squares = self.sizes.astype(np.float64) ** 2
+        return np.asarray(squares * (holder * self.truth + anybody) * self.information)
+
+    @property
+    def effective_trials(self) -> Floats:
+        """A group's own trials and those that margins are worth."""
+        return np.asarray(self.trials + self.worth)
+
+
+def best_estimates(
+    target: AttackedTable, published: Publication, groups: Ints, values: Ints
+) -> BestEstimates:
+    """Estimate the frequency of one value in each of some groups; without margins by Lemma 1.
+
+    The publication is that of the whole table: a margin tells about a group through all the others.
+    """
+    cube, sizes = published.cube, target.batch.sizes
+    margins = _Rows.of(target, published)
+    alone, combined, truth, own, told = (np.zeros(groups.size) for _ in range(5))
+    for value in np.unique(values).tolist():
+        estimate, variance = _from_records(target, published, value)
+        wanted = np.flatnonzero(values == value)
+        some = groups[wanted]
+        truth[wanted] = count_of(target.raw, np.full(sizes.size, value))[some] / sizes[some]
+        own[wanted] = variance[some]
+        alone[wanted] = estimate[some] / cube.records[some]
+        moved, precision = margins.moved(estimate, variance, value)
+        combined[wanted] = (estimate + moved)[some] / cube.records[some]
+        rows = margins.groups[some]
+        told[wanted] = without_itself(between_rows(rows, precision), variance[some])
+    return BestEstimates(
+        groups, sizes[groups], cube.trials[groups].astype(np.int64), truth, alone, combined, own,
+        told, published.policy.retention, target.schema.domain_size,
+    )  # fmt: skip
+
+
+def combined_counts(
+    target: AttackedTable, published: Publication, value: int
+) -> tuple[Floats, Floats]:
+    """The count of one value in every group: from its records, and from everything."""
+    estimate, variance = _from_records(target, published, value)
+    moved, _ = _Rows.of(target, published).moved(estimate, variance, value)
+    return estimate, np.asarray(estimate + moved)
+
+
+def best_guesses(target: AttackedTable, published: Publication) -> Ints:
+    """The value with the largest estimate in every group, from records and margins together."""
+    largest = np.full(target.batch.groups, -np.inf)
+    guess = np.zeros(target.batch.groups, dtype=np.int64)
+    for value in range(target.schema.domain_size):
+        _, found = combined_counts(target, published, value)
+        guess = np.where(found > largest, value, guess)
+        largest = np.maximum(found, largest)
+    return guess
+
+
+def _from_records(
+    target: AttackedTable, published: Publication, value: int
+) -> tuple[Floats, Floats]:
+    """D and V of one value in every group."""
+    cube, policy, m = published.cube, published.policy, target.schema.domain_size
+    sizes, asked = target.batch.sizes, np.full(cube.groups, value)
+    count = count_of(target.raw, asked)
+    spread = exact_spread(count, np.arange(cube.groups), sizes, cube.trials.astype(np.int64))
+    holder, anybody = mixing(policy.retention, m)
+    estimate = reconstruct_count(
+        count_of(cube, asked), cube.records, retention=policy.retention, domain_size=m
+    )
+    variance: Floats = spread.weight * (holder * (count / sizes) + anybody) + spread.extra
+    return estimate, variance
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of all margin tables: which groups are in them, and what they say."""
+
+    groups: Ints
+    counts: Floats
+    noise: float
+
+    @classmethod
+    def of(cls, target: AttackedTable, published: Publication) -> _Rows:
+        m = target.schema.domain_size
+        if not published.tables:
+            return cls(np.zeros((target.batch.groups, 0), dtype=np.int64), np.zeros((0, m)), 1.0)
+        indexes = index_rows(published.tables, target.schema)
+        rows = rows_of(indexes, target.batch.public, target.schema)
+        counts = np.concatenate([table.counts for table in published.tables])
+        if published.cube.coins:  # the sizes of rows are not known exactly
+            return cls(rows, counts.astype(np.float64), published.variance)
+        sizes = _sums(rows, target.batch.sizes, counts.shape[0])
+        return cls(rows, adjusted(counts, sizes), cell_noise(published.variance, m))
+
+    def moved(self, estimate: Floats, variance: Floats, value: int) -> tuple[Floats, Floats]:
+        """How far margins move the count of every group, and Q^-1."""
+        k = self.counts.shape[0]
+        unknown = unknown_rows(self.groups, variance, k) + self.noise * np.eye(k)
+        precision = np.asarray(np.linalg.inv(unknown), dtype=np.float64)
+        distance = precision @ (self.counts[:, value] - _sums(self.groups, estimate, k))
+        # A row that is not there adds nothing.
+        moved: Floats = variance * np.append(distance, 0.0)[self.groups].sum(axis=1)
+        return moved, precision
+
+
+def _sums(rows: Ints, weights: Floats | Ints, count: int) -> Floats:
+    """B w: the sum over the groups of each row."""
+    total = np.zeros(count)
+    for column in rows.T:
+        inside = column >= 0
+        total += np.bincount(column[inside], weights=weights[inside], minlength=count)
+    return total
+
+
+def limits_of(target: AttackedTable, published: Publication, groups: Ints) -> Floats:
+    """The trials that the sample size allows each group, margins included."""
+    return sample_limits(target.batch, published.policy, target.schema.domain_size)[groups]
+
+
+def over_limit(target: AttackedTable, published: Publication, groups: Ints) -> Flags | None:
+    """Which groups have more effective trials than their limit, as the publisher counts them.
+
+    None if the sample size does not count margins. A group of which not even one trial is allowed
+    has one nevertheless, if the policy says so, and is not counted here.
+    """
+    found = limits_and_classes(target.batch, published.policy, target.schema.domain_size)
+    if found is None or published.counted is None:
+        return None
+    rows = rows_of(published.counted.indexes, target.batch.public, target.schema)[groups]
+    limits, classes = found[0][groups], found[1][groups]
+    told = published.counted.worth.trials(
+        Candidates(rows, target.batch.sizes[groups], limits, classes)
+    )
+    effective = published.cube.trials[groups] + told
+    return np.asarray((effective > limits + WHOLE) & (limits >= 1.0))
+
+
+def normal_share(found: BestEstimates, epsilon: float) -> Floats:
+    """Pr[the combined estimate is within ±ε], if it is normal."""
+    from scipy.special import erf  # noqa: PLC0415 - slow import
+
+    reach = epsilon * found.truth * found.sizes
+    return np.asarray(erf(reach / np.sqrt(2.0 * found.combined_variance)))
+
+
+def combined_share(found: BestEstimates, epsilon: float) -> Floats:
+    """Pr[the combined estimate is within ±ε]: exact in the group's trials, normal in the rest.
+
+    The error is ((D - c) + V k (R - c))/(1 + V k). D takes few values where there are few trials,
+    so that a normal distribution would be off; R is a sum over many groups and noises.
+    """
+    result = normal_share(found, epsilon)
+    for i in np.flatnonzero(found.trials <= _MANY).tolist():
+        size, holders = int(found.sizes[i]), round(float(found.truth[i] * found.sizes[i]))
+        observed, chance = published_counts(
+            int(found.trials[i]), size, holders, found.retention, found.domain_size
+        )
+        count = reconstruct_count(
+            observed, size, retention=found.retention, domain_size=found.domain_size
+        )
+        shrink = 1.0 + found.variance[i] * found.information[i]
+        spread = found.variance[i] * np.sqrt(found.information[i])
+        result[i] = _inside(count - holders, chance, epsilon * holders * shrink, float(spread))
+    return result
+
+
+def _inside(error: Floats, chance: Floats, reach: float, spread: float) -> float:
+    """Pr[|X + spread·Z| <= reach] for X with these values and a standard normal Z."""
+    from scipy.special import ndtr  # noqa: PLC0415
+
+    if spread < WHOLE:
+        return float(chance[np.abs(error) <= reach + WHOLE].sum())
+    return float(chance @ (ndtr((reach - error) / spread) - ndtr((-reach - error) / spread)))
+
+
+@lru_cache(maxsize=1 << 14)
+def published_counts(
+    n: int, size: int, holders: int, retention: float, domain_size: int
+) -> tuple[Floats, Floats]:
+    """The counts in which a value of a group may be published, and their probabilities.
+
+    A value with k of the n trials is published k⌊|g|/n⌋ + H times, H hypergeometric: its share of
+    the |g| mod n trials that got one extra copy.
+    """
+    from scipy.stats import hypergeom  # noqa: PLC0415
+
+    k = np.arange(n + 1)
+    copies, extra = divmod(size, n)
+    more = np.arange(extra + 1)
+    chance = hypergeom.pmf(more[None, :], n, k[:, None], extra)
+    chance *= trial_counts(n, n * holders / size, retention, domain_size)[:, None]
+    observed = k[:, None] * copies + more[None, :]
+    total = np.bincount(observed.ravel(), weights=chance.ravel(), minlength=size + 1)
+    some = np.flatnonzero(total > 0)
+    return some.astype(np.float64), total[some].astype(np.float64)
+
+
+def trial_counts(n: int, quota: float, retention: float, domain_size: int) -> Floats:
+    """The distribution of O* among n trials, Bin(c, r) + Bin(n - c, t), c the rounded quota."""
+    from scipy.stats import binom  # noqa: PLC0415
+
+    r = keep_probability(retention, domain_size)
+    t = replacement_probability(retention, domain_size)
+    below = int(np.floor(quota + WHOLE))
+    share = max(quota - below, 0.0)
+    result = np.zeros(n + 1)
+    for holders, weight in ((below, 1 - share), (min(below + 1, n), share)):
+        kept = binom.pmf(np.arange(holders + 1), holders, r)
+        strayed = binom.pmf(np.arange(n - holders + 1), n - holders, t)
+        result += weight * np.convolve(kept, strayed)
+    return result

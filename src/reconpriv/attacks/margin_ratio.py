@@ -1,0 +1,247 @@
+"""Margins alone (Example 2): the ratio of two noisy counts of a margin row, and what it gives away.
+
+That a ratio tells the frequency of a value in a row is what margins are for: a row is an aggregate.
+A row that is little more than one group tells the same about that group; such rows are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconpriv.attacks.attacked_table import (
+    AttackedTable,
+    Publication,
+    attack_key,
+    largest_values,
+)
+from reconpriv.attacks.best_estimate import WHOLE, best_estimates, limits_of
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.statistics import Rate, rate, relative_error, score
+from reconpriv.core.margin_noise import noisy_tables
+from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.core.margin_tables import MarginTable, index_rows, table_name
+from reconpriv.core.margins import Margins
+from reconpriv.theory.arrays import Flags, Floats, Ints
+
+KNEW = "every public value of a person, and the margins; not the records, not the key"
+# The ε of the margins that are attacked if the policy has none: what it would mean to add some.
+_EPSILON = 1.0
+# A group gives a row its frequencies if it is at least this much of it.
+_MOST = 0.5
+
+
+def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
+    """The ratio of two noisy counts for every cell of every margin, for several keys."""
+    assumed = target.policy.margins is None
+    if assumed:
+        target = replace(target, policy=replace(target.policy, margins=Margins(_EPSILON)))
+    epsilon, groups = target.policy.epsilon, target.violating()
+    target.only(groups)  # raises an error if there is none
+    seen = [one for number in range(keys) for one in look_at(target, number)]
+    within = np.concatenate([one.error <= epsilon for one in seen])
+    noisy = np.concatenate([one.error_over_noise <= epsilon for one in seen])
+    by_table = np.concatenate([one.error_of_table <= epsilon for one in seen])
+    predicted = np.concatenate([one.predicted for one in seen])
+    plan = _plan(target, 0)
+    most = np.concatenate([one.most for one in seen])
+    told = np.concatenate([one.group_error <= epsilon for one in seen])
+    there = np.concatenate([one.published for one in seen])
+    half = "violating groups that are half of their row or more"
+    all_told = rate(told[most], f"{half}: f within ε by the row, if every row were published")
+    now_told = rate((told & there)[most], f"{half}: the same by the rows that are published")
+    return AttackResult(
+        name="margins",
+        knew=KNEW,
+        success=rate(within, "published cells within ε of a value's frequency in the row"),
+        baseline=rate(by_table, "the same by its frequency in the whole table"),
+        control=_control(target),
+        figures={
+            "ε of the margins": plan.margins.epsilon,
+            "σ of the margins": float(np.sqrt(plan.variance)),
+            "keys": keys,
+            "predicted": float(predicted.mean()),
+            "z": score(within.astype(np.float64), predicted),
+            "over the noisy size of the row": rate(noisy, "published cells"),
+            "the most frequent value of each row": rate(
+                within[np.concatenate([one.first for one in seen])], "published cells"
+            ),
+            "groups that every row would tell": all_told,
+            "groups that published rows tell": now_told,
+            "groups about which every row would tell all that is allowed": _given_away(
+                target, groups
+            ),
+        },
+        table=tuple(_rows(target, plan, seen)),
+        worst=_worst(target, seen[: len(plan.tables)], worst),
+        verdict=_verdict(all_told, now_told, plan, assumed=assumed),
+    )
+
+
+@dataclass(frozen=True)
+class Look:
+    """One margin table of one key: its published cells, and every violating group in its row.
+
+    ``error`` is that of a noisy count over the public size of its row, ``error_over_noise`` over
+    the sum of the row's noisy counts, ``error_of_table`` that of a guess from the whole table;
+    ``predicted`` is the chance that the first is at most ε, and ``first`` marks the most frequent
+    value of each row. ``share`` is how much of its row a group is, ``group_error`` how far the row
+    is from the group's largest frequency, ``published`` whether it is there.
+    """
+
+    table: int
+    error: Floats
+    error_over_noise: Floats
+    error_of_table: Floats
+    predicted: Floats
+    first: Flags
+    groups: Ints
+    share: Floats
+    group_error: Floats
+    published: Flags
+
+    @property
+    def most(self) -> Flags:
+        """The groups that are half of their row or more."""
+        return np.asarray(self.share >= _MOST)
+
+
+def look_at(target: AttackedTable, number: int) -> Iterator[Look]:
+    """Every margin table as it is published with the lab's key of this number."""
+    plan, groups = _plan(target, number), target.violating()
+    tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, attack_key(number))
+    top = largest_values(target.raw)[groups]
+    for i, (true, noisy) in enumerate(zip(plan.totals.tables, tables, strict=True)):
+        row = _row_of_groups(target, true)
+        there = _row_of_groups(target, plan.tables[i].table) >= 0
+        kept = np.unique(row[there])
+        sizes = true.counts.sum(axis=1)
+        own, mine = row[groups], noisy.counts[row[groups], top] / sizes[row[groups]]
+        yield Look(
+            i,
+            *_cells(target, true.counts[kept], noisy.counts[kept], plan.variance),
+            groups=groups,
+            share=target.batch.sizes[groups] / sizes[own],
+            group_error=relative_error(mine, target.frequency[groups]),
+            published=there[groups],
+        )
+
+
+def _cells(
+    target: AttackedTable, true: Ints, noisy: Ints, variance: float
+) -> tuple[Floats, Floats, Floats, Floats, Flags]:
+    """The errors of the cells that somebody is in, and the chance of one of at most ε."""
+    from scipy.special import erf  # noqa: PLC0415 - slow import
+
+    row, value = np.nonzero(true)
+    count, sizes = true[row, value], true.sum(axis=1)[row]
+    f = count / sizes
+    found = noisy[row, value]
+    total = np.maximum(noisy.sum(axis=1), 1)[row]
+    # The noise is whole, so it is at most εc if it is at most ⌊εc⌋.
+    reach = np.floor(target.policy.epsilon * count + WHOLE) + 0.5
+    return (
+        relative_error(found / sizes, f),
+        relative_error(found / total, f),
+        relative_error(target.overall[value], f),
+        np.asarray(erf(reach / np.sqrt(2.0 * variance))),
+        count == true.max(axis=1)[row],
+    )
+
+
+def _row_of_groups(target: AttackedTable, table: MarginTable) -> Ints:
+    """The row of every group; -1 if it is left out."""
+    if not table.rows:
+        return np.full(target.batch.groups, -1)
+    (index,) = index_rows([table], target.schema)
+    return index.rows(target.batch.public, target.schema)
+
+
+def _plan(target: AttackedTable, number: int) -> MarginPlan:
+    plan = target.margins(target.policy, attack_key(number))
+    assert plan is not None
+    return plan
+
+
+def _rows(target: AttackedTable, plan: MarginPlan, seen: list[Look]) -> Iterator[Row]:
+    """One line for each margin table, over all keys."""
+    epsilon = target.policy.epsilon
+    for i, one in enumerate(plan.tables):
+        looks = [look for look in seen if look.table == i]
+        within = np.concatenate([look.error <= epsilon for look in looks])
+        most = np.concatenate([look.most for look in looks])
+        told = np.concatenate([look.group_error <= epsilon for look in looks])
+        there = np.concatenate([look.published for look in looks])
+        yield {
+            "table": table_name(one.table.attributes, target.schema),
+            "rows": one.table.rows,
+            "left out": one.left_out,
+            "cells within ε": float(within.mean()) if within.size else None,
+            "groups within ε, every row": float(told.mean()),
+            "published rows": float((told & there).mean()),
+            "half of their row": int(looks[0].most.sum()),
+            "of these within ε, every row": float(told[most].mean()) if most.any() else None,
+            "of these, published rows": float((told & there)[most].mean()) if most.any() else None,
+        }
+
+
+def _control(target: AttackedTable) -> Rate:
+    """The margins of a shuffled sensitive column must not tell the true rows apart."""
+    shuffled = target.shuffled()
+    true, other = _plan(target, 0).totals.tables, _plan(shuffled, 0)
+    noisy = noisy_tables(other.totals.tables, other.variance, target.schema, attack_key(0))
+    errors = [
+        _cells(target, one.counts, strange.counts, other.variance)[0]
+        for one, strange in zip(true, noisy, strict=True)
+    ]
+    what = "the same with the sensitive column shuffled, all rows"
+    return rate(np.concatenate(errors) <= target.policy.epsilon, what)
+
+
+def _given_away(target: AttackedTable, groups: Ints) -> Rate:
+    """Groups that would be left less than one trial of their own if every row were published."""
+    plan, key = _plan(target, 0), attack_key(0)
+    tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, key)
+    cube = target.publish_as(replace(target.policy, margins=None), key)
+    published = Publication(target.policy, cube, tables, plan.variance)
+    found = best_estimates(target, published, groups, largest_values(target.raw)[groups])
+    limits = limits_of(target, published, groups)
+    return rate((limits - found.worth < 1.0) & (limits >= 1.0), "violating groups")
+
+
+def _worst(target: AttackedTable, looks: list[Look], how_many: int) -> tuple[Row, ...]:
+    """The groups that are most of a row, whether it is published or not."""
+    share = np.max([look.share for look in looks], axis=0)
+    place = np.argmax([look.share for look in looks], axis=0)
+    groups = looks[0].groups
+    order = np.argsort(-share, kind="stable")[:how_many]
+    return tuple(
+        {
+            "group": target.describe(int(groups[i])),
+            "size": int(target.batch.sizes[groups[i]]),
+            "largest f": float(target.frequency[groups[i]]),
+            "share of its row": float(share[i]),
+            "row": "published" if looks[place[i]].published[i] else "left out",
+            "error by the row": float(looks[place[i]].group_error[i]),
+        }
+        for i in order
+    )
+
+
+def _verdict(all_told: Rate, now_told: Rate, plan: MarginPlan, *, assumed: bool) -> str:
+    said = (
+        f"The policy has no margins; these are the ones of ε = {plan.margins.epsilon:.3g}. "
+        if assumed
+        else ""
+    )
+    left_out = sum(one.left_out for one in plan.tables)
+    rows = f"{plan.totals.rows:,} rows"
+    if not all_told.trials:
+        return f"{said}No violating group is half of one of the {rows}: rows are aggregates."
+    return (
+        f"{said}Where a violating group is half of its row or more, that row alone would give its f"
+        f" within ε in {all_told.share:.1%}; as {left_out:,} of {rows} are left out, it does so in"
+        f" {now_told.share:.1%}."
+    )
