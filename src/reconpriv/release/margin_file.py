@@ -99,29 +99,36 @@ def read_margins(stored: ReleaseFolder) -> tuple[MarginTable, ...]:
     margins, schema = stored.manifest.margins, stored.manifest.schema
     if margins is None:
         return ()
-    found = read_all(list(stored.margin_files), columns=stored.manifest.margin_columns)
+    columns = stored.manifest.margin_columns
+    found = read_all(list(stored.margin_files), columns=columns)
+    if found.column_names != [column.name for column in columns]:
+        raise _unlike_manifest(stored, "columns")
     m, names = schema.domain_size, [column.name for column in schema.public]
+    if found.num_rows != m * sum(one.rows for one in margins.tables):
+        raise _unlike_manifest(stored, "rows")
+    if found.column(margins.names[1]).null_count:
+        raise _unlike_manifest(stored, "counts")
     tables, start = [], 0
     for one in margins.tables:
         lines = found.slice(start, one.rows * m)
         start += one.rows * m
         named = lines.column(0).to_pylist() == [one.name] * (one.rows * m)
         values = lines.column(schema.sensitive.name).to_pylist()
-        if not named or values != list(schema.domain) * one.rows:
-            raise ReleaseError(
-                f"The file {stored.margin_files[0].name} does not match its manifest (tables)."
-            )
-        every = pa.array(np.arange(one.rows) * m)
+        public = lines.select(list(one.columns)).take(pa.array(np.arange(one.rows) * m))
+        distinct = public.group_by(list(one.columns)).aggregate([]).num_rows
+        if not named or values != list(schema.domain) * one.rows or distinct < one.rows:
+            raise _unlike_manifest(stored, "tables")
         counts = lines.column(margins.names[1]).to_numpy().astype(np.int64)
         tables.append(
             MarginTable(
                 tuple(names.index(name) for name in one.columns),
-                tuple(encode(lines.column(name).take(every)) for name in one.columns),
+                tuple(encode(column) for column in public.columns),
                 counts.reshape(one.rows, m),
             )
         )
-    if start != found.num_rows:
-        raise ReleaseError(
-            f"The file {stored.margin_files[0].name} does not match its manifest (rows)."
-        )
     return tuple(tables)
+
+
+def _unlike_manifest(stored: ReleaseFolder, what: str) -> ReleaseError:
+    name = stored.margin_files[0].name
+    return ReleaseError(f"The file {name} does not match its manifest ({what}).")

@@ -783,3 +783,12 @@ def test_killing_the_server_while_a_release_is_loaded(small, scratch, tmp_path):
     assert b"Traceback" not in err and secretless(err.decode(), server)
     assert list(scratch.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scratch"]
+
+
+def test_margins_are_the_same_bytes_as_from_parquet(server, tmp_path, key, census, files_of):
+    policy = rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=["Age", ("Race", "Gender")]))
+    roles = {"sensitive": "Education", "public": PUBLIC}
+    expected = publish(census, tmp_path / "arrow", key, policy, **roles)
+    made = publish(server.url(), tmp_path / "server", key, policy, table="census", **roles)
+    assert files_of(made) == files_of(expected)
+    assert "margins.parquet" in files_of(made)

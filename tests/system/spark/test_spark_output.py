@@ -22,6 +22,7 @@ from spark_fixtures import (
     hashes,
     limit_rows_per_file,
     publish,
+    published_by_both,
     table_of,
     write,
 )
@@ -114,6 +115,21 @@ def test_a_release_at_a_uri_is_the_same_bytes(
     assert f"data-00004.{file_format}" in by_spark
     assert rp.open(tmp_path / "uri").to_arrow().num_rows == 1_500
     assert sorted(path.name for path in tmp_path.iterdir()) == ["duckdb", "uri"]
+
+
+def test_margins_are_the_same_bytes_in_a_folder_and_at_a_uri(
+    spark: Any, everything: Path, tmp_path: Path, key: rp.Key
+) -> None:
+    """Columns of every type, counted in several parts by Spark and in one by DuckDB."""
+    choice = Choice(key, rp.Policy(0.5, 0.5, 0.3, margins=1.0))
+    by_duckdb, by_spark = published_by_both(spark, everything, tmp_path, choice, sensitive="s")
+    assert "margins.parquet" in by_duckdb
+    assert by_spark == by_duckdb
+    with rp.read(spark.read.parquet(str(everything)), sensitive="s") as table:
+        table.publish(choice.policy, f"file://{tmp_path}/uri", key=key)
+    at_uri = {n: h for n, h in hashes(tmp_path / "uri").items() if not n.endswith(".crc")}
+    assert at_uri == by_duckdb
+    assert rp.open(tmp_path / "uri").description.margins is not None
 
 
 def test_a_release_at_a_uri_is_replaced_only_where_asked(

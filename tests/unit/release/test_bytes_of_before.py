@@ -1,4 +1,4 @@
-"""The same key gives the same bytes as the releases in tests/data/before, made by version 0.1."""
+"""The same key gives the same bytes as the releases in tests/data/before."""
 
 from __future__ import annotations
 
