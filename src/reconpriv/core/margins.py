@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from reconpriv.errors import PolicyError
@@ -22,6 +23,7 @@ from reconpriv.theory.concentrated import (
 )
 
 DELTA = 1e-9
+_DIGITS = 6  # of an ε that somebody wrote
 NEIGHBOURS = "tables that differ in the sensitive value of one record"
 
 TableNames = tuple[str, ...]
@@ -69,6 +71,11 @@ class Margins:
         """The ε that ρ implies at this δ."""
         return epsilon_of(self.rho, self.delta)
 
+    @property
+    def round_epsilon(self) -> float | None:
+        """The ε with the fewest digits that stands for exactly this ρ, if there is one."""
+        return _round_epsilon(self.rho, self.delta)
+
     def variance(self, tables: int) -> float:
         """σ² of the noise on every count of so many tables."""
         return tables / self.rho
@@ -86,6 +93,13 @@ class Margins:
             "delta": self.delta,
             "tables": None if self.tables is None else [list(names) for names in self.tables],
         }
+
+
+@cache
+def _round_epsilon(rho: float, delta: float) -> float | None:
+    exact = epsilon_of(rho, delta)
+    shorter = (float(f"{exact:.{digits}g}") for digits in range(1, _DIGITS + 1))
+    return next((one for one in shorter if rho_of(one, delta) == rho), None)
 
 
 def named_tables(tables: Iterable[str | Sequence[str]] | str) -> tuple[TableNames, ...]:

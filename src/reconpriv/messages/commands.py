@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 OUT = "release"
 _TEXT_WIDTH = 78
+_MARGINS_DELTA = 1e-9  # of a publication, unless another is given
 
 # An option with its value, or a switch with None.
 Part = tuple[str, str | None]
@@ -37,6 +38,22 @@ def policy_parts(policy: Policy) -> list[Part]:
     ]
     if plain["unattainable"] != "refuse":
         parts.append(("--unattainable", plain["unattainable"]))
+    return [*parts, *_margin_parts(policy)]
+
+
+def _margin_parts(policy: Policy) -> list[Part]:
+    margins = policy.wanted_margins
+    if margins is None:
+        return []
+    epsilon, plain = margins.round_epsilon, margins.as_dict()
+    parts: list[Part] = [
+        ("--margins-rho", repr(margins.rho)) if epsilon is None else ("--margins", f"{epsilon:g}")
+    ]
+    if plain["delta"] != _MARGINS_DELTA:
+        parts.append(("--margins-delta", repr(plain["delta"])))
+    if plain["tables"] is not None:
+        tables = ["+".join(map(_in_tables, names)) for names in plain["tables"]]
+        parts.append(("--margin-tables", ",".join(tables)))
     return parts
 
 
@@ -64,6 +81,10 @@ def _folded(words: Sequence[str]) -> str:
 def _written(part: Part) -> str:
     option, value = part
     return option if value is None else f"{option} {shlex.quote(value)}"
+
+
+def _in_tables(name: str) -> str:
+    return f'"{name}"' if "+" in name and _in_list(name) == name else _in_list(name)
 
 
 def _in_list(name: str) -> str:
