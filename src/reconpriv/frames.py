@@ -88,6 +88,11 @@ def publish(
             return _publish(table, policy, out, key, file_format, overwrite, keep_identifier)
     if out is not None and is_uri(out):
         raise OutputError("The release of a frame goes into a folder on this machine.")
+    if out is None and policy.margins is not None:
+        raise InputError(
+            "A frame of published records has no place for margins.",
+            hint="Give a folder for the release: publish(…, out='release').",
+        )
     made: list[Any] = []
     notes: list[str] = []
     with (

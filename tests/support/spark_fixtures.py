@@ -255,7 +255,7 @@ class Gate:
         (Path(self.folder) / f"begun-{os.getpid()}").touch()
         if self.failing and not self._first():
             raise RuntimeError("forced to fail")
-        wait_for((Path(self.folder) / "go").exists, 120, "go")
+        wait_for((Path(self.folder) / "go").exists, 600, "go")
         yield from self.kernel(batch)
 
     def _first(self) -> bool:
@@ -284,7 +284,7 @@ class Straggler:
         if context.partitionId() == 0:
             name = name_of(self.task)
             (Path(self.folder) / f"{name}-{context.attemptNumber()}").touch()
-            wait_for((Path(self.folder) / f"{name}-1").exists, 60, "a second attempt")
+            wait_for((Path(self.folder) / f"{name}-1").exists, 240, "a second attempt")
         yield from self.task(batches)
 
 
@@ -308,5 +308,5 @@ def wait_until_idle(spark: Any) -> None:
     tracker = spark.sparkContext._jsc.sc().statusTracker()
     wait_for(
         lambda: sum(one.numRunningTasks() for one in tracker.getExecutorInfos()) == 0,
-        60, "all tasks to end",
+        240, "all tasks to end",
     )  # fmt: skip

@@ -24,7 +24,7 @@ import reconpriv as rp
 from spark_fixtures import LOOPBACK, Choice, publish, ship_these_tasks, wait_for
 
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-SECONDS = 240
+SECONDS = 900
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         command += ["--conf", setting]
     log = folder / "connect.log"
     with java(log, *command, "spark-internal", env=environment(**LOOPBACK)) as server:
-        wait_for(lambda: answers(port) or server.poll() is not None, 120, "the Connect server")
+        wait_for(lambda: answers(port) or server.poll() is not None, 240, "the Connect server")
         assert server.poll() is None, log.read_text()[-2_000:]
         yield f"sc://127.0.0.1:{port}"
 
@@ -229,7 +229,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     master = ("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port),
               "--webui-port", str(page))  # fmt: skip
     with java(folder / "master.log", *master, env=environment(**common)):
-        wait_for(lambda: answers(port), 120, "the master")
+        wait_for(lambda: answers(port), 240, "the master")
         # Two hosts: Spark runs a second attempt only on a different host.
         hosts = ("127.0.0.1", "127.0.0.2")
         with (
@@ -237,7 +237,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
             worker(folder, url, common, hosts[1]) as two,
         ):
             made = Cluster(url, f"http://127.0.0.1:{page}", (one, two))
-            wait_for(lambda: made.alive() == 2, 120, "two workers")
+            wait_for(lambda: made.alive() == 2, 240, "two workers")
             yield made
 
 

@@ -9,7 +9,7 @@ that of these weights with the variances that the records show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -100,6 +100,9 @@ class PreparedMargins:
     spectrum: Floats
     rounding: Floats
     _rows: dict[int, tuple[object, Ints]] = field(default_factory=dict, repr=False)
+    _cells: dict[tuple[int, ...] | None, tuple[object, CellVariances]] = field(
+        default_factory=dict, repr=False
+    )
 
     @property
     def rows(self) -> int:
@@ -137,19 +140,27 @@ class PreparedMargins:
 
     def _combine(self, cells: Cells, sums: Sums, asked: Asked, selection: Selection) -> Sums:
         weights = self._weights(cells, asked, selection)
-        own = np.zeros((len(_WEIGHED) + 1, asked.questions))
+        own = np.zeros((4, asked.questions))
         for part in cells.parts():
             own += self._within(part, asked, selection(part), weights)
-        outside = np.maximum(self._variance_of_weights(weights, asked) - own[-1], 0.0)
+        records, squares, observed, moved = own
+        outside = np.maximum(self._variance_of_weights(weights, asked) - moved, 0.0)
         noise = self.noise(asked.size) * np.sum(weights * weights, axis=1)
-        distance = self._distance(asked)
-        correction = np.einsum("ik,ik->i", weights, distance)
-        named = dict(zip(_WEIGHED, own[:-1], strict=True))
+        correction = np.einsum("ik,ik->i", weights, self._distance(asked))
+        # What is small beside these sums is weighed as they are on average.
+        share = np.zeros_like(records)
+        np.divide(records, sums.scaled_records, out=share, where=records > 0)
         return replace(
             sums,
             observed=sums.observed + self.design.retention * correction,
+            scaled_records=records,
+            scaled_squares=squares,
+            scaled_observed=observed,
+            sampled_squares=sums.sampled_squares * share,
+            unsampled=sums.unsampled * share,
+            uneven=sums.uneven * share,
+            noise=sums.noise * share,
             other=outside + noise,
-            **named,
         )
 
     def _weights(self, cells: Cells, asked: Asked, selection: Selection) -> Floats:
@@ -223,115 +234,127 @@ class PreparedMargins:
         return share * (1.0 - share) / p**2, ROUNDING * float(self.rounding[list(values)].max())
 
     def _within(self, part: Cube, asked: Asked, wanted: Ints, weights: Floats) -> Floats:
-        """The weighed sums over the groups of each question."""
-        rows = self.rows_of(part)
-        padded = np.pad(weights, ((0, 0), (0, 1)))
-        counts = _Counts.of(part, asked.values)
-        total = np.zeros((len(_WEIGHED) + 1, asked.questions))
-        order = np.argsort(asked.selection, kind="stable")
-        begin = np.searchsorted(asked.selection[order], np.arange(int(wanted.max(initial=0)) + 2))
-        groups = np.flatnonzero(wanted >= 0)
-        how_many = np.diff(begin)[wanted[groups]]
-        groups, how_many = groups[how_many > 0], how_many[how_many > 0]
-        ends = np.cumsum(how_many)
-        first = 0
-        while first < groups.size:
-            base = ends[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, base + _PAIRS_AT_ONCE, side="right")))
-            some, times = groups[first:last], how_many[first:last]
-            group = np.repeat(some, times)
-            step = np.arange(group.size) - np.repeat(np.cumsum(times) - times, times)
-            question = order[begin[wanted[group]] + step]
-            total += self._pairs(part, rows, asked, padded, counts, group, question)
-            first = last
+        """Four sums over the groups of each question: a² s N, |a|³ s² N, a² s O and (1-a)² V.
+
+        a is the weight of a group: 1 less what margins take off it.
+        """
+        rows, padded = self.rows_of(part), np.pad(weights, ((0, 0), (0, 1)))
+        scaled = part.scale * part.records
+        cells = self._cells_of(part, asked.values)
+        total = np.zeros((4, asked.questions))
+        for group, question in _pairs(asked.selection, wanted):
+            moved = np.zeros(group.size)
+            for column in rows.T:
+                moved += padded[question, column[group]]
+            weight = 1.0 - moved
+            square = weight * weight
+            scale = part.scale[group]
+            observed, variance = cells.at(group, asked.value[question])
+            records = square * scaled[group]
+            added = (
+                records,
+                records * np.abs(weight) * scale,
+                square * scale * observed,
+                moved * moved * variance,
+            )
+            for i, one in enumerate(added):
+                total[i] += np.bincount(question, weights=one, minlength=asked.questions)
         return total
 
-    def _pairs(
-        self,
-        part: Cube,
-        rows: Ints,
-        asked: Asked,
-        padded: Floats,
-        counts: _Counts,
-        group: Ints,
-        question: Ints,
+    def _cells_of(self, part: Cube, values: tuple[int, ...] | None) -> CellVariances:
+        """What is published about a set of values, or about each value, in every group."""
+        kept = self._cells.get(values)
+        if kept is not None and kept[0] is part.codes:
+            return kept[1]
+        found = CellVariances.of(self, part, values)
+        self._cells.clear()
+        self._cells[values] = part.codes, found
+        return found
+
+    def own_variance(
+        self, part: Cube, group: Ints, observed: Floats, values: Sequence[int]
     ) -> Floats:
-        """What each pair of a group and a question adds, summed by question."""
-        moved = np.zeros(group.size)
-        for column in rows.T:
-            moved += padded[question, column[group]]
-        weight = 1.0 - moved
-        square = weight * weight
-        scale, records = part.scale[group], part.records[group].astype(np.float64)
-        observed = counts.at(group, asked.value[question])
-        sampled = part.sampled[group]
-        uneven = part.uneven[group]
-        variance = TrialVariance.of(self.design, asked.size)
-        own = scale * (variance.by_count * observed + variance.by_record * records)
-        which = asked.value[question]
-        sets = [[v] for v in range(self.shares.size)] if asked.values is None else [asked.values]
-        copies, quotas = (np.array(each) for each in zip(*map(self._extra, sets), strict=True))
-        if asked.values is None:
-            copies, quotas = copies[which], quotas[which]
-        own += copies * uneven + quotas * np.where(sampled, scale * scale, 0.0)
-        added = (
-            square * scale * records,
-            np.abs(weight) * square * scale * scale * records,
-            square * np.where(sampled, scale * scale, 0.0),
-            square * np.where(sampled, 0.0, records),
-            square * uneven,
-            square * scale * observed,
-            square * part.scaling_noise(observed, group),
-            moved * moved * own,
-        )
-        return np.stack(
-            [np.bincount(question, weights=one, minlength=asked.questions) for one in added]
-        )
+        """V: the variance of the count of some values in a group, from what is published."""
+        variance = TrialVariance.of(self.design, len(values))
+        copies, quotas = self._extra(values)
+        scale, records = part.scale[group], part.records[group]
+        perturbed = scale * (variance.by_count * observed + variance.by_record * records)
+        squares = np.where(part.sampled[group], scale * scale, 0.0)
+        return np.asarray(perturbed + copies * part.uneven[group] + quotas * squares)
 
 
-# The sums that count a group by its weight, in the order in which they are added up.
-_WEIGHED = (
-    "scaled_records", "scaled_squares", "sampled_squares", "unsampled", "uneven",
-    "scaled_observed", "noise",
-)  # fmt: skip
+def _pairs(selection: Ints, wanted: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Every group with every question about its selection, so many at a time."""
+    order = np.argsort(selection, kind="stable")
+    begin = np.searchsorted(selection[order], np.arange(int(wanted.max(initial=0)) + 2))
+    groups = np.flatnonzero(wanted >= 0)
+    times = np.diff(begin)[wanted[groups]]
+    groups, times = groups[times > 0], times[times > 0]
+    ends = np.cumsum(times)
+    first = 0
+    while first < groups.size:
+        base = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, base + _PAIRS_AT_ONCE, side="right")))
+        some, each = groups[first:last], times[first:last]
+        group = np.repeat(some, each)
+        step = np.arange(group.size) - np.repeat(np.cumsum(each) - each, each)
+        yield group, order[begin[wanted[group]] + step]
+        first = last
 
 
 @dataclass(frozen=True)
-class _Counts:
-    """Looks up how often a value, or one of a set, is published in a group."""
+class CellVariances:
+    """O and V of a set of values, or of each value, in every group of a part.
 
-    table: Floats | None
-    keys: Ints
-    count: Ints
-    domain_size: int
+    For each value there is a table of groups x values, if that is not too large: ``width`` is then
+    the number of values. For a set ``width`` is 0. Without tables the cells are searched.
+    """
+
+    prepared: PreparedMargins
+    part: Cube
+    observed: Floats | None
+    variance: Floats | None
+    width: int
 
     @classmethod
-    def of(cls, part: Cube, values: tuple[int, ...] | None) -> _Counts:
+    def of(
+        cls, prepared: PreparedMargins, part: Cube, values: tuple[int, ...] | None
+    ) -> CellVariances:
+        """Count and judge the cells of a part."""
         m = part.schema.domain_size
+        every = np.arange(part.groups)
         if values is not None:
             member = np.zeros(m, dtype=bool)
             member[list(values)] = True
             weights = np.where(member[part.value], part.count, 0)
             total = np.bincount(part.group, weights=weights, minlength=part.groups)
-            return cls(total.astype(np.float64), part.group[:0], part.count[:0], 0)
-        keys = part.group * m + part.value
-        if part.groups * m > _DENSE:
-            return cls(None, keys, part.count, m)
-        table = np.zeros(part.groups * m)
-        table[keys] = part.count
-        return cls(table, keys, part.count, m)
-
-    def at(self, group: Ints, value: Ints) -> Floats:
-        """The published counts of these groups and values."""
-        if self.table is not None:
-            return (
-                self.table[group * self.domain_size + value]
-                if self.domain_size
-                else (self.table[group])
+            observed = total.astype(np.float64)
+            return cls(
+                prepared, part, observed, prepared.own_variance(part, every, observed, values), 0
             )
-        wanted = group * self.domain_size + value
-        place = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
-        return np.where(self.keys[place] == wanted, self.count[place], 0).astype(np.float64)
+        if part.groups * m > _DENSE:
+            return cls(prepared, part, None, None, m)
+        observed, variance = np.zeros((2, part.groups, m))
+        observed[part.group, part.value] = part.count
+        for value in range(m):
+            variance[:, value] = prepared.own_variance(part, every, observed[:, value], [value])
+        return cls(prepared, part, observed.reshape(-1), variance.reshape(-1), m)
+
+    def at(self, group: Ints, value: Ints) -> tuple[Floats, Floats]:
+        """O and V of these groups, for the set or for these values."""
+        slot = group * self.width + value if self.width else group
+        if self.observed is not None and self.variance is not None:
+            return self.observed[slot], self.variance[slot]
+        keys = self.part.group * self.width + self.part.value
+        place = np.minimum(np.searchsorted(keys, slot), keys.size - 1)
+        observed = np.where(keys[place] == slot, self.part.count[place], 0).astype(np.float64)
+        variance = np.empty(group.size)
+        for one in np.unique(value).tolist():
+            some = np.flatnonzero(value == one)
+            variance[some] = self.prepared.own_variance(
+                self.part, group[some], observed[some], [one]
+            )
+        return observed, variance
 
 
 def prepare_margins(

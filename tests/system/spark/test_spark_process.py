@@ -50,7 +50,7 @@ def desk(tmp_path: Path) -> Path:
 
 def check_nothing_is_left(scratch: Path) -> None:
     """Neither a process nor a temporary file of it."""
-    wait_for(lambda: not processes_with(str(scratch)), 30, "all processes to end")
+    wait_for(lambda: not processes_with(str(scratch)), 240, "all processes to end")
     assert list(scratch.iterdir()) == []
 
 
@@ -215,7 +215,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(
         return any(desk.rglob("published/_temporary/*/_temporary/attempt_*"))
 
     try:
-        wait_for(at_work, 120, "it to write")
+        wait_for(at_work, 240, "it to write")
         children = descendants(running.pid)
         assert any("java" in os.readlink(f"/proc/{pid}/exe") for pid in children)
         running.send_signal(signal.SIGINT)

@@ -236,3 +236,14 @@ def test_an_audit_in_one_call_is_the_audit_of_the_table(adult: pa.Table) -> None
 def test_without_a_key_it_says_what_that_means(adult: pa.Table) -> None:
     with pytest.warns(rp.ReconprivWarning, match="No key was given"):
         rp.publish(adult, POLICY, **ROLES)
+
+
+def test_margins_need_a_folder_beside_the_frame(adult: pa.Table, tmp_path: Path) -> None:
+    policy = rp.Policy(0.5, 0.5, 0.3, margins=1.0)
+    with pytest.raises(rp.ReconprivError, match="no place for margins"):
+        rp.publish(adult, policy, key=rp.Key.test(), **ROLES)
+    with pytest.warns(rp.ReconprivWarning) as said:
+        back = rp.publish(adult, policy, key=rp.Key.test(), out=tmp_path / "release", **ROLES)
+    assert any("test key" in str(one.message) for one in said)
+    assert back.num_rows == adult.num_rows
+    assert (tmp_path / "release" / "margins.parquet").is_file()

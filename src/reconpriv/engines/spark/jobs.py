@@ -53,30 +53,54 @@ def spark_work(
             cause = error if os.environ.get("RECONPRIV_DEBUG") else None
             raise translated(error, what) from cause
         except BaseException:
-            with suppress(Exception):
-                session.cancel()
+            _cancel(session)
             raise
         finally:
             with suppress(Exception):
                 session.unmark()
 
 
-def remove_for_good(remove: Callable[[], None], exists: Callable[[], bool]) -> None:
+def _cancel(session: Session) -> None:
+    """Cancel the jobs of a session, which must not go on unseen.
+
+    An interrupt makes py4j close all its connections. Java may be late to do the same, and then
+    closes the new one as well: the next call gets no answer, and has to be made again.
+    """
+    for _ in range(_CALLS):
+        with suppress(Exception):
+            session.cancel()
+            return
+        time.sleep(_PAUSE)
+
+
+def remove_for_good(
+    session: Session, remove: Callable[[], None], exists: Callable[[], bool], *, cancel: bool
+) -> None:
     """Remove a folder until it stays away.
 
-    Tasks that were told to stop may still be finishing, and recreate it.
+    Tasks that were told to stop may still be finishing, and recreate it. With ``cancel``, so may
+    a job that began just after the others were cancelled.
     """
     limit = time.monotonic() + _PATIENCE
     quiet_since = time.monotonic()
-    while time.monotonic() < min(limit, quiet_since + _QUIET):
-        if exists():
-            remove()
-            quiet_since = time.monotonic()
-        time.sleep(0.1)
+    with _quiet_loggers():
+        while time.monotonic() < min(limit, quiet_since + _QUIET):
+            with suppress(Exception):  # see _cancel
+                if session.at_work():
+                    quiet_since = time.monotonic()
+                    if cancel:
+                        session.cancel()
+            with suppress(Exception):
+                if exists():
+                    quiet_since = time.monotonic()
+                    remove()
+            time.sleep(_PAUSE)
 
 
+_PAUSE = 0.1
+_CALLS = 100
 _QUIET = 10.0  # Spark kills a Python worker that does not end by itself within about four seconds
-_PATIENCE = 30.0
+_PATIENCE = 120.0  # on a busy machine everything takes longer; a second interrupt ends it
 
 
 @contextmanager

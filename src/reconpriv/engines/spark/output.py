@@ -79,8 +79,9 @@ def write_to_folder(
         written = write_release(
             session, groups, schema, publish, f"file://{staging}", finish, layout, progress
         )
-    except BaseException:
-        remove_for_good(partial(shutil.rmtree, staging, ignore_errors=True), staging.exists)
+    except BaseException as error:
+        remove = partial(shutil.rmtree, staging, ignore_errors=True)
+        remove_for_good(session, remove, staging.exists, cancel=not isinstance(error, Exception))
         raise
     shutil.rmtree(staging, ignore_errors=True)
     return written

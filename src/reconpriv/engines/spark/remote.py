@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
@@ -130,9 +130,9 @@ def remote_release(session: Session, uri: str, *, overwrite: bool) -> Iterator[R
             yield work
             work.open_up()
             work.move_to(target)
-        except BaseException:
-            with suppress(Exception):
-                remove_for_good(work.delete, work.exists)
+        except BaseException as error:
+            cancel = not isinstance(error, Exception)
+            remove_for_good(session, work.delete, work.exists, cancel=cancel)
             raise
     except ReconprivError:
         raise

@@ -81,6 +81,19 @@ class Session:
         else:
             self.spark.sparkContext.cancelJobsWithTag(self.tag)
 
+    def at_work(self) -> bool:
+        """Whether a marked job is running, or a task that outlives it; Connect does not tell."""
+        if self.connect:
+            return False
+        context = self.spark.sparkContext
+        tracker = context.statusTracker()
+        known = context._jsc.sc().statusTracker().getJobIdsForTag(self.tag)
+        jobs = [job for job in map(tracker.getJobInfo, known) if job is not None]
+        if any(job.status == "RUNNING" for job in jobs):
+            return True
+        stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+        return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
+
     @property
     def connect(self) -> bool:
         """Whether it is a Spark Connect session, which has no JVM on this side."""
