@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from reconpriv.core.identifiers import (
     identifier_note,
     refuse_identifiers,
 )
+from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
 from reconpriv.core.margins import Margins
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.single_records import check_k
@@ -46,6 +47,7 @@ from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
 from reconpriv.writing.folder import is_uri
 
+T = TypeVar("T")
 Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
 
@@ -63,6 +65,7 @@ class Table:
         self.warnings = notes
         self._warned: set[str] = set()
         self._identifiers: dict[str, int] | None = None
+        self._margin_plan: tuple[Policy, MarginPlan] | None = None
         self._drop_missing = drop_missing
 
     def audit(
@@ -84,7 +87,15 @@ class Table:
         function in ``watch`` sees every batch of groups, in the same single pass.
         """
         kept = columns_to_keep(keep_identifier, self.schema)
-        work = partial(audit_part, schema=self.schema, policy=policy, worst=worst, k=check_k(k))
+        plan = self.margin_plan(policy)
+        work = partial(
+            audit_part,
+            schema=self.schema,
+            policy=policy,
+            worst=worst,
+            k=check_k(k),
+            counted=None if plan is None else plan.counted,
+        )
         cells = CellKeeper(self.schema.records if columns else CELLS_IN_MEMORY)
         few = columns is None and self.schema.records <= CELLS_IN_MEMORY
         here = bool(watch or columns or few)
@@ -95,7 +106,7 @@ class Table:
             parts = self.engine.map_groups(
                 self.schema, work, drop_missing=self._drop_missing, progress=progress
             )
-        report = join_parts(parts, self.schema, policy, worst=worst, k=k)
+        report = join_parts(parts, self.schema, policy, worst=worst, k=k, plan=plan)
         cube = None
         if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
             cube = cells.cube(self.schema) if here else collect(self.batches(), self.schema)
@@ -103,6 +114,22 @@ class Table:
         self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
         return replace(report, warnings=self.warnings)
+
+    def margin_plan(self, policy: Policy) -> MarginPlan | None:
+        """The margins that a policy asks for, without noise; None if it asks for none.
+
+        They are counted in a pass of their own: what they tell about a group depends on all.
+        """
+        if policy.margins is None:
+            return None
+        policy = policy.publishable()
+        if self._margin_plan is None or self._margin_plan[0] != policy:
+            totals = count_margins(self._map_groups, policy, self.schema)
+            self._margin_plan = policy, plan_margins(totals, policy, self.schema, None)
+        return self._margin_plan[1]
+
+    def _map_groups(self, work: Callable[[Iterator[CellBatch]], T]) -> list[T]:
+        return self.engine.map_groups(self.schema, work, drop_missing=self._drop_missing)
 
     def _seen_by(self, watch: Sequence[Watcher], progress: Progress) -> Iterator[CellBatch]:
         for batch in self.batches(progress=progress):
@@ -114,7 +141,9 @@ class Table:
         self, report: AuditReport, wanted: bool | None, kept: frozenset[str], cube: Cube | None
     ) -> AuditReport:
         if cube is not None:
-            effects = column_effects(cube, report.policy, k=report.single_records.k)
+            # Margins by a column that is left out would be other margins.
+            policy = replace(report.policy, margins=None)
+            effects = column_effects(cube, policy, k=report.single_records.k)
             columns = column_risks(
                 distinct_in(cube), report.records, kept=kept, without=effects.without
             )
@@ -147,8 +176,10 @@ class Table:
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
+        plan = self.margin_plan(policy)
+        counted = None if plan is None else plan.counted
         for batch in self.batches():
-            yield verdict_table(batch, self.schema, policy, exact=exact)
+            yield verdict_table(batch, self.schema, policy, exact=exact, counted=counted)
 
     def batches(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
         """The micro groups, whole, in canonical order."""

@@ -24,6 +24,15 @@ ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A releas
 Output = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write.")
 ]
+EstimatorName = Annotated[
+    str,
+    typer.Option(
+        "--estimator",
+        metavar="{estimators|}",
+        autocompletion=registered("estimators"),
+        help="How to estimate: {estimator labels}.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
 
 
@@ -67,15 +76,7 @@ def query(
     ] = None,
     out: Output = None,
     overwrite: Overwrite = False,
-    estimator: Annotated[
-        str,
-        typer.Option(
-            "--estimator",
-            metavar="{estimators|}",
-            autocompletion=registered("estimators"),
-            help="How to estimate.",
-        ),
-    ] = "mle",
+    estimator: EstimatorName = "mle",
     confidence: Annotated[
         float, typer.Option("--confidence", help="The confidence level of the intervals.")
     ] = 0.95,
@@ -199,6 +200,9 @@ def export(
         bool,
         typer.Option("--groups", help="Write the groups with their trials instead of the records."),
     ] = False,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Write the margins instead of the records.")
+    ] = False,
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
@@ -206,13 +210,16 @@ def export(
     with reported():
         from reconpriv.release.export import check_export
 
+        if groups and margins:
+            raise PolicyError("Give either --groups or --margins, not both.")
         check_export(file, overwrite=overwrite)
-        notes = _open(release).export(file, groups=groups, overwrite=overwrite)
+        notes = _open(release).export(file, groups=groups, margins=margins, overwrite=overwrite)
         say_all("note", notes)
         if json:
             show_json({"release": str(release), "file": str(file), "notes": list(notes)})
         else:
-            typer.echo(f"{'Groups' if groups else 'Records'} written to {shown_path(file)}.")
+            what = "Groups" if groups else "Margins" if margins else "Records"
+            typer.echo(f"{what} written to {shown_path(file)}.")
 
 
 def report(
@@ -253,18 +260,24 @@ def workload(
         Path | None,
         typer.Option("--release", metavar="RELEASE", help="Also measure this release's error."),
     ] = None,
+    estimator: EstimatorName = "mle",
     out: Output = None,
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
     """Draw the paper's pool of random count queries; measure a release's error on it."""
     with reported():
+        from reconpriv.queries.estimate import ESTIMATORS
+
         if overwrite and out is None:
             raise PolicyError("--overwrite needs -o.")
         if out is not None:
             from reconpriv.writing.marker import refuse_inside_release
 
             refuse_inside_release(out, "a workload")
+        if estimator != "mle" and release is None:
+            raise PolicyError("--estimator needs --release.")
+        ESTIMATORS.find(estimator)
         opened = table.open()
         with contextlib.closing(opened):
             pool = opened.workload(
@@ -279,7 +292,9 @@ def workload(
             "records": pool.records,
         }
         if release is not None:
-            summary["mean_relative_error"] = _open(release).workload_error(pool)
+            summary["mean_relative_error"] = _open(release).workload_error(
+                pool, estimator=estimator
+            )
         if out is not None:
             from reconpriv.queries.workload import write_workload
 

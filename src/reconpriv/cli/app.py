@@ -14,6 +14,7 @@ from reconpriv._version import __version__
 from reconpriv.cli import analyst, attack, doctor, learning, studio, study, tune
 from reconpriv.cli import options as opt
 from reconpriv.cli.choices import Command, one_of
+from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import (
     EXIT_NOT_PRIVATE,
     reported,
@@ -105,6 +106,13 @@ def audit(
     epsilon: opt.Epsilon = 0.5,
     delta: opt.Delta = 0.3,
     bound: opt.BoundName = "chernoff",
+    sample_size: Annotated[
+        str,
+        opt.sample_size_option(
+            "The sample size of a release: the expected error and what margins cost depend on it."
+        ),
+    ] = "octave",
+    margins: MarginOptions = NO_MARGINS,
     worst: Annotated[
         int, typer.Option("--worst", min=0, help="How many of the worst groups to show.")
     ] = 10,
@@ -145,7 +153,9 @@ def audit(
     verdict says how many there are.
     """
     with reported():
-        policy = opt.make_policy(retention, epsilon, delta, bound)
+        policy = opt.make_policy(
+            retention, epsilon, delta, bound, sample_size, margins=margins.chosen()
+        )
         kept = opt.split_names(keep_identifier or "")
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails needs --groups FILE.")
@@ -165,7 +175,7 @@ def audit(
             if report_file is not None:
                 from reconpriv.reports.internal import TAILS, Survey, write_findings
 
-                survey = Survey(opened.schema, policy)
+                survey = Survey(opened.schema, policy, opened.margin_plan(policy))
                 watch.append(survey.add)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(
@@ -198,8 +208,12 @@ def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Itera
     from reconpriv.core.audit import verdict_table
     from reconpriv.writing.group_file import groups_file
 
+    plan = table.margin_plan(policy)
+    counted = None if plan is None else plan.counted
     with groups_file(path) as add:
-        yield lambda batch: add(verdict_table(batch, table.schema, policy, exact=exact))
+        yield lambda batch: add(
+            verdict_table(batch, table.schema, policy, exact=exact, counted=counted)
+        )
 
 
 @app.command(
@@ -241,6 +255,7 @@ def publish(
             rich_help_panel=opt.POLICY,
         ),
     ] = "refuse",
+    margins: MarginOptions = NO_MARGINS,
     key: Annotated[
         Path | None,
         typer.Option(
@@ -296,7 +311,9 @@ def publish(
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
-        policy = opt.make_policy(retention, epsilon, delta, bound, sample_size, unattainable)
+        policy = opt.make_policy(
+            retention, epsilon, delta, bound, sample_size, unattainable, margins.chosen()
+        )
         policy.check_sampling()
         check_format(file_format)
         kept = opt.split_names(keep_identifier or "")

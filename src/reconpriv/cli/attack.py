@@ -12,6 +12,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.choices import attacks_using, registered
 from reconpriv.cli.completion import tables
+from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
@@ -74,6 +75,7 @@ def attack(
         str,
         opt.sample_size_option("The sample size of the publication to attack."),
     ] = "octave",
+    margins: MarginOptions = NO_MARGINS,
     keys: Annotated[
         int,
         typer.Option("--keys", help="Publications to attack, each with its own key"
@@ -113,7 +115,7 @@ def attack(
         _refuse_ignored(name, effort)
         if is_release(Path(table.source)):
             chosen_policy = (retention, epsilon, delta, bound, sample_size)
-            if not table.only_source or chosen_policy != _POLICY_DEFAULTS:
+            if not table.only_source or chosen_policy != _POLICY_DEFAULTS or margins.given:
                 raise PolicyError(
                     "A release has its columns and its policy already.",
                     hint="Leave out the table and policy options.",
@@ -126,7 +128,7 @@ def attack(
             )
         else:
             policy = opt.make_policy(
-                retention, epsilon, delta, bound, sample_size, unattainable="one-trial"
+                retention, epsilon, delta, bound, sample_size, "one-trial", margins.chosen()
             )
             policy.check_sampling()
             opened = table.open()

@@ -41,6 +41,12 @@ def _estimators() -> list[str]:
     return [*ESTIMATORS]
 
 
+def _estimator_labels() -> list[str]:
+    from reconpriv.queries.estimate import ESTIMATORS
+
+    return [one.label.lower() for one in ESTIMATORS.values()]
+
+
 def _attacks() -> list[str]:
     from reconpriv.attacks.run import ATTACKS
 
@@ -71,6 +77,7 @@ _NAMES: dict[str, Callable[[], list[str]]] = {
     "recommended": _recommended,
     "bounds": _bounds,
     "estimators": _estimators,
+    "estimator labels": _estimator_labels,
     "attacks": _attacks,
     "attacks on releases": _attacks_on_releases,
     "formats": _formats,

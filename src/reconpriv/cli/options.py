@@ -12,6 +12,7 @@ import typer
 from reconpriv.cli.choices import registered
 
 if TYPE_CHECKING:
+    from reconpriv.core.margins import Margins
     from reconpriv.policy import Policy
 
 TABLE = "Table"
@@ -113,6 +114,7 @@ def make_policy(
     bound: str,
     sample_size: str = "octave",
     unattainable: str = "refuse",
+    margins: Margins | None = None,
 ) -> Policy:
     """The policy that the shared options describe."""
     from reconpriv.policy import Policy
@@ -124,6 +126,7 @@ def make_policy(
         bound=bound,
         sample_size=sample_size,
         unattainable=unattainable,
+        margins=margins,
     )
 
 

@@ -6,10 +6,8 @@ with the arguments and options of the command line. To add an option, add a fiel
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -17,6 +15,7 @@ import typer
 
 from reconpriv.cli.choices import one_of
 from reconpriv.cli.completion import tables
+from reconpriv.cli.margin_options import MarginOptions
 from reconpriv.cli.options import (
     TABLE,
     Memory,
@@ -24,6 +23,7 @@ from reconpriv.cli.options import (
     split_names,
     warn_of_password,
 )
+from reconpriv.cli.spreading import Command, parameters_of, spread_out
 from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
 from reconpriv.messages.phrases import listed
@@ -239,51 +239,16 @@ class TableOptions:
 
 def taking_table(
     *, engines: bool = False, source: Any = Source, sensitive_required: bool = True
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Callable[[Command], Command]:
     """Replace a command's ``TableOptions`` parameter with its arguments and options.
 
-    ``engines`` adds the choice of engine; ``source`` describes another kind of argument.
+    ``engines`` adds the choice of engine; ``source`` describes another kind of argument. A
+    parameter of type ``MarginOptions`` is replaced likewise.
     """
-    hints = get_type_hints(TableOptions, include_extras=True) | {"source": source}
-    left_out = () if engines else _ENGINE
-    spread = []
-    for field in fields(TableOptions):
-        default = field.default
-        if field.name in left_out:
-            continue
-        if field.name == "sensitive" and not sensitive_required:
-            default = None
-        spread.append(_parameter(field.name, hints[field.name], default))
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = get_type_hints(command, include_extras=True)
-        parameters = []
-        for name, declared in inspect.signature(command).parameters.items():
-            if own[name] is TableOptions:
-                holder = name
-                parameters += spread
-            else:
-                parameters.append(_parameter(name, own[name], declared.default))
-
-        @functools.wraps(command)
-        def with_table(**given: Any) -> None:
-            table = TableOptions(**{p.name: given.pop(p.name) for p in spread})
-            command(**{holder: table}, **given)
-
-        signature = inspect.Signature(parameters)
-        with_table.__signature__ = signature  # type: ignore[attr-defined]
-        with_table.__annotations__ = {p.name: p.annotation for p in parameters}
-        return with_table
-
-    return decorate
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """A keyword-only parameter, so one with a default may precede one without."""
-    missing = default in (inspect.Parameter.empty, MISSING)
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        annotation=annotation,
-        default=inspect.Parameter.empty if missing else default,
+    table = parameters_of(
+        TableOptions, left_out=() if engines else _ENGINE, instead={"source": source}
     )
+    if not sensitive_required:
+        table = [one.replace(default=None) if one.name == "sensitive" else one for one in table]
+    groups = {TableOptions: table, MarginOptions: parameters_of(MarginOptions)}
+    return lambda command: spread_out(command, groups)

@@ -11,6 +11,15 @@ import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
+from reconpriv.core.margin_cost import (
+    CostPart,
+    MarginCost,
+    cost_of,
+    margin_cost,
+    trials_beside_margins,
+)
+from reconpriv.core.margin_limits import CountedLimits
+from reconpriv.core.margin_plan import MarginPlan
 from reconpriv.core.sample_sizes import private_sizes
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
@@ -64,8 +73,9 @@ class AuditReport(Readable):
 
     The figures for groups say what plain randomisation would let an adversary reconstruct.
     ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
-    ``error`` is the analysts' expected mean relative error on the standard workload. If the effect
-    of each column was not computed, ``columns_note`` says why.
+    ``error`` is the analysts' expected mean relative error on the standard workload, from the
+    records alone. If the effect of each column was not computed, ``columns_note`` says why.
+    ``margins`` is there if the policy asks for margins: what they cost the groups.
     """
 
     policy: Policy
@@ -83,6 +93,7 @@ class AuditReport(Readable):
     columns: tuple[ColumnRisk, ...] = ()
     columns_note: str = ""
     error: float | None = None
+    margins: MarginCost | None = None
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -123,7 +134,8 @@ class AuditReport(Readable):
         return (
             f"Not private: {self.violating_groups:,} of {self.groups:,} groups, with"
             f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
-            " the table were only perturbed. Publishing samples those groups."
+            " the table were only perturbed."
+            + (" Publishing samples those groups." if self.policy.sampling.samples else "")
         )
 
     @property
@@ -147,6 +159,8 @@ class AuditReport(Readable):
             parts.insert(0, identifier_sentence(self.columns, self.records, before=before))
         elif found := identifier_sentence(self.columns, self.records):
             parts.append(found)
+        if self.margins is not None:
+            parts.append(self.margins.sentence)
         return tuple(parts)
 
     @property
@@ -172,6 +186,7 @@ class AuditReport(Readable):
                 for low, high, groups, records in self.size_distribution
             ],
             "worst": [verdict.as_dict() for verdict in self.worst],
+            **({} if self.margins is None else {"margins": self.margins.as_dict()}),
             "warnings": list(self.warnings),
         }
 
@@ -214,6 +229,7 @@ class AuditPart:
     cells: int
     distribution: Ints
     worst: tuple[tuple[float, GroupVerdict], ...]
+    margins: CostPart = field(default_factory=CostPart)
 
 
 def audit_groups(
@@ -225,15 +241,24 @@ def audit_groups(
 
 
 def audit_part(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, worst: int, k: int = K
+    batches: Iterable[CellBatch],
+    schema: Schema,
+    policy: Policy,
+    worst: int,
+    k: int = K,
+    counted: CountedLimits | None = None,
 ) -> AuditPart:
-    """Test some of the groups, which come whole and in canonical order."""
+    """Test some of the groups, which come whole and in canonical order.
+
+    ``counted`` are the limits of trials with margins, if the policy asks for any.
+    """
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
     check_k(k)
     records = groups = violating_groups = violating_records = below_k = cells = 0
     distribution = np.zeros((64, 2), dtype=np.int64)
     found: list[tuple[float, GroupVerdict]] = []
+    margins = CostPart()
     for batch in batches:
         limits, private = judge(batch, policy, schema.domain_size)
         sizes = batch.sizes
@@ -255,6 +280,8 @@ def audit_part(
         violating_records += int(sizes[~private].sum())
         below_k += int(sizes[sizes < k].sum())
         cells += batch.count.size
+        if counted is not None:
+            margins += cost_of(batch, counted)
     return AuditPart(
         records,
         groups,
@@ -264,6 +291,7 @@ def audit_part(
         cells,
         distribution,
         tuple(found),
+        margins,
     )
 
 
@@ -282,12 +310,22 @@ def _worst_of(
 
 
 def join_parts(
-    parts: Sequence[AuditPart], schema: Schema, policy: Policy, *, worst: int, k: int = K
+    parts: Sequence[AuditPart],
+    schema: Schema,
+    policy: Policy,
+    *,
+    worst: int,
+    k: int = K,
+    plan: MarginPlan | None = None,
 ) -> AuditReport:
     """One report of all parts; the order of the parts does not matter."""
     records = sum(part.records for part in parts)
     distribution = np.sum([part.distribution for part in parts], axis=0)
     found = _worst_of((entry for part in parts for entry in part.worst), worst)
+    margins = None
+    if plan is not None:
+        costs = (part.margins for part in parts)
+        margins = margin_cost(plan, costs, policy.publishable(), schema)
     return AuditReport(
         policy=policy,
         sensitive=schema.sensitive.name,
@@ -312,13 +350,22 @@ def join_parts(
             domain_size=schema.domain_size,
         ),
         cells=sum(part.cells for part in parts),
+        margins=margins,
     )
 
 
 def verdict_table(
-    batch: CellBatch, schema: Schema, policy: Policy, *, exact: bool = False
+    batch: CellBatch,
+    schema: Schema,
+    policy: Policy,
+    *,
+    exact: bool = False,
+    counted: CountedLimits | None = None,
 ) -> pa.Table:
-    """Every group with its verdict and, if asked for, the exact tails."""
+    """Every group with its verdict and, if asked for, the exact tails.
+
+    ``counted`` adds its trials, those that margins are worth about it, and both together.
+    """
     m = schema.domain_size
     limits, private = judge(batch, policy, m)
     columns: dict[str, Any] = {
@@ -335,6 +382,8 @@ def verdict_table(
     facts["bound_above"], facts["bound_below"] = smallest_bounds(batch, policy, m)
     if exact:
         facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(batch, policy, m)
+    if counted is not None:
+        facts |= trials_beside_margins(batch, counted)
     for name, values in facts.items():
         free = name
         while free in columns:

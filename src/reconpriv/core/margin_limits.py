@@ -89,11 +89,20 @@ class CountedLimits:
 
     def lowered(self, batch: CellBatch, limits: Floats) -> Floats:
         """The limits of a sample size, each less what margins are worth about the group."""
+        groups = self._groups(batch)
+        return limits if groups is None else lowered(self.worth, groups)
+
+    def told(self, batch: CellBatch) -> Floats | None:
+        """How many trials margins are worth about each group; None if they are not counted."""
+        groups = self._groups(batch)
+        return None if groups is None else self.worth.trials(groups)
+
+    def _groups(self, batch: CellBatch) -> Candidates | None:
         found = limits_and_classes(batch, self.worth.policy, self.worth.domain_size)
         if found is None:
-            return limits
+            return None
         rows = rows_of(self.indexes, batch.public, self.schema)
-        return lowered(self.worth, Candidates(rows, batch.sizes, *found))
+        return Candidates(rows, batch.sizes, *found)
 
 
 def lowered(worth: MarginWorth, groups: Candidates) -> Floats:

@@ -25,6 +25,7 @@ from reconpriv.core.margins import Margins
 from reconpriv.core.randomness import Key
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats
@@ -134,5 +135,9 @@ def _refuse_empty(planned: tuple[PlannedTable, ...], margins: Margins, schema: S
     raise PolicyError(
         f"The margin {'table' if one else 'tables'} by {listed(empty, 'and')} would give groups"
         f" away: every row of {'it' if one else 'them'} is little more than a single group.",
-        hint="Name other margin tables, choose a smaller ε for margins, or publish without them.",
+        hint=either(
+            Remedy("name other margin tables", Control.MARGIN_TABLES),
+            Remedy("choose a smaller ε for margins", Control.MARGINS),
+            "publish without them",
+        ),
     )

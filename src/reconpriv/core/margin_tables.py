@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from reconpriv.core.cells import CellBatch, Encoded, python_values, unify
 from reconpriv.core.margins import Margins
 from reconpriv.errors import PolicyError
+from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
 from reconpriv.theory.arrays import Floats, Ints
@@ -428,7 +429,10 @@ def _too_large(attributes: Attributes, schema: Schema) -> PolicyError:
         f"The margin table by {table_name(attributes, schema)} has too many rows: all tables"
         f" together may have {most:,} for {schema.domain_size} sensitive values, for which an"
         f" analyst needs {memory:.1f} GB of memory.",
-        hint="Name other margin tables, or bin the column.",
+        hint=either(
+            Remedy("name other margin tables", Control.MARGIN_TABLES),
+            Remedy("bin the column", Control.BIN),
+        ),
     )
 
 

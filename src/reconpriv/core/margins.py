@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.numbers import brief
 from reconpriv.theory.concentrated import (
     check_delta,
     check_epsilon,
@@ -23,7 +23,7 @@ from reconpriv.theory.concentrated import (
 )
 
 DELTA = 1e-9
-_DIGITS = 6  # of an ε that somebody wrote
+_FEW_DIGITS = 4
 NEIGHBOURS = "tables that differ in the sensitive value of one record"
 
 TableNames = tuple[str, ...]
@@ -73,8 +73,17 @@ class Margins:
 
     @property
     def round_epsilon(self) -> float | None:
-        """The ε with the fewest digits that stands for exactly this ρ, if there is one."""
-        return _round_epsilon(self.rho, self.delta)
+        """An ε of few digits that stands for this ρ, if there is one: what was asked for."""
+        for digits in range(1, _FEW_DIGITS + 1):
+            rounded = float(f"{self.epsilon:.{digits}g}")
+            if rounded > 0 and rho_of(rounded, self.delta) == self.rho:
+                return rounded
+        return None
+
+    @property
+    def usual_delta(self) -> bool:
+        """Whether δ need not be said."""
+        return self.delta == DELTA
 
     def variance(self, tables: int) -> float:
         """σ² of the noise on every count of so many tables."""
@@ -82,8 +91,21 @@ class Margins:
 
     def __repr__(self) -> str:
         """As you would write it."""
+        epsilon = self.round_epsilon
+        level = f"rho={self.rho!r}" if epsilon is None else repr(epsilon)
         tables = "" if self.tables is None else f", tables={list(self.tables)!r}"
-        return f"Margins(rho={self.rho!r}, delta={self.delta!r}{tables})"
+        delta = "" if self.usual_delta else f", delta={self.delta!r}"
+        return f"Margins({level}{delta}{tables})"
+
+    @property
+    def words(self) -> str:
+        """How private they are, and which tables they are."""
+        tables = (
+            "each public column"
+            if self.tables is None
+            else ", ".join(" × ".join(names) for names in self.tables)
+        )
+        return f"ε = {self.epsilon:.3g}, δ = {brief(self.delta)}, by {tables}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -93,13 +115,6 @@ class Margins:
             "delta": self.delta,
             "tables": None if self.tables is None else [list(names) for names in self.tables],
         }
-
-
-@cache
-def _round_epsilon(rho: float, delta: float) -> float | None:
-    exact = epsilon_of(rho, delta)
-    shorter = (float(f"{exact:.{digits}g}") for digits in range(1, _DIGITS + 1))
-    return next((one for one in shorter if rho_of(one, delta) == rho), None)
 
 
 def named_tables(tables: Iterable[str | Sequence[str]] | str) -> tuple[TableNames, ...]:

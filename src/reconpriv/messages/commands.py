@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reconpriv.core.margins import Margins
     from reconpriv.policy import Policy
 
 OUT = "release"
 _TEXT_WIDTH = 78
-_MARGINS_DELTA = 1e-9  # of a publication, unless another is given
 
 # An option with its value, or a switch with None.
 Part = tuple[str, str | None]
@@ -38,21 +38,19 @@ def policy_parts(policy: Policy) -> list[Part]:
     ]
     if plain["unattainable"] != "refuse":
         parts.append(("--unattainable", plain["unattainable"]))
-    return [*parts, *_margin_parts(policy)]
+    return parts if policy.wanted_margins is None else parts + margin_parts(policy.wanted_margins)
 
 
-def _margin_parts(policy: Policy) -> list[Part]:
-    margins = policy.wanted_margins
-    if margins is None:
-        return []
-    epsilon, plain = margins.round_epsilon, margins.as_dict()
+def margin_parts(margins: Margins) -> list[Part]:
+    """The options that stand for margins; defaults are left out."""
+    epsilon = margins.round_epsilon
     parts: list[Part] = [
-        ("--margins-rho", repr(margins.rho)) if epsilon is None else ("--margins", f"{epsilon:g}")
+        ("--margins-rho", repr(margins.rho)) if epsilon is None else ("--margins", repr(epsilon))
     ]
-    if plain["delta"] != _MARGINS_DELTA:
-        parts.append(("--margins-delta", repr(plain["delta"])))
-    if plain["tables"] is not None:
-        tables = ["+".join(map(_in_tables, names)) for names in plain["tables"]]
+    if not margins.usual_delta:
+        parts.append(("--margins-delta", repr(margins.delta)))
+    if margins.tables is not None:
+        tables = ("+".join(_in_list(name, "+") for name in names) for names in margins.tables)
         parts.append(("--margin-tables", ",".join(tables)))
     return parts
 
@@ -83,10 +81,6 @@ def _written(part: Part) -> str:
     return option if value is None else f"{option} {shlex.quote(value)}"
 
 
-def _in_tables(name: str) -> str:
-    return f'"{name}"' if "+" in name and _in_list(name) == name else _in_list(name)
-
-
-def _in_list(name: str) -> str:
-    plain = name == name.strip() and not set(name) & {",", '"'}
+def _in_list(name: str, more: str = "") -> str:
+    plain = name == name.strip() and not set(name) & {",", '"', *more}
     return name if plain else '"' + name.replace('"', '""') + '"'

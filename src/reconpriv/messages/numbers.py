@@ -20,6 +20,11 @@ def brief_percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
+def brief(value: float) -> str:
+    """A number in few digits; a small one as people write it: 1e-9."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
 def count(value: float) -> str:
     """A count, as on an axis."""
     return f"{value:,.10g}"

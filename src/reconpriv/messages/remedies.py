@@ -26,6 +26,8 @@ class Control(StrEnum):
     KEEP_IDENTIFIER = "keep_identifier"
     KEY = "key"
     LABELS = "labels"
+    MARGINS = "margins"
+    MARGIN_TABLES = "margin_tables"
     MASTER = "master"
     MAX_ERROR = "max_error"
     MEMORY = "memory"
@@ -85,6 +87,8 @@ def python_words(remedy: Remedy) -> str:
         return remedy.by(f"Key.generate().write({written})")
     if control is Control.TO_TABLE:
         return remedy.by("release.to_table()")
+    if control is Control.MARGIN_TABLES:
+        return remedy.by("Margins(tables=…)")
     if value is None:
         return remedy.by(f"`{control}`")
     if control is Control.BIN and isinstance(value, tuple):

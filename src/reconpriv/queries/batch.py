@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SQL_COLUMN = "sql"
 _ANSWER_COLUMNS = (
     "count", "low", "high", "confidence", "standard_error", "exact", "records", "groups", "trials",
-    "remarks",
+    "from_margins", "remarks",
 )  # fmt: skip
 
 

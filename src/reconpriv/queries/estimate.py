@@ -48,8 +48,10 @@ def coin_flips(sampling: SampleSize) -> str:
     return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
 
 
-def _share_words(share: float) -> str:
-    """A share in percent that is never rounded to all of it."""
+def margins_words(share: float) -> str:
+    """The share of an answer that rests on margins, never rounded to none or all of it."""
+    if 0 < share < 0.01:
+        return "under 1 %"
     return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
@@ -96,7 +98,7 @@ class Estimate(Readable):
 
     @property
     def _margins_words(self) -> str:
-        return f"; {_share_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
+        return f"; {margins_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
 
     def __str__(self) -> str:
         """The number, its interval and what to know about it."""

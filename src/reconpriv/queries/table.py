@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _COLUMNS = {
     "count": pa.float64(), "low": pa.float64(), "high": pa.float64(), "confidence": pa.float64(),
     "standard_error": pa.float64(), "exact": pa.bool_(), "records": pa.int64(),
-    "groups": pa.int64(), "trials": pa.float64(), "remarks": pa.string(),
+    "groups": pa.int64(), "trials": pa.float64(), "from_margins": pa.float64(),
+    "remarks": pa.string(),
 }  # fmt: skip
 
 

@@ -204,6 +204,11 @@ def load_records(stored: ReleaseFolder) -> pa.Table:
     return cells.drop_columns([name]).take(pa.array(rows))
 
 
+def load_margins(stored: ReleaseFolder) -> pa.Table:
+    """The published margins, one row per count."""
+    return read_all(list(stored.margin_files), columns=stored.manifest.margin_columns)
+
+
 def load_groups(stored: ReleaseFolder) -> pa.Table:
     """The published groups with their records and trials."""
     return read_all(list(stored.group_files), columns=stored.manifest.groups_columns)

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from reconpriv.core.kernel import Kernel
+from reconpriv.core.margin_cost import margin_notes
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
-from reconpriv.core.margin_tables import table_name
 from reconpriv.core.randomness import Key
 from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, PublishFunction, Written
 from reconpriv.errors import OutputError, PolicyError, UnattainableError
@@ -155,28 +155,6 @@ def publication_notes(
     """What the chosen key, policy and margins give up."""
     notes = _key_notes(key) + _policy_notes(policy, written)
     return notes if plan is None else notes + margin_notes(plan, policy, schema)
-
-
-def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
-    """Which margins are not published, and what they are not counted in."""
-    notes = []
-    for attributes in plan.too_large:
-        notes.append(
-            f"There is no margin table by {table_name(attributes, schema)}: it has too many rows."
-        )
-    for one in plan.tables:
-        if one.left_out:
-            rows = one.table.rows + one.left_out
-            notes.append(
-                f"{one.left_out:,} of the {rows:,} rows of the margin table by"
-                f" {table_name(one.table.attributes, schema)} are left out: each of them would give"
-                " a group away."
-            )
-    if policy.sampling.classes is None:
-        notes.append(
-            f"Sample size {policy.sample_size!r} does not count what margins tell about a group."
-        )
-    return tuple(notes)
 
 
 def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import labels_as_dict
-from reconpriv.release.load import load_cells, load_groups, load_records
+from reconpriv.release.load import load_cells, load_groups, load_margins, load_records
 from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
 from reconpriv.release.margin_file import read_margins
 from reconpriv.schema import Value, json_value
@@ -233,9 +233,9 @@ class Release(Readable):
             self, target, features, where=where, alpha=alpha
         )
 
-    def workload_error(self, workload: Workload) -> float:
+    def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
         """The mean relative error |est - ans| / ans of a workload (section 6.2)."""
-        estimates = self.count_many(list(workload.queries))
+        estimates = self.count_many(list(workload.queries), estimator=estimator)
         counts = np.array([estimate.count for estimate in estimates])
         return mean_relative_error(counts, workload.answers)
 
@@ -258,6 +258,11 @@ class Release(Readable):
         said = self.description.labels
         shown = {name: labels_as_dict(labels) for name, labels in said.items()}
         return {"labels": shown} if shown else {}
+
+    def _margins(self) -> dict[str, Any]:
+        """What the manifest says about margins; empty if there are none."""
+        margins = self.description.margins
+        return {} if margins is None else {"margins": margins.as_dict()}
 
     def _table(
         self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool
@@ -287,22 +292,42 @@ class Release(Readable):
         """The published records as a Polars data frame."""
         return as_polars(self.to_arrow())
 
+    def margins(self) -> pa.Table:
+        """The margins as they are published: a noisy count per table, row and sensitive value.
+
+        A column that a table does not count by is empty there. Counts may be below 0.
+        """
+        return load_margins(self._with_margins())
+
+    def _with_margins(self) -> ReleaseFolder:
+        if self.description.margins is None:
+            raise ReleaseError("The release has no margins.")
+        return self._checked_files()
+
     def export(
-        self, path: str | os.PathLike[str], *, groups: bool = False, overwrite: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        groups: bool = False,
+        margins: bool = False,
+        overwrite: bool = False,
     ) -> tuple[str, ...]:
         """Write the published records for SPSS (.sav, .zsav), Stata (.dta) or SAS (.xpt).
 
         Labels are included; .csv and .parquet also work. ``groups`` writes the groups with their
-        trials instead. Returns what had to be changed for the format.
+        trials instead, ``margins`` the margins. Returns what had to be changed for the format.
         """
         from reconpriv.release.export import check_export, export_table  # noqa: PLC0415 - seldom used
 
         check_export(Path(path), overwrite=overwrite)
         described = self.description
+        if groups and margins:
+            raise ReleaseError("One file holds the groups or the margins, not both.")
         if groups and described.group_files is None:
             raise ReleaseError(f"A release of sample size {described.sample_size} has no groups.")
-        stored = self._checked_files()
-        table = load_groups(stored) if groups else load_records(stored)
+        stored = self._with_margins() if margins else self._checked_files()
+        load = load_groups if groups else load_margins if margins else load_records
+        table = load(stored)
         return export_table(table, described.labels, Path(path), overwrite=overwrite)
 
     def to_table(
@@ -311,8 +336,9 @@ class Release(Readable):
         """Load the release into a database, in one transaction; return the names of its tables.
 
         ``database`` is postgresql://…, or a SQLite or DuckDB file. The records go into the table
-        ``name`` (also schema.name), groups with their trials into ``name_groups``, the manifest
-        into ``name_manifest``. ``overwrite`` replaces an earlier release, and nothing else.
+        ``name`` (also schema.name), groups with their trials into ``name_groups``, margins into
+        ``name_margins``, the manifest into ``name_manifest``. ``overwrite`` replaces an earlier
+        release, and nothing else.
         """
         from reconpriv.release.to_database import database_target, load_release  # noqa: PLC0415 - not until used
 
@@ -344,6 +370,7 @@ class Release(Readable):
                 name: getattr(self.description, name)
                 for name in ("retention", "epsilon", "delta", "bound", "sample_size")
             },
+            **self._margins(),
             "warnings": list(self.warnings),
         }
 

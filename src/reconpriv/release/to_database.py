@@ -1,4 +1,4 @@
-"""Loading a release into a database: its records, its groups and its manifest, or nothing."""
+"""Loading a release into a database: records, groups, margins and manifest, or nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reconpriv.writing.marker import MANIFEST
 if TYPE_CHECKING:
     from reconpriv.sources.databases.write import DatabaseWriter
 
-_SUFFIXES = ("", "_groups", "_manifest")
+_SUFFIXES = ("", "_groups", "_margins", "_manifest")
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,10 @@ def load_release(folder: Path, target: DatabaseTarget, *, overwrite: bool) -> tu
         made = [work.create("", stored.data_files, stored.manifest.data_columns)]
         if stored.group_files:
             made.append(work.create("_groups", stored.group_files, stored.manifest.groups_columns))
+        if stored.margin_files:
+            made.append(
+                work.create("_margins", stored.margin_files, stored.manifest.margin_columns)
+            )
         text = (folder / MANIFEST).read_text(encoding="utf-8")
         manifest = pa.table({"manifest": pa.array([text], pa.string())})
         work.writer.create(work.names["_manifest"], manifest.to_reader())
@@ -141,4 +145,4 @@ def _tables_of_manifest(texts: list[str]) -> tuple[str, ...]:
     names = resource_names(texts[0]) if len(texts) == 1 else set()
     if not names:
         return ()
-    return _SUFFIXES if "groups" in names else ("", "_manifest")
+    return ("", *(f"_{name}" for name in ("groups", "margins") if name in names), "_manifest")

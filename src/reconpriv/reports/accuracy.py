@@ -9,14 +9,19 @@ import numpy as np
 
 from reconpriv.core.cube import Cube, sum_selections
 from reconpriv.queries import estimate as est
+from reconpriv.queries.answer import Answerer
 from reconpriv.queries.estimate import Design
-from reconpriv.theory.arrays import Floats
+from reconpriv.queries.margins import Asked
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import MEAN_ABSOLUTE
 from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
 
 # Tables larger than this are not tried: (combinations of public values) x (sensitive values).
 _CELLS = 200_000
 _FEWEST = 5
+# With margins, pairs of a group and a count that are looked at in all, and counts of each table.
+_PAIRS = 1 << 23
+_AT_LEAST = 24
 _PER_DECADE = 2
 
 
@@ -32,21 +37,26 @@ class ErrorBand:
     ninetieth: float
 
 
-def error_bands(cube: Cube, design: Design, *, attributes: int = 2) -> tuple[ErrorBand, ...]:
+def error_bands(answerer: Answerer, *, attributes: int = 2) -> tuple[ErrorBand, ...]:
     """Counts of one sensitive value with up to ``attributes`` public ones, grouped by size.
 
     The size of an answer is what the estimated distribution of the whole table would give: sorting
     counts by their own estimates would call small those that chance made small. The expected
     error is that of a normal estimate with the variance of this size under the release's design.
     """
-    overall = _overall(cube, design)
+    cube = answerer.cube
+    overall = _overall(cube, answerer.design)
+    tables = [
+        chosen
+        for size in range(attributes + 1)
+        for chosen in combinations(range(len(cube.codes)), size)
+    ]
     counts, errors = [], []
-    for size in range(attributes + 1):
-        for chosen in combinations(range(len(cube.codes)), size):
-            found = _one_table(cube, design, chosen, overall)
-            if found is not None:
-                counts.append(found[0])
-                errors.append(found[1])
+    for chosen in tables:
+        found = _one_table(answerer, chosen, overall, _PAIRS // len(tables))
+        if found is not None:
+            counts.append(found[0])
+            errors.append(found[1])
     count, error = np.concatenate(counts), np.concatenate(errors)
     kept = count >= 1
     return _bands(count[kept], MEAN_ABSOLUTE * error[kept] / count[kept])
@@ -59,24 +69,40 @@ def _overall(cube: Cube, design: Design) -> Floats:
 
 
 def _one_table(
-    cube: Cube, design: Design, chosen: tuple[int, ...], overall: Floats
+    answerer: Answerer, chosen: tuple[int, ...], overall: Floats, pairs: int
 ) -> tuple[Floats, Floats] | None:
+    """How large the counts of one table are, and their standard errors; all, or some of them."""
+    cube, design = answerer.cube, answerer.design
     key = np.zeros(cube.groups, dtype=np.int64)
     for attribute in chosen:
         key = key * len(cube.values[attribute]) + cube.codes[attribute]
     keys, selection = np.unique(key, return_inverse=True)
     if keys.size * design.domain_size > _CELLS:
         return None
-    sums = sum_selections(cube, selection.reshape(-1), keys.size, None)
+    selection = selection.reshape(-1)
+    sums = sum_selections(cube, selection, keys.size, None)
+    rows, values = np.divmod(np.arange(keys.size * design.domain_size), design.domain_size)
+    if answerer.margins is not None:
+        some = _spread(rows.size, cube.groups * design.domain_size, pairs)
+        rows, values = rows[some], values[some]
+    found = sums.at(rows, values)
+    if answerer.margins is not None:
+        found = answerer.margins.combine(cube, found, Asked(rows, values), lambda _: selection)
     typical = replace(
-        sums,
+        found,
         scaled_observed=observed_mean(
-            overall, sums.scaled_records[:, None],
+            overall[values], found.scaled_records,
             retention=design.retention, domain_size=design.domain_size,
         ),
     )  # fmt: skip
     variances = est.count_variances(typical, 1, 1, design)
-    return (sums.records[:, None] * overall).reshape(-1), np.sqrt(variances).reshape(-1)
+    return sums.records[rows] * overall[values], np.sqrt(variances)
+
+
+def _spread(counts: int, cost: int, pairs: int) -> Ints:
+    """Which counts to look at, evenly spread: margins take time for each group of each count."""
+    many = max(_AT_LEAST, counts * pairs // max(cost, 1))
+    return np.unique(np.linspace(0, counts - 1, min(many, counts)).astype(np.int64))
 
 
 def _bands(count: Floats, error: Floats) -> tuple[ErrorBand, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from keyword import iskeyword
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from reconpriv.reports.page import (
 from reconpriv.schema import Value, json_value
 from reconpriv.show.charts import browser_scripts
 from reconpriv.show.markup import join
-from reconpriv.show.release_words import release_words
+from reconpriv.show.release_words import privacy_words, release_words
 from reconpriv.writing.file import check_file, whole_file
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def analyst_html(release: Release) -> str:
     """The report as one HTML file; the same release gives the same bytes."""
     info = release.info()
     answerer = release.answerer
-    bands = error_bands(answerer.cube, answerer.design)
+    bands = error_bands(answerer)
     lead = paragraph(
         f"{info['records']:,} records with one randomised column, {info['sensitive']}. Counts can"
         " be estimated from it, each with an interval; the value in a single record may be a random"
@@ -73,6 +74,7 @@ def analyst_html(release: Release) -> str:
         _summary(info, answerer, bands),
         _words(info),
         _columns(answerer, info),
+        *([_margins(release, info)] if "margins" in info else []),
         _errors(bands),
         _distribution(release, info),
         _asking(release, answerer, info),
@@ -90,6 +92,15 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
         ("sensitive column", str(info["sensitive"]), f"{len(info['domain'])} values; estimated"),
         ("kept values", f"p = {info['retention']:g}", "the rest is drawn at random"),
     ]
+    if "margins" in info:
+        tables = len(info["margins"]["tables"])
+        cards.append(
+            (
+                "margins",
+                f"{tables} {'table' if tables == 1 else 'tables'}",
+                f"of noisy counts, ±{_half_width(info['margins']):,.0f}",
+            )
+        )
     near = [band for band in bands if band.low <= 1_000 < band.high]
     if near:
         cards.append(("typical error", percent(near[0].median), f"of counts of {_range(near[0])}"))
@@ -98,6 +109,37 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
 
 def _words(info: dict[str, Any]) -> Section:
     return Section("exact", "What is exact, what is estimated", (facts(release_words(info)),))
+
+
+def _half_width(margins: dict[str, Any]) -> float:
+    """95 of 100 counts are within this of the truth."""
+    return 1.96 * sqrt(margins["variance"])
+
+
+def _margins(release: Release, info: dict[str, Any]) -> Section:
+    margins, sensitive = info["margins"], info["sensitive"]
+    text = paragraph(
+        f"Beside the records there are margins: tables that count {sensitive} by one public column,"
+        " or by a few together. Every count in them has random noise: 95 of 100 counts are within"
+        f" ±{_half_width(margins):,.0f} of the truth, however large they are. They are published as"
+        " drawn: a count may be below 0, and a row need not add up."
+    )
+    used = paragraph(
+        "Estimates combine margins with the records and are more accurate than either alone; the"
+        " figures below are for both together. Each answer says how much of its precision comes"
+        " from margins. To see what the records say by themselves, choose the estimator records."
+    )
+    rows = [(one["name"], one["rows"], one["left_out"]) for one in margins["tables"]]
+    shown = table(("margin table", "rows", "rows left out"), rows)
+    notes = []
+    if any(left_out for *_, left_out in rows):
+        notes.append(paragraph("A row that would give a group of people away is left out.", "note"))
+    script = (
+        "import reconpriv as rp\n\n"
+        f"release = rp.open({release.path.resolve().name!r})\n"
+        "print(release.margins())  # the noisy counts, as published"
+    )
+    return Section("margins", "Margins", (text, used, shown, *notes, copyable(script)))
 
 
 def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
@@ -283,7 +325,18 @@ def _parameters(info: dict[str, Any]) -> Section:
         ("tail bound", str(info["bound"])),
         ("sample size", str(info["sample_size"])),
         ("local differential privacy of one trial", f"ε = {info['local_dp_epsilon']:.3g}"),
+        *_margin_rows(info.get("margins")),
         ("made by", str(info["created_by"])),
         ("format version", str(info["format_version"])),
     ]
     return Section("parameters", "Parameters", (facts(rows),))
+
+
+def _margin_rows(margins: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if margins is None:
+        return []
+    level = f"{privacy_words(margins)} (ρ = {margins['rho']:g})"
+    return [
+        ("differential privacy of all margins", f"{level}, for {margins['neighbours']}"),
+        ("noise of a count in margins", f"σ = {sqrt(margins['variance']):.4g}"),
+    ]

@@ -8,6 +8,8 @@ import numpy as np
 
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch, python_values
+from reconpriv.core.margin_cost import own_trials
+from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
@@ -43,9 +45,11 @@ class GroupFacts:
 class GroupTally:
     """Judges every group that passes, and counts by shape, by public value and by size."""
 
-    def __init__(self, schema: Schema, policy: Policy) -> None:
-        """Start with nothing counted."""
-        self._schema, self._policy = schema, policy
+    def __init__(
+        self, schema: Schema, policy: Policy, counted: CountedLimits | None = None
+    ) -> None:
+        """Start with nothing counted; ``counted`` are the limits of trials with margins."""
+        self._schema, self._policy, self._counted = schema, policy, counted
         self._shapes: dict[tuple[int, float], int] = {}
         self._endless = 0
         self._shares: list[dict[Value, Ints]] = [{} for _ in schema.public]
@@ -57,7 +61,10 @@ class GroupTally:
         limits, private = judge(batch, self._policy, self._schema.domain_size)
         self._add_shapes(batch.sizes, limits)
         self._add_shares(batch, private)
-        self._add_trials(batch, sample_limits(batch, self._policy, self._schema.domain_size))
+        limits = sample_limits(batch, self._policy, self._schema.domain_size)
+        self._add_trials(
+            batch, limits if self._counted is None else self._counted.lowered(batch, limits)
+        )
 
     def _add_shapes(self, sizes: Ints, limits: Floats) -> None:
         drawn = np.isfinite(limits) & (limits > 0)
@@ -86,7 +93,7 @@ class GroupTally:
     def _add_trials(self, batch: CellBatch, limits: Floats) -> None:
         sizes = batch.sizes
         sampled = sizes > limits
-        trials = np.where(sampled, np.maximum(limits, 1.0), sizes)
+        trials = own_trials(sizes, limits)
         octave = np.frexp(sizes.astype(np.float64))[1] - 1
         for column, weights in enumerate((sizes, trials)):
             counts = np.bincount(octave, weights=weights, minlength=64)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ from reconpriv.core.audit import AuditReport, K
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import CellKeeper
 from reconpriv.core.identifiers import identifier_note
+from reconpriv.core.margin_cost import MarginCost
+from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.core.margins import Margins
 from reconpriv.errors import PolicyError
-from reconpriv.messages.numbers import label, percent
+from reconpriv.messages.numbers import brief, label, percent
 from reconpriv.messages.phrases import frequency_words, group_words
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy import Policy
@@ -67,11 +71,11 @@ class Findings:
 class Survey:
     """What the report needs from every group, gathered during an audit's pass over them."""
 
-    def __init__(self, schema: Schema, policy: Policy) -> None:
-        """``policy`` is that of the audit."""
+    def __init__(self, schema: Schema, policy: Policy, margins: MarginPlan | None = None) -> None:
+        """``policy`` is that of the audit, ``margins`` what the table plans for it."""
         policy = policy.publishable()
         self._schema, self._policy = schema, policy
-        self._tally = GroupTally(schema, policy)
+        self._tally = GroupTally(schema, policy, None if margins is None else margins.counted)
         self._kept = CellKeeper(max(CELLS_IN_MEMORY, lab.LAB_RECORDS))
 
     def add(self, batch: CellBatch) -> None:
@@ -121,7 +125,7 @@ def find(
     keep_identifier: Iterable[str] = (),
 ) -> Findings:
     """Audit a table and gather what the report shows, in one pass over its groups."""
-    survey = Survey(table.schema, policy)
+    survey = Survey(table.schema, policy, table.margin_plan(policy))
     audit = table.audit(
         policy, worst=TAILS, k=k, keep_identifier=keep_identifier, watch=[survey.add]
     )
@@ -151,6 +155,7 @@ def internal_html(found: Findings) -> str:
         _attributes(found),
         _tails(found),
         _trials(found),
+        *([] if audit.margins is None else [_margins(audit.margins)]),
         _worst(audit),
         lab.section(found.attacks, found.attack_note),
         _parameters(found),
@@ -198,6 +203,7 @@ def _summary(found: Findings) -> Section:
             ("groups", audit.groups_sentence),
             ("single records", single.sentence),
             ("columns", worded(audit.columns_sentence, plain_words)),
+            *([] if audit.margins is None else [("margins", audit.margins.sentence)]),
         ]
     )
     said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
@@ -328,6 +334,41 @@ def _trials(found: Findings) -> Section:
         tuple((name, r, t) for name, (_, _, r, t) in zip(names, groups.classes, strict=True)),
     )
     return Section("trials", "Trials kept", (text, chart))
+
+
+def _margins(cost: MarginCost) -> Section:
+    sigma = sqrt(cost.variance)
+    text = paragraph(
+        "The release also has noisy tables of the sensitive column. They make analysts' counts more"
+        " accurate, and tell an adversary about groups as well: so many trials as they are worth"
+        " about a group, so many fewer it may have itself."
+        if cost.counted
+        else "The release also has noisy tables of the sensitive column, which make analysts'"
+        f" counts more accurate. {cost.sentence}"
+    )
+    cards = [
+        ("privacy of all tables", f"ε = {cost.margins.epsilon:.3g}", _level(cost.margins)),
+        ("noise of a count", f"σ = {sigma:.3g}", f"95% within ±{1.96 * sigma:,.0f}"),
+    ]
+    if cost.counted:
+        share = percent(cost.trials_lost / max(cost.trials, 1))
+        cards += [
+            ("trials given up", f"{cost.trials_lost:,}", f"{share} of {cost.trials:,}"),
+            ("groups with fewer trials", f"{cost.groups:,}", ""),
+            (
+                "trials from margins",
+                f"{cost.most_trials:,.3g}",
+                "the most that they are worth about one group",
+            ),
+        ]
+    head = ("margin table", "rows published", "rows left out")
+    rows = [(one.name, one.rows, one.left_out) for one in cost.tables]
+    note = paragraph("A row that would give a group away is left out.", "note")
+    return Section("margins", "Margins", (text, figures(cards), table(head, rows), note))
+
+
+def _level(margins: Margins) -> str:
+    return f"δ = {brief(margins.delta)}, ρ = {margins.rho:g}"
 
 
 def _worst(audit: AuditReport) -> Section:

@@ -14,12 +14,13 @@ from reconpriv.show import palette
 from reconpriv.show.markup import tag
 from reconpriv.show.markup import words as with_code
 from reconpriv.show.notebook import TONES, bar, box, closed, headline, html_table, share_bar
-from reconpriv.show.release_words import policy_line
+from reconpriv.show.release_words import margins_line, policy_line
 from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
     from reconpriv.core.audit import AuditReport
     from reconpriv.core.column_risk import Figures
+    from reconpriv.core.margin_cost import MarginCost
 
 
 def audit_view(report: AuditReport, words: Words = python_words) -> RenderableType:
@@ -55,8 +56,26 @@ def audit_figures(report: AuditReport) -> RichTable:
         (f"in groups below {single.k}", share_words(single.below_k, single.records)),
     ]
     if report.error is not None:
-        rows.append(("expected error", f"{report.error:.1%} of an analyst's count, on average"))
+        alone = "" if report.margins is None else ", from the records alone"
+        rows.append(
+            ("expected error", f"{report.error:.1%} of an analyst's count, on average{alone}")
+        )
+    if report.margins is not None:
+        rows += margins_rows(report.margins)
     return pairs_table(rows)
+
+
+def margins_rows(cost: MarginCost) -> list[tuple[str, str]]:
+    """What the margins are and what they cost, in figures."""
+    rows = [("margins", margins_line(cost.as_dict()))]
+    if cost.counted:
+        groups = "1 group" if cost.groups == 1 else f"{cost.groups:,} groups"
+        lost = f"{cost.trials_lost:,} of {cost.trials:,}, in {groups}"
+        rows += [
+            ("trials given up", f"{lost} (sample size {cost.sample_size})"),
+            ("from margins", f"worth up to {cost.most_trials:,.3g} trials about one group"),
+        ]
+    return rows
 
 
 def columns_table(report: AuditReport) -> RichTable:

@@ -16,19 +16,29 @@ if TYPE_CHECKING:
     from reconpriv.queries.estimate import Estimate
     from reconpriv.queries.table import EstimateTable
 
-_ESTIMATE_HEADINGS = ("count", "interval", "groups", "trials")
+_FROM_MARGINS = "from margins"
 
 
-def estimate_cells(estimate: Estimate) -> tuple[str, str, str, str]:
-    """Count, interval, groups and trials of an estimate."""
-    from reconpriv.queries.estimate import WHOLE_BINS  # noqa: PLC0415 - needs numpy, loaded by now
+def estimate_headings(estimates: list[Estimate]) -> tuple[str, ...]:
+    """What is shown of estimates; margins, if any of them rests on some."""
+    margins = (_FROM_MARGINS,) if any(one.from_margins > 0 for one in estimates) else ()
+    return "count", "interval", "groups", "trials", *margins
+
+
+def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, ...]:
+    """Count, interval, groups and trials of an estimate, and its share from margins if headed."""
+    from reconpriv.queries.estimate import (  # noqa: PLC0415 - needs numpy, loaded by now
+        WHOLE_BINS,
+        margins_words,
+    )
 
     interval = f"{estimate.low:,.1f} to {estimate.high:,.1f}"
     count = f"{estimate.count:,.1f}"
     if estimate.exact or estimate.estimator == WHOLE_BINS:
         interval = "exact" if estimate.exact else WHOLE_BINS
         count = f"{estimate.count:,.0f}"
-    return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}"
+    margins = (margins_words(estimate.from_margins),) if _FROM_MARGINS in headings else ()
+    return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}", *margins
 
 
 def remarks(estimates: list[Estimate]) -> str | None:
@@ -50,10 +60,11 @@ def estimates_view(estimates: list[Estimate]) -> RichTable:
         box=None, padding=(0, 2, 0, 0), caption=remarks(estimates), caption_justify="left"
     )
     table.add_column("query", overflow="fold")
-    for heading in _ESTIMATE_HEADINGS:
+    headings = estimate_headings(estimates)
+    for heading in headings:
         table.add_column(heading, justify="right")
     for estimate in estimates:
-        table.add_row(Text(estimate.query), *estimate_cells(estimate))
+        table.add_row(Text(estimate.query), *estimate_cells(estimate, headings))
     return table
 
 
@@ -65,17 +76,19 @@ def estimate_table_view(rows: EstimateTable) -> RichTable:
     )
     for name in rows.by:
         table.add_column(Text(name))
-    for heading in _ESTIMATE_HEADINGS:
+    headings = estimate_headings(estimates)
+    for heading in headings:
         table.add_column(heading, justify="right")
     for labels, estimate in rows:
         shown = (Text("(missing)" if value is None else str(value)) for value in labels.values())
-        table.add_row(*shown, *estimate_cells(estimate))
+        table.add_row(*shown, *estimate_cells(estimate, headings))
     return table
 
 
 def estimate_html(estimate: Estimate) -> str:
     """The number, its interval on a line from 0 to the records it is among, and the remarks."""
-    count, interval, groups, trials = estimate_cells(estimate)
+    headings = estimate_headings([estimate])
+    count, interval, groups, trials, *margins = estimate_cells(estimate, headings)
     large = tag("span", count, style="font-size:1.6em;font-weight:600")
     parts = [tag("div", large, " ", tag("span", estimate.query))]
     if estimate.exact:
@@ -90,7 +103,7 @@ def estimate_html(estimate: Estimate) -> str:
                 tag("b", interval), " ",
                 whisker(estimate.low, estimate.count, estimate.high, top)),
             tag("div", f"among {estimate.records:,} records, from {groups} groups and {trials}"
-                " independent trials"),
+                " independent trials", *(f"; {share} from margins" for share in margins)),
         ]  # fmt: skip
     return box(parts, _notes([estimate]))
 
@@ -99,13 +112,14 @@ def estimate_table_html(rows: EstimateTable) -> str:
     """A cross table, each row with its interval on a common scale."""
     estimates = [estimate for _, estimate in rows]
     top = max([1.0, *(estimate.high for estimate in estimates)])
+    headings = estimate_headings(estimates)
     body = []
     for labels, estimate in rows:
-        count, interval, *rest = estimate_cells(estimate)
+        count, interval, *rest = estimate_cells(estimate, headings)
         picture = whisker(estimate.low, estimate.count, estimate.high, top)
         body.append([*map(label, labels.values()), count, interval, picture, *rest])
-    head = (*rows.by, "count", "interval", "", "groups", "trials")
-    columns = [*([LEFT] * len(rows.by)), RIGHT, RIGHT, LEFT, RIGHT, RIGHT]
+    head = (*rows.by, *headings[:2], "", *headings[2:])
+    columns = [*([LEFT] * len(rows.by)), RIGHT, RIGHT, LEFT, *([RIGHT] * len(headings[2:]))]
     return box(markup.table(head, body, columns), _notes(estimates))
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from reconpriv.show.markup import tag, words
 from reconpriv.show.notebook import box, closed, headline, html_table
-from reconpriv.show.release_words import policy_line, release_words
+from reconpriv.show.release_words import margins_line, policy_line, release_words
 from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def release_figures(release: Release) -> RichTable:
                     f"{summary['unattainable_groups']:,} groups in which not even one is private",
                 )
             )
+    if release.description.margins is not None:
+        rows.append(("margins", margins_line(summary["margins"])))
     if release.tables:
         rows.append(("tables", ", ".join(release.tables)))
     return pairs_table(rows)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
+from reconpriv.messages.numbers import brief
+from reconpriv.messages.phrases import listed
 
 _SHOWN = 12
 
@@ -15,6 +18,48 @@ def policy_line(policy: dict[str, Any]) -> str:
         f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
         f" bound {policy['bound']}"
     )
+
+
+def margins_line(margins: dict[str, Any]) -> str:
+    """Margins on one line, from their block in the manifest or in an audit."""
+    tables = margins["tables"]
+    left_out = sum(one["left_out"] for one in tables)
+    return f"{privacy_words(margins)}, σ = {sqrt(margins['variance']):.3g}; {_tables(tables)}" + (
+        f"; {left_out:,} {'row' if left_out == 1 else 'rows'} left out" if left_out else ""
+    )
+
+
+def privacy_words(margins: dict[str, Any]) -> str:
+    """The ε and δ of margins."""
+    return f"ε = {margins['epsilon']:.3g}, δ = {brief(margins['delta'])}"
+
+
+def _tables(tables: list[dict[str, Any]]) -> str:
+    names = ", ".join(one["name"] for one in tables[:_SHOWN]) + (
+        ", …" if len(tables) > _SHOWN else ""
+    )
+    return f"{len(tables)} {'table' if len(tables) == 1 else 'tables'} ({names})"
+
+
+def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the margins of a release are and how far off their counts are; nothing if none."""
+    margins = facts.get("margins")
+    if margins is None:
+        return []
+    tables, sigma = margins["tables"], sqrt(margins["variance"])
+    left_out = sum(one["left_out"] for one in tables)
+    said = (
+        f"counts of {facts['sensitive']} by {listed([one['name'] for one in tables])}, each with"
+        f" random noise: 95 of 100 are within ±{1.96 * sigma:,.0f} of the truth (σ ="
+        f" {sigma:.3g}). They are published as drawn, so some may be below 0. All of them"
+        f" together are differentially private ({privacy_words(margins)}; ρ = {margins['rho']:g}):"
+        " they hardly depend on the value of any one record. Estimates combine them with the"
+        " records; each answer says how much of it rests on them."
+    )
+    if left_out:
+        rows = "row" if left_out == 1 else "rows"
+        said += f" {left_out:,} {rows} that would have given a group away are left out."
+    return [("Margins", said)]
 
 
 def _label_words(labels: dict[str, Any]) -> list[tuple[str, str]]:
@@ -86,6 +131,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
             " directly: plain counts are biased. Ask reconpriv, which undoes the mixing and gives"
             " an interval.",
         ),
+        *margin_words(facts),
         ("Groups", SAMPLE_SIZES[facts["sample_size"]].for_analysts),
         ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
         (

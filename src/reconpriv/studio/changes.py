@@ -12,6 +12,7 @@ from reconpriv.studio.plan import Plan, Roles
 _POLICY = {
     "retention": "p", "epsilon": "ε", "delta": "δ", "bound": "tail bound",
     "sample_size": "sample size", "unattainable": "groups that cannot be made private",
+    "margins": "margins",
 }  # fmt: skip
 _ROLES = {
     "sensitive": "sensitive column",
@@ -21,7 +22,7 @@ _ROLES = {
     "groups": "grouping",
 }
 # With the same key, changing these keeps the random words; any other change draws new ones.
-_SAME_SAMPLE = {"epsilon", "delta", "bound", "sample_size", "unattainable"}
+_SAME_SAMPLE = {"epsilon", "delta", "bound", "sample_size", "unattainable", "margins"}
 
 
 def since_release(
@@ -69,25 +70,32 @@ def role_changes(before: Roles, after: Roles) -> list[str]:
 
 def policy_changes(before: rp.Policy, after: rp.Policy) -> list[str]:
     """The parameters that differ, with both values."""
-    old, new = before.as_dict(), after.as_dict()
     return [
-        f"{label}: {_shown(old[name])} → {_shown(new[name])}"
-        for name, label in _POLICY.items()
-        if old[name] != new[name]
+        f"{_POLICY[name]}: {_shown(getattr(before, name))} → {_shown(getattr(after, name))}"
+        for name in _changed(before, after)
     ]
+
+
+def _changed(before: rp.Policy, after: rp.Policy) -> list[str]:
+    return [name for name in _POLICY if getattr(before, name) != getattr(after, name)]
 
 
 def same_key_means(before: Plan, after: Plan) -> str:
     """What publishing again with the same key reveals to an adversary; empty if nothing."""
     roles = [change.split(":")[0] for change in role_changes(before.roles, after.roles)]
-    old, new = before.policy.as_dict(), after.policy.as_dict()
-    changed = [name for name in _POLICY if old[name] != new[name]]
+    changed = _changed(before.policy, after.policy)
     resampled = [*roles, *(_POLICY[name] for name in changed if name not in _SAME_SAMPLE)]
     if resampled:
         return (
             f"Even with the same key, a different {' and a different '.join(resampled)} makes"
             " an independent second sample, which an adversary can average with the first. Replace"
             " the last release; do not hand out both."
+        )
+    if "margins" in changed and before.policy.margins and after.policy.margins:
+        return (
+            "Different margins have noise of their own: with both releases an adversary knows"
+            " more than either level of privacy says, since their ρ add up. Replace the last"
+            " release; do not hand out both."
         )
     if changed:
         return (
@@ -98,4 +106,8 @@ def same_key_means(before: Plan, after: Plan) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if value is None:
+        return "none"
+    if isinstance(value, rp.Margins):
+        return f"ε = {value.epsilon:.3g}"
+    return f"{value:g}" if isinstance(value, float) else str(getattr(value, "name", value))

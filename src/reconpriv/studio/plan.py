@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import reconpriv as rp
 from reconpriv.messages.commands import OUT, Part, listed, policy_parts, publish_command
@@ -60,7 +60,7 @@ def read_table(source: str, roles: Roles) -> rp.Table:
 
 def python_script(plan: Plan) -> str:
     """A program that makes the same release, byte for byte, given the same key."""
-    roles, policy = plan.roles, plan.policy.as_dict()
+    roles, policy = plan.roles, replace(plan.policy, margins=None).as_dict()
     hint = "  # the uploaded table: give the path of your own copy" if plan.uploaded else ""
     key = "rp.Key.test()" if plan.test_key else "rp.Key.from_file(KEY)"
     kept = f", keep_identifier={list(plan.keep_identifier)!r}" if plan.keep_identifier else ""
@@ -79,6 +79,7 @@ def python_script(plan: Plan) -> str:
         "",
         "policy = rp.Policy(",
         *(f"    {name}={value!r}," for name, value in policy.items()),
+        *_python_margins(plan.policy.wanted_margins),
         ")",
         "table = rp.read(",
         "    TABLE,",
@@ -93,6 +94,15 @@ def python_script(plan: Plan) -> str:
         f"    print(table.publish(policy, OUT, key={key}{kept}))",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _python_margins(margins: rp.Margins | None) -> list[str]:
+    """The argument ``margins``: an ε if that says it all."""
+    if margins is None:
+        return []
+    epsilon = margins.round_epsilon
+    plain = epsilon is not None and margins.usual_delta and margins.tables is None
+    return [f"    margins={epsilon!r}," if plain else f"    margins=rp.{margins!r},"]
 
 
 def _python_groups(groups: dict[str, dict[str, str]]) -> list[str]:

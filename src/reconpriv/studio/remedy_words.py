@@ -21,6 +21,8 @@ _WORDS = {
     Control.KEEP_IDENTIFIER: "{do} by ticking the box in the publish step",
     Control.KEY: "let the studio generate one",
     Control.LABELS: "",
+    Control.MARGINS: "{do} in the policy step",
+    Control.MARGIN_TABLES: "choose the margin tables on the command line",
     Control.MASTER: "",
     Control.MAX_ERROR: "{do} in the policy step",
     Control.MEMORY: "use the command line, where you can allow more memory",

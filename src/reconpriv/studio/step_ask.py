@@ -9,7 +9,7 @@ from htmltools import Tag, TagChild, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
-from reconpriv.queries.estimate import ESTIMATORS
+from reconpriv.queries.estimate import ESTIMATORS, margins_words
 from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
@@ -182,7 +182,11 @@ def _estimator_words(name: str) -> str:
 
 def answers_card(found: tuple[Answer, ...]) -> Tag:
     """The latest answers first."""
-    head = ("Question", "Estimate", "95 % interval", "Estimator", "Truth", "Inside?")
+    margins = any(answer.estimate.from_margins > 0 for answer in found)
+    head = (
+        "Question", "Estimate", "95 % interval", "Estimator",
+        *(("From margins",) if margins else ()), "Truth", "Inside?",
+    )  # fmt: skip
     rows: list[tuple[TagChild, ...]] = []
     for answer in found:
         estimate = answer.estimate
@@ -194,6 +198,7 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
                 number(estimate.count),
                 "exact" if estimate.exact else interval,
                 _estimator_words(estimate.estimator),
+                *((margins_words(estimate.from_margins),) if margins else ()),
                 f"{answer.truth:,}",
                 tags.span(
                     "yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}"
@@ -203,7 +208,7 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
     remarks = sorted({remark for answer in found for remark in answer.estimate.remarks})
     return card(
         "Answers",
-        grid(head, rows, label="Answers", numbers=5),
+        grid(head, rows, label="Answers", numbers=len(head) - 1),
         *(tags.p(f"Note: {remark}.", class_="help") for remark in remarks),
         intro="On average, up to one interval in twenty misses the truth; that is by design.",
     )

@@ -35,7 +35,7 @@ from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
 _PLAIN_BOUND = "chernoff"
-START = {"p": 0.5, "e": 0.5, "d": 0.3, "bound": _PLAIN_BOUND, "sample_size": "octave",
+START = {"p": 0.5, "e": 0.5, "d": 0.3, "m": 0.0, "bound": _PLAIN_BOUND, "sample_size": "octave",
          "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
 STEP = 3
 _WORST = 6
@@ -55,6 +55,9 @@ def panel(draft: dict[str, Any]) -> Tag:
                  " as safe. Higher: stricter.", at["e"], (0.05, 1.0, 0.05)),
             dial("d", "δ", "Tail", "Such an error must not be provably rarer than this. Higher:"
                  " stricter.", at["d"], (0.01, 0.99, 0.01)),
+            dial("m", "M", "Margins", "The ε of noisy tables beside the records, which make"
+                 " analysts’ counts more accurate. 0: none; 1 is usual. Lower: stricter.", at["m"],
+                 (0.0, 4.0, 0.1)),
             choice("sample_size", "Sample size", {one.name: one.label for one in offered()},
                    at["sample_size"], _sample_size_help()),
             choice("bound", "Tail bound",
@@ -109,16 +112,22 @@ class Picture:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the page knows so far; each result knows what it is about."""
+    """What the page knows so far; each result knows what it is about.
+
+    ``fault`` says why a policy cannot be audited.
+    """
 
     setting: reactive.Value[Judged[Setting] | None]
     picture: reactive.Value[Picture | None]
     columns: reactive.Value[Judged[rp.AuditReport] | None]
+    fault: reactive.Value[Judged[str] | None]
 
 
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
-    answers = Answers(reactive.value(None), reactive.value(None), reactive.value(None))
+    answers = Answers(
+        reactive.value(None), reactive.value(None), reactive.value(None), reactive.value(None)
+    )
     _serve_dials(input, live)
 
     @reactive.calc
@@ -159,7 +168,14 @@ def _serve_work(
         answers.setting.set(found)
 
     quick: Job[Judged[Setting]] = Job(live.desk.quick_pool, answered, failed)
-    slow: Job[Judged[rp.AuditReport]] = Job(live.desk.pool, live.audit.set, failed)
+
+    def judged(found: Judged[rp.AuditReport] | Judged[str]) -> None:
+        if isinstance(found.found, str):
+            answers.fault.set(Judged(found.settled, found.policy, found.found))
+        else:
+            live.audit.set(Judged(found.settled, found.policy, found.found))
+
+    slow: Job[Judged[rp.AuditReport] | Judged[str]] = Job(live.desk.pool, judged, failed)
     sweeping: Job[Picture] = Job(live.desk.pool, answers.picture.set, failed)
     rested: reactive.Value[rp.Policy | None] = reactive.value(None)
 
@@ -176,8 +192,7 @@ def _serve_work(
         if settled is None or policy is None or live.step() not in (STEP, STEP + 1):
             return
         if known is None or not known.holds_for(settled, policy):
-            audit = live.desk.audit
-            slow.start(lambda: Judged(settled, policy, audit(settled, policy, worst=_WORST)))
+            slow.start(lambda: audited(live.desk, settled, policy))
 
     @reactive.effect
     @reactive.event(
@@ -211,14 +226,20 @@ def _serve_work(
 
 
 def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]) -> None:
+    def fault() -> str:
+        """Why the current policy cannot be audited; empty if nothing is known against it."""
+        found = answers.fault()
+        current = found is not None and found.holds_for(live.settled(), live.policy())
+        return found.found if found is not None and current else ""
+
     @render.ui
     def policy_note() -> Tag | None:
-        return notice(live.note("policy")())
+        return notice(live.note("policy")() or fault())
 
     @render.ui
     def verdict() -> Tag | None:
         settled, policy = live.settled(), live.policy()
-        if live.note("policy")() or settled is None or policy is None:
+        if live.note("policy")() or fault() or settled is None or policy is None:
             return None
         judged, picture, audit = answers.setting(), answers.picture(), live.audit()
         waiting = tags.p("Counting and trying settings…", class_="working")
@@ -395,11 +416,15 @@ def _serve_dials(input: Inputs, live: Live) -> None:
     @reactive.effect
     def _() -> None:
         names = ("bound", "sample_size", "unattainable")
-        values = {name: input[name]() for name in ("p", "e", "d", *names)}
+        values = {name: input[name]() for name in ("p", "e", "d", "m", *names)}
         live.remember(values)
         try:
             policy = rp.Policy(
-                values["p"], values["e"], values["d"], **{name: values[name] for name in names}
+                values["p"],
+                values["e"],
+                values["d"],
+                margins=values["m"] or None,
+                **{name: values[name] for name in names},
             )
             policy.check_sampling()
         except rp.ReconprivError as error:
@@ -408,6 +433,14 @@ def _serve_dials(input: Inputs, live: Live) -> None:
             return
         live.note("policy").set("")
         live.policy.set(policy)
+
+
+def audited(desk: Desk, settled: Settled, policy: rp.Policy) -> Judged[Any]:
+    """The audit of a policy, or why there is none: a margin table may give groups away."""
+    try:
+        return Judged(settled, policy, desk.audit(settled, policy, worst=_WORST))
+    except rp.ReconprivError as error:
+        return Judged(settled, policy, explain(error))
 
 
 def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:

@@ -11,6 +11,7 @@ from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
 from reconpriv.messages.remedies import worded
+from reconpriv.show.release_words import margins_line
 from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import (
     CancelledError,
@@ -308,6 +309,7 @@ def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
         ),
         ("Bound", chosen["bound"]),
         ("Sample size", chosen["sample_size"]),
+        *([("Margins", policy.wanted_margins.words)] if policy.wanted_margins else []),
     ]
 
 
@@ -341,6 +343,9 @@ def result_card(live: Live) -> Tag:
     label = "Publish" if other else "Publish again"
     return tags.section(
         notice(words, "good"),
+        notice(f"{margins_line(summary['margins'])}.", "info", lead="Margins: ")
+        if "margins" in summary
+        else None,
         None if known is None else key_notice(known, fresh=_fresh(published, known)),
         notice(f"Changed since: {'; '.join(changed)}. {means}".strip(), "warning")
         if changed

@@ -30,7 +30,9 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
     single, records = single_records(report, policy), report.records
     return tags.section(
         tags.h3("Verdict", class_="sr"),
-        three_parts(group_verdict(policy, found), single, report.columns),
+        three_parts(
+            group_verdict(policy, found), single, report.columns, margin_verdict(report, policy)
+        ),
         before_and_after(
             [
                 (f"{found.violating_groups:,}", "groups open to reconstruction", ""),
@@ -61,7 +63,9 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     unknown = ("–", "groups open to reconstruction: publish to find out", "")
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
-        three_parts(audit_verdict(report), single, report.columns),
+        three_parts(
+            audit_verdict(report), single, report.columns, margin_verdict(report, report.policy)
+        ),
         before_and_after(
             [
                 (count, "groups open to reconstruction", ""),
@@ -84,12 +88,27 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     )
 
 
-def three_parts(groups: Said, single: SingleRecords, columns: Sequence[ColumnRisk]) -> TagList:
-    """Groups, single records and columns; the worst is read first."""
+def margin_verdict(report: rp.AuditReport, policy: rp.Policy) -> Said | None:
+    """What margins cost the groups; an audit of another policy does not know."""
+    if policy.margins is None:
+        return None
+    if report.margins is None or report.policy != policy:
+        return "info", "counting what they cost the groups…"
+    return "info", report.margins.sentence
+
+
+def three_parts(
+    groups: Said,
+    single: SingleRecords,
+    columns: Sequence[ColumnRisk],
+    margins: Said | None = None,
+) -> TagList:
+    """Groups, single records, columns and, if there are any, margins; the worst is read first."""
     parts = [
         ("Groups", groups),
         ("Single records", record_verdict(single)),
         ("Columns", column_verdict(columns, single.records)),
+        *([] if margins is None else [("Margins", margins)]),
     ]
     parts.sort(key=lambda part: _WORST_FIRST.index(part[1][0]))
     return TagList(

@@ -237,7 +237,7 @@ def test_nothing_internal_is_in_the_analyst_report(tmp_path):
 def test_error_bands_are_those_of_the_intervals():
     """A band's median is near the standard errors that the release itself gives such counts."""
     answerer = people_release("octave").answerer
-    bands = error_bands(answerer.cube, answerer.design)
+    bands = error_bands(answerer)
     assert bands and all(b.tenth <= b.median <= b.ninetieth for b in bands)
     assert bands[-1].median < bands[0].median
     selected = [

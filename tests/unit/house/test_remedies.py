@@ -85,8 +85,9 @@ def test_the_command_line_has_the_option_that_it_names(control: Control) -> None
     assert option_words(Remedy("{}", control)) in options()
 
 
-# The studio is started from the command line alone; a key and a table are methods.
-NOT_ARGUMENTS = {Control.KEY, Control.PORT, Control.TO_TABLE}
+# The studio is started from the command line alone; a key and a table are methods, margin tables
+# belong to Margins.
+NOT_ARGUMENTS = {Control.KEY, Control.MARGIN_TABLES, Control.PORT, Control.TO_TABLE}
 
 
 @pytest.mark.parametrize("control", [c for c in Control if c not in NOT_ARGUMENTS])
@@ -179,6 +180,10 @@ def bad_inputs() -> dict[str, Callable[[], object]]:
         policy = rp.Policy(0.9, 0.9, 0.9)
         return rp.read(table(), sensitive="x").publish(policy, "nowhere", key=rp.Key.test())
 
+    def give_a_group_away() -> object:
+        rows = pa.table({"x": ["u", "v", "v"] * 9000, "a": ["p", "q"] * 13500})
+        return rp.read(rows, sensitive="x").audit(rp.Policy(0.5, 0.5, 0.3, margins=1.0))
+
     def cut_a_bin() -> object:
         with rp.read(table(n=list(range(40))), sensitive="x", bin={"n": 10}) as opened:
             return opened.count("n < 15")
@@ -208,6 +213,7 @@ def bad_inputs() -> dict[str, Callable[[], object]]:
         "an identifier": publish_identifier,
         "unattainable": publish_unattainable,
         "a cut bin": cut_a_bin,
+        "a group given away": give_a_group_away,
         "a key": lambda: rp.Key.from_file("no-such.key"),
         "a short key": lambda: rp.Key.from_hex("00"),
     }  # fmt: skip

@@ -1,0 +1,127 @@
+"""The options for margins, the same in every command that takes a policy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reconpriv.cli.options import POLICY
+
+if TYPE_CHECKING:
+    from reconpriv.core.margins import Margins
+
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--margins",
+        metavar="ε",
+        help="Also publish noisy tables of the sensitive column: the ε of all of them together"
+        " (differential privacy; 1 is usual).",
+        rich_help_panel=POLICY,
+    ),
+]
+Rho = Annotated[
+    float | None,
+    typer.Option(
+        "--margins-rho",
+        metavar="ρ",
+        help="Instead of --margins: their ρ (zero-concentrated differential privacy).",
+        rich_help_panel=POLICY,
+    ),
+]
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        "--margins-delta",
+        metavar="δ",
+        help="The δ that goes with the ε of margins.",
+        show_default="1e-9",
+        rich_help_panel=POLICY,
+    ),
+]
+Tables = Annotated[
+    str | None,
+    typer.Option(
+        "--margin-tables",
+        metavar="A,B,A+C,…",
+        help="The public columns to count by, up to three joined by +; a name that holds a comma"
+        " or + goes in double quotes.",
+        show_default="each public column",
+        rich_help_panel=POLICY,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class MarginOptions:
+    """Margins as the command line describes them; each field is an option."""
+
+    margins: Epsilon = None
+    margins_rho: Rho = None
+    margins_delta: Delta = None
+    margin_tables: Tables = None
+
+    @property
+    def given(self) -> bool:
+        """Whether any of the options was used."""
+        return self != MarginOptions()
+
+    def chosen(self) -> Margins | None:
+        """The margins that the options stand for, if any."""
+        from reconpriv.core.margins import DELTA, Margins
+        from reconpriv.errors import PolicyError
+
+        if self.margins is not None and self.margins_rho is not None:
+            raise PolicyError("Give either --margins or --margins-rho, not both.")
+        if self.margins is None and self.margins_rho is None:
+            if self.given:
+                alone = "--margins-delta" if self.margin_tables is None else "--margin-tables"
+                raise PolicyError(f"{alone} needs --margins or --margins-rho.")
+            return None
+        return Margins(
+            self.margins,
+            DELTA if self.margins_delta is None else self.margins_delta,
+            rho=self.margins_rho,
+            tables=None if self.margin_tables is None else split_tables(self.margin_tables),
+        )
+
+
+NO_MARGINS = MarginOptions()
+
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^,+"]*[^,+"\s]))\s*')
+
+
+def split_tables(text: str) -> list[tuple[str, ...]]:
+    """Tables separated by commas, columns by +; a column in double quotes may hold both."""
+    from reconpriv.errors import PolicyError
+
+    if not text.strip():
+        raise PolicyError("--margin-tables is empty.", hint="Name public columns, or leave it out.")
+    tables: list[tuple[str, ...]] = []
+    at = 0
+    names: tuple[str, ...] = ()
+    while True:
+        found = _NAME.match(text, at)
+        if found is None:
+            raise PolicyError(
+                f"--margin-tables takes columns separated by commas or +; got {text!r}.",
+                hint='Put a name that holds a comma, + or " in double quotes, and double any'
+                " quotes in it.",
+            )
+        names = (*names, found[1].replace('""', '"') if found[1] else found[2])
+        at = found.end()
+        mark = text[at : at + 1]
+        if mark != "+":
+            tables.append(names)
+            names = ()
+        if not mark:
+            return tables
+        if mark not in ",+":
+            raise PolicyError(
+                f"--margin-tables takes columns separated by commas or +; got {text!r}.",
+                hint="Close the quotes before the next column.",
+            )
+        at += 1
