@@ -122,12 +122,8 @@ class _Errors:
     def of(cls, cube: Cube, workload: Workload, asked: Coded, policy: Policy) -> _Errors:
         """The same errors as in tune.
 
-        Only sampled groups add to the variance of the answers, so the others are left out; margins
-        tell about all groups.
+        Only sampled groups add to the variance of the answers, so the others are left out.
         """
-        if policy.wanted_margins is not None:
-            tuner = Tuner.on(cube, workload, asked)
-            return cls(tuner.question_errors(policy), tuner.variances.questions)
         sampled = cube.records > sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
         sampled[0] = True  # at least one group
         tuner = Tuner.on(some_groups(cube, sampled), workload, asked)

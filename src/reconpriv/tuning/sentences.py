@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reconpriv.messages.numbers import brief
 from reconpriv.messages.numbers import brief_percent as percent
 from reconpriv.tuning.report import Setting, Target
 
@@ -25,10 +26,9 @@ def in_words(setting: Setting, rho1: float) -> str:
 def budget(setting: Setting) -> str:
     """What margins cost single records."""
     assert setting.margins is not None
-    delta = f"{setting.margins.delta:g}".replace("e-0", "e-")
     return (
-        f"margins spend a budget of their own: (ε = {setting.margins_epsilon:.4g}, δ = {delta})"
-        " differential privacy"
+        f"margins spend a budget of their own: (ε = {setting.margins_epsilon:.4g},"
+        f" δ = {brief(setting.margins.delta)}) differential privacy"
     )
 
 

@@ -54,8 +54,8 @@ def sweep(
     """Try every combination; lists that are not given default to those of this module.
 
     Without ``sample_sizes`` all recommended ones are tried. ``margins`` lists the ε of margins,
-    None or 0 for none. Margins take longer to judge, so of many settings only those are tried with
-    them that are the best without.
+    None or 0 for none; by default none, and those of the current policy or ε = 1. Margins take
+    longer to judge, so of many settings only those are tried with them that are the best without.
     A recommendation lets a single record reveal no more than the current policy does (that of
     ``publish`` unless another is given), or than ρ2 if the target sets it. The largest
     retention within that limit is tried as well.
@@ -77,7 +77,9 @@ def sweep(
     sizes = (sizes,) if isinstance(sizes, str) else tuple(dict.fromkeys(sizes))
     if not sizes:
         raise PolicyError("There is no sample size to try.")
-    budgets = _budgets(MARGINS if margins is None else margins)
+    if margins is None:
+        margins = MARGINS if in_use.margins is None else (None, in_use.wanted_margins)
+    budgets = _budgets(margins)
     count = len(p_list) * len(e_list) * len(d_list) * len(sizes)
     if count > _SETTINGS_AT_MOST:
         raise PolicyError(
@@ -149,13 +151,13 @@ def _worth_margins(settings: Sequence[Setting], limit: float | None) -> list[Set
     if len(settings) <= _WITH_MARGINS:
         return list(settings)
     some = _WITH_MARGINS if limit is None else _WITH_MARGINS // 2
-    chosen = _spread(_frontier(settings), some)
+    chosen = _spread(frontier(settings), some)
     if limit is not None:
-        chosen += _spread(_frontier(within(settings, limit)), some)
+        chosen += _spread(frontier(within(settings, limit)), some)
     return list(dict.fromkeys(chosen))
 
 
-def _frontier(settings: Sequence[Setting]) -> list[Setting]:
+def frontier(settings: Sequence[Setting]) -> list[Setting]:
     """By error, the eligible settings in which the adversary's is larger than in all before."""
     best, found = -math.inf, []
     eligible = (s for s in settings if s.eligible and s.sampling.samples)

@@ -442,11 +442,12 @@ def test_no_setting_that_promises_less_for_nothing_is_the_nearest():
     # No group is sampled here, so that ε and δ make no difference to the figures.
     small = pa.table({"sex": ["f", "m"] * 10, "ill": ["flu", "none", "cold", "flu"] * 5})
     with rp.read(small, sensitive="ill") as table:
-        report = table.tune(max_error=0.01, queries=20)
+        asked = {"max_error": 0.01, "queries": 20, "margins": [0]}
+        report = table.tune(**asked)
         assert report.recommended is None and report.nearest == report.current
         loose = rp.Policy(0.5, 0.3, 0.1)
-        assert table.tune(max_error=0.01, queries=20, current=loose).nearest.policy == loose
-        other = table.tune(max_error=0.01, queries=20, retentions=[0.3, 0.4], rho2=0.3).nearest
+        assert table.tune(**asked, current=loose).nearest.policy == loose
+        other = table.tune(**asked, retentions=[0.3, 0.4], rho2=0.3).nearest
     as_close = [
         s for s in report.settings if s.retention == 0.5 and s.error == report.nearest.error
     ]
@@ -655,7 +656,7 @@ def test_the_command_prints_the_publish_command_that_it_recommends(
     assert done.code == 0, done.err
     best = found["recommended"]
     policy = rp.Policy(best["retention"], best["epsilon"], best["delta"],
-                       sample_size=best["sample_size"])  # fmt: skip
+                       sample_size=best["sample_size"], margins=best["margins"])  # fmt: skip
     with rp.read("my table.csv", sensitive="it's", public=['a "b", c', "the age", "pay"],
                  domain=domain, missing="drop", sql=sql,
                  bin={"the age": [0, 18, 65], "pay": 20}) as opened:  # fmt: skip
