@@ -88,12 +88,21 @@ def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
     """Some efficient settings from the most accurate to the least, including the chosen one."""
     efficient = list(report.efficient)
     if len(efficient) > most:
-        step = (len(efficient) - 1) / (most - 1)
-        efficient = [efficient[round(i * step)] for i in range(most)]
+        alone = [s for s in efficient if s.margins is None]
+        beside = [s for s in efficient if s.margins is not None]
+        half = most // 2 if alone and beside else most
+        efficient = _evenly(alone, half) + _evenly(beside, half)
     chosen = report.recommended or report.nearest
     if chosen is not None and chosen not in efficient:
         efficient.append(chosen)
     return sorted(efficient, key=lambda setting: setting.error)
+
+
+def _evenly(settings: list[Setting], most: int) -> list[Setting]:
+    if len(settings) <= most:
+        return settings
+    step = (len(settings) - 1) / (most - 1)
+    return [settings[round(i * step)] for i in range(most)]
 
 
 def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:

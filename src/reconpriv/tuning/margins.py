@@ -246,7 +246,7 @@ class MarginVariances:
         tables = [(i, j) for i in range(len(rows)) for j in range(i, len(rows))]
         slot = np.concatenate([rows[i] * k + rows[j] for i, j in tables])
         total = np.bincount(slot, weights=np.tile(values, len(tables)), minlength=k * k)
-        matrix = total.reshape(k, k)
+        matrix = total.astype(np.float64).reshape(k, k)
         # Rows of one table share no group, so only the diagonal is there twice.
         return matrix + np.triu(matrix, 1).T
 

@@ -31,6 +31,7 @@ MARGINS: tuple[float | None, ...] = (None, 1.0)
 _SETTINGS_AT_MOST = 200_000
 # How many settings are tried with margins, at each of their ε.
 _WITH_MARGINS = 48
+_BESIDE = 4  # and on either side of the best of them
 # Margins spend a budget of their own; they are recommended only for a gain of this much.
 _CLEARLY = 0.1
 # Converting ρ1 and ρ2 to p and back changes them by rounding only.
@@ -97,24 +98,46 @@ def sweep(
             left_out, refused = left_out + 1, error
     if not settings and refused is not None:
         raise refused
-    allowed = posterior_allowed(wanted, now)
+    found, no_margins = _beside_margins(tuner, settings, budgets, wanted, bound, now)
+    helped = _with_margins(tuner, now, in_use, budgets, rho1)
+    return _report(tuner, mark_efficient(found), wanted, rho1, now, helped, left_out, no_margins)
+
+
+def _beside_margins(
+    tuner: Tuner,
+    settings: Sequence[Setting],
+    budgets: Sequence[Margins | None],
+    target: Target,
+    bound: str | Bound | TailBound,
+    now: Setting,
+) -> tuple[list[Setting], str]:
+    """The settings with each of the margins, and why there are none with the last, if so."""
+    allowed = posterior_allowed(target, now)
+    rho1 = PRIOR if target.rho1 is None else target.rho1
     found: list[Setting] = []
-    policies = [
-        Policy(s.retention, s.epsilon, s.delta, bound=bound, sample_size=s.sample_size)
-        for s in _worth_margins(settings, allowed)
-    ]
     no_margins = ""
     for budget in budgets:
         if budget is None:
             found += settings
             continue
-        more, reason = _try_margins(tuner, policies, budget, rho1)
+        tried = _worth_margins(settings, allowed)
+        more, reason = _try_margins(tuner, _policies(tried, bound), budget, rho1)
         if reason is not None and None not in budgets:
             raise reason
-        found += more
         no_margins = "" if reason is None else reason.what
-    helped = _with_margins(tuner, now, in_use, budgets, rho1)
-    return _report(tuner, mark_efficient(found), wanted, rho1, now, helped, left_out, no_margins)
+        best = recommend(more, target, math.inf if allowed is None else allowed)
+        if best is not None:
+            near = [s for s in _around(settings, best, allowed) if s not in tried]
+            more += _try_margins(tuner, _policies(near, bound), budget, rho1)[0]
+        found += more
+    return found, no_margins
+
+
+def _policies(settings: Sequence[Setting], bound: str | Bound | TailBound) -> list[Policy]:
+    return [
+        Policy(s.retention, s.epsilon, s.delta, bound=bound, sample_size=s.sample_size)
+        for s in settings
+    ]
 
 
 def _try_margins(
@@ -155,6 +178,19 @@ def _worth_margins(settings: Sequence[Setting], limit: float | None) -> list[Set
     if limit is not None:
         chosen += _spread(frontier(within(settings, limit)), some)
     return list(dict.fromkeys(chosen))
+
+
+def _around(settings: Sequence[Setting], best: Setting, limit: float | None) -> list[Setting]:
+    """The settings beside the best one, which may have been passed over."""
+    front = frontier(settings if limit is None else within(settings, limit))
+    for i, one in enumerate(front):
+        if _numbers_of(one) == _numbers_of(best):
+            return front[max(i - _BESIDE, 0) : i + _BESIDE + 1]
+    return []
+
+
+def _numbers_of(setting: Setting) -> tuple[float | str, ...]:
+    return setting.retention, setting.epsilon, setting.delta, setting.sample_size
 
 
 def frontier(settings: Sequence[Setting]) -> list[Setting]:
