@@ -449,7 +449,7 @@ def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
     try:
         tuner = desk.tuner(settled)
         # What one record reveals depends on p alone; without sampling that is quick to compute.
-        plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none")
+        plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none", margins=None)
         report = sweep(
             tuner,
             target=searched(asked, tuner.setting(plain).posterior),
