@@ -59,7 +59,8 @@ def batch_of(rows: Sequence[tuple], schema: Schema, types: Sequence[Any] = ()) -
 
 
 def _order(value: Any) -> tuple:
-    return (value is None, value != value, 0 if value is None or value != value else value)
+    missing = value is None or value != value  # noqa: PLR0124 - NaN is not equal to itself
+    return (value is None, missing, 0 if missing else value)
 
 
 def skewed_rows(groups: Sequence[int], domain: int, seed: int) -> list[tuple]:

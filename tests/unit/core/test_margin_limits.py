@@ -238,7 +238,7 @@ def test_batches_of_any_size_get_the_same_limits() -> None:
 
 def test_a_policy_without_public_columns_is_refused() -> None:
     schema = schema_of(0, M)
-    with pytest.raises(PolicyError, match="^Margins need at least one public column"):
+    with pytest.raises(PolicyError, match=r"^Margins need at least one public column"):
         count_margins(lambda work: [], rp.Policy(P, 0.5, 0.3, margins=1.0), schema)
 
 

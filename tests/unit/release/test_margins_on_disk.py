@@ -139,7 +139,7 @@ def test_another_rho_gives_independent_noise(folder: Path, tmp_path: Path) -> No
     other = margins_in(publish(people(), tmp_path / "r", policy(margins=0.41)))
     mine = margins_in(folder)
     both = sorted(set(mine) & set(other), key=str)
-    truth = {key: 0 for key in both}
+    truth = dict.fromkeys(both, 0)
     for row in people().to_pylist():
         for key in both:
             names = ("age", "Sex", "region")
