@@ -202,8 +202,8 @@ def _dots(places: Sequence[tuple[float, float]], dot: Dot) -> Tag:
 
 def _triangles(places: Sequence[tuple[float, float]]) -> Tag:
     """Settings with margins: another shape as well as another colour."""
-    path = "".join(f"M{x:.1f} {y - 5:.1f}l5 8.5h-10z" for x, y in places)
-    return Tag("path", d=path, fill=_MARGINS_COLOUR, class_="suggested")
+    path = "".join(f"M{x:.1f} {y - 5:.1f}l4.5 8h-9z" for x, y in places)
+    return Tag("path", d=path, fill=_MARGINS_COLOUR)
 
 
 def _ring(x: float, y: float, radius: float) -> Tag:

@@ -82,7 +82,7 @@ def panel(draft: dict[str, Any]) -> Tag:
             ),
             legend(),
             targets.panel(at),
-            intro="Each dot is a policy. Further right, analysts’ counts are less accurate;"
+            intro="Each mark is a policy. Further right, analysts’ counts are less accurate;"
             " further up, an adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),

@@ -242,7 +242,7 @@ def test_the_picture_shows_both_frontiers(desk: Desk, settled: Settled) -> None:
     more = [s for s in picture.report.efficient if s.margins is not None]
     drawn = str(picture.chart.picture())
     assert f"{len(more)} of these with margins" in drawn
-    assert drawn.count("l5 8.5h-10z") == len(more) > 20
+    assert drawn.count("l4.5 8h-9z") == len(more) > 20
 
 
 @pytest.mark.parametrize(
