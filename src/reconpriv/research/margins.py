@@ -242,7 +242,7 @@ def _attacked(
         assert tables is not None
         told, moved = _told(raw, cube, margins, tables, groups, design)
         estimate, variance = estimate + variance * moved, variance - variance**2 * told
-    reach = epsilon * groups.count
+    reach = np.asarray(epsilon * groups.count, dtype=np.float64)
     effective = trials * alone / variance
     limited = np.isfinite(groups.limits) & (groups.limits >= 1.0)
     of_limit = effective[limited] / groups.limits[limited]
