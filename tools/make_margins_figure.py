@@ -32,9 +32,7 @@ def draw(target: Path) -> None:
         y = alt.Y("y:Q", title="analysts' mean error", axis=charts.percent_axis(),
                   scale=alt.Scale(domain=[0, 0.14]))  # fmt: skip
         words = alt.Chart(charts.rows(rows)).mark_text(align="left", dx=6, dy=-7)
-        layers = alt.layer(
-            charts.lines(rows, LOOKS, x, y), words.encode(x=x, y=y, text="name:N")
-        )
+        layers = alt.layer(charts.lines(rows, LOOKS, x, y), words.encode(x=x, y=y, text="name:N"))
         panels.append(charts.panel(layers, 320, 170, title))
     figure = charts.figure(panels, entries=[Key(name, look) for name, look in LOOKS.items()])
     charts.save(figure, target)

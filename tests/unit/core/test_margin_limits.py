@@ -106,9 +106,7 @@ def test_worth_does_not_depend_on_the_trials_of_the_group_itself(seed, fewer) ->
 def published(size: str, margins: Margins, seed: int = 1, key: int = 1) -> InMemory:
     schema = schema_of(4, M)
     raw = cube_of(skewed_rows((4, 3, 3, 2), M, seed), schema)
-    policy = rp.Policy(
-        P, 0.5, 0.3, sample_size=size, unattainable="one-trial", margins=margins
-    )
+    policy = rp.Policy(P, 0.5, 0.3, sample_size=size, unattainable="one-trial", margins=margins)
     return publish_in_memory(raw, policy, margin_key(key))
 
 
@@ -240,7 +238,7 @@ def test_batches_of_any_size_get_the_same_limits() -> None:
 
 def test_a_policy_without_public_columns_is_refused() -> None:
     schema = schema_of(0, M)
-    with pytest.raises(PolicyError, match="^Margins need at least one public column"):
+    with pytest.raises(PolicyError, match=r"^Margins need at least one public column"):
         count_margins(lambda work: [], rp.Policy(P, 0.5, 0.3, margins=1.0), schema)
 
 

@@ -175,7 +175,9 @@ def test_an_index_finds_rows_and_says_which_there_are_not(
         first += table.rows
     asked = batch_of(others, schema)
     found = rows_of(index_rows(totals.tables, schema), asked.public, schema)
-    groups = sorted({row[:-1] for row in others}, key=lambda g: tuple((v is None, v or 0) for v in g))
+    groups = sorted(
+        {row[:-1] for row in others}, key=lambda g: tuple((v is None, v or 0) for v in g)
+    )
     for group, line in zip(groups, found.tolist(), strict=True):
         a, b, c = group
         assert line == [names[0].get((a, c), -1), names[1].get((b,), -1)]
@@ -189,7 +191,10 @@ def test_an_index_finds_rows_and_says_which_there_are_not(
     [
         (["s"], "Column 's' is the sensitive one: every margin table counts it already."),
         (["z"], "There can be no margin table by 'z', which is not a public column."),
-        ([("a", "b", "c", "d")], "A margin table has at most three public columns; got a, b, c, d."),
+        (
+            [("a", "b", "c", "d")],
+            "A margin table has at most three public columns; got a, b, c, d.",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_is_refused_in_one_sentence(tables: list, said: str) -> None:
@@ -208,11 +213,20 @@ def test_a_table_that_cannot_be_is_refused_in_one_sentence(tables: list, said: s
         ({"rho": 0.0}, "The ρ of margins must be above 0; got 0."),
         ({"epsilon": "1"}, "The ε of margins must be a number; got '1'."),
         ({"epsilon": True}, "The ε of margins must be a number; got True."),
-        ({"epsilon": 1.0, "delta": 1.0}, "The δ of margins must lie strictly between 0 and 1; got 1."),
+        (
+            {"epsilon": 1.0, "delta": 1.0},
+            "The δ of margins must lie strictly between 0 and 1; got 1.",
+        ),
         ({"epsilon": 1.0, "tables": []}, "There is no margin table to publish."),
-        ({"epsilon": 1.0, "tables": [("a", "a")]}, "A margin table names each column once; got a, a."),
+        (
+            {"epsilon": 1.0, "tables": [("a", "a")]},
+            "A margin table names each column once; got a, a.",
+        ),
         ({"epsilon": 1.0, "tables": ["a", ("a",)]}, "The margin table a is named twice."),
-        ({"epsilon": 1.0, "tables": [("a", "b"), ("b", "a")]}, "The margin table b × a is named twice."),
+        (
+            {"epsilon": 1.0, "tables": [("a", "b"), ("b", "a")]},
+            "The margin table b × a is named twice.",
+        ),
         ({"epsilon": 1.0, "tables": [3]}, "A margin table is named by public columns; got 3."),
         ({"epsilon": 1.0, "tables": 3}, "A margin table is named by public columns; got 3."),
         ({"epsilon": 1.0, "tables": [["a", 3]]}, "A margin table is named by public columns; got"),

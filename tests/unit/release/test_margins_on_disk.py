@@ -139,7 +139,7 @@ def test_another_rho_gives_independent_noise(folder: Path, tmp_path: Path) -> No
     other = margins_in(publish(people(), tmp_path / "r", policy(margins=0.41)))
     mine = margins_in(folder)
     both = sorted(set(mine) & set(other), key=str)
-    truth = {key: 0 for key in both}
+    truth = dict.fromkeys(both, 0)
     for row in people().to_pylist():
         for key in both:
             names = ("age", "Sex", "region")
@@ -190,7 +190,9 @@ def test_an_older_reader_refuses_in_one_sentence(
 
 def test_the_margins_are_those_of_no_true_count(folder: Path) -> None:
     """Neither true counts nor rows that were left out are in any file."""
-    truth = len([row for row in people().to_pylist() if row["Sex"] == "F" and row["job"] == "nurse"])
+    truth = len(
+        [row for row in people().to_pylist() if row["Sex"] == "F" and row["job"] == "nurse"]
+    )
     counts = margins_in(folder)
     assert counts["Sex", None, "F", None, "nurse"] != truth
     for one in Manifest.read(folder).margins.tables:
@@ -236,12 +238,8 @@ def test_a_margins_file_that_was_changed_cut_or_removed_is_refused(
         lambda table: table.take(list(range(table.num_rows))[::-1]),
         lambda table: table.drop_columns(["count"]),
         lambda table: table.set_column(0, "table", pa.array(["other"] * table.num_rows)),
-        lambda table: table.set_column(
-            4, "job", pa.array(["baker"] * table.num_rows)
-        ),
-        lambda table: table.set_column(
-            5, "count", pa.array([None] * table.num_rows, pa.int64())
-        ),
+        lambda table: table.set_column(4, "job", pa.array(["baker"] * table.num_rows)),
+        lambda table: table.set_column(5, "count", pa.array([None] * table.num_rows, pa.int64())),
         lambda table: table.set_column(1, "age", pa.array([20] * table.num_rows)),
     ],
     ids=["short", "long", "order", "column", "name", "values", "no counts", "the same row twice"],
