@@ -24,6 +24,7 @@ from reconpriv.core.identifiers import (
     refuse_identifiers,
 )
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
+from reconpriv.core.margins import Margins
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.single_records import check_k
 from reconpriv.engines.base import Engine, Progress, no_progress
@@ -291,6 +292,7 @@ class Table:
         epsilons: Iterable[float] | None = None,
         deltas: Iterable[float] | None = None,
         sample_sizes: Iterable[str] | str | None = None,
+        margins: Iterable[Margins | float | None] | None = None,
         bound: str | Bound | TailBound = "chernoff",
         max_error: float | None = None,
         rho1: float | None = None,
@@ -309,6 +311,8 @@ class Table:
         ``min_group_error`` the smallest error that an adversary must make in every group.
         ``current`` is the policy in use, by default that of ``publish``: without ``rho2``, no
         recommended setting protects single records less, unless ``weaker_records`` is true.
+        ``margins`` lists the ε of margins to try, 0 or None for none; without it, none and ε = 1.
+        Margins are recommended only where they help clearly: they spend a budget of their own.
         """
         target = Target(max_error, rho1, rho2, min_group_error, weaker_records)
         check_tune_target(target)
@@ -319,6 +323,7 @@ class Table:
             epsilons=epsilons,
             deltas=deltas,
             sample_sizes=sample_sizes,
+            margins=margins,
             bound=bound,
             target=target,
             current=current,

@@ -17,6 +17,7 @@ from reconpriv.core.margin_tables import MarginTable
 from reconpriv.schema import Column, Kind, Schema
 
 P = 0.5
+SIGMA = 12.0  # of the noise of margins
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def replicated_margins(
     seed: int,
     *,
     tables: tuple[str, ...] = ("a", "b"),
-    sigma: float = 12.0,
+    sigma: float = SIGMA,
 ) -> Iterator[tuple[Cube, tuple[MarginTable, ...]]]:
     """The same, each with noisy margins of its true counts; values that do not occur have none."""
     counts = _drawn(population, replicates, seed)

@@ -201,10 +201,14 @@ def over_limit(target: AttackedTable, published: Publication, groups: Ints) -> F
 
 def normal_share(found: BestEstimates, epsilon: float) -> Floats:
     """Pr[the combined estimate is within ±ε], if it is normal."""
+    return within_reach(epsilon * found.truth * found.sizes, found.combined_variance)
+
+
+def within_reach(reach: Floats, variance: Floats) -> Floats:
+    """Pr[a normal error of this variance is at most ``reach``, in either direction]."""
     from scipy.special import erf  # noqa: PLC0415 - slow import
 
-    reach = epsilon * found.truth * found.sizes
-    return np.asarray(erf(reach / np.sqrt(2.0 * found.combined_variance)))
+    return np.asarray(erf(reach / np.sqrt(2.0 * variance)))
 
 
 def combined_share(found: BestEstimates, epsilon: float) -> Floats:

@@ -143,7 +143,8 @@ def _cells(
     # The noise is whole, so it is at most εc if it is at most ⌊εc⌋.
     reach = np.floor(target.policy.epsilon * count + WHOLE) + 0.5
     return (
-        relative_error(found / sizes, f),
+        # Without the size, which is that of both: an error of exactly ε must count as one.
+        relative_error(found.astype(np.float64), count.astype(np.float64)),
         relative_error(found / total, f),
         relative_error(target.overall[value], f),
         np.asarray(erf(reach / np.sqrt(2.0 * variance))),

@@ -37,8 +37,7 @@ Delta = Annotated[
     typer.Option(
         "--margins-delta",
         metavar="δ",
-        help="The δ that goes with the ε of margins.",
-        show_default="1e-9",
+        help="The δ that goes with the ε of margins; by default 1e-9.",
         rich_help_panel=POLICY,
     ),
 ]
@@ -47,9 +46,8 @@ Tables = Annotated[
     typer.Option(
         "--margin-tables",
         metavar="A,B,A+C,…",
-        help="The public columns to count by, up to three joined by +; a name that holds a comma"
-        " or + goes in double quotes.",
-        show_default="each public column",
+        help="The tables of margins: public columns, up to three of them joined by +; by default"
+        " each column on its own. A name that holds a comma or + goes in double quotes.",
         rich_help_panel=POLICY,
     ),
 ]

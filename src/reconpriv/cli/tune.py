@@ -33,6 +33,7 @@ _POLICY_FIELDS = {
     "e": "epsilon",
     "d": "delta",
     "sample-size": "sample_size",
+    "margins": "margins",
     "bound": "bound",
 }
 
@@ -69,6 +70,15 @@ def tune(
             rich_help_panel=SWEEP,
         ),
     ] = None,
+    margins: Annotated[
+        Numbers,
+        typer.Option(
+            "--margins",
+            metavar="A,B,…|FROM:TO:STEP",
+            help="Values of the margins' ε to try, 0 for no margins; 0 and 1 if not given.",
+            rich_help_panel=SWEEP,
+        ),
+    ] = None,
     bound: opt.BoundName = "chernoff",
     max_error: Annotated[
         float | None,
@@ -99,7 +109,7 @@ def tune(
     current: Annotated[
         str | None,
         typer.Option("--current", metavar="p=0.5,e=0.5,…", help="The policy in use: p, e, d,"
-                     " sample-size, bound; the rest is as in publish.",
+                     " sample-size, margins, bound; the rest is as in publish.",
                      rich_help_panel=TARGET),
     ] = None,
     weaker_records: Annotated[
@@ -118,14 +128,15 @@ def tune(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     json: opt.Json = False,
 ) -> None:  # fmt: skip
-    """Find p, ε, δ and a sample size: try many on the table, publish none.
+    """Find p, ε, δ, a sample size and margins: try many on the table, publish none.
 
     For each setting, estimates how far off count queries and an adversary would
     be, shows where the current policy stands, recommends a setting for your
     target and prints the publish command for it. Without --rho2 or
-    --weaker-records, it never recommends a setting that protects single records
-    less than the current policy does. The result is for the publisher only.
-    Exits 1 if no setting reaches the target.
+    --weaker-records, it never recommends a setting whose published values reveal
+    more about single records than those of the current policy. Margins, which
+    spend a budget of their own, are recommended where they help clearly. The
+    result is for the publisher only. Exits 1 if no setting reaches the target.
     """
     with reported():
         if overwrite and out is None:
@@ -133,6 +144,7 @@ def tune(
         p_list = parse_numbers("-p", retention)
         e_list = parse_numbers("-e", epsilon)
         d_list = parse_numbers("-d", delta)
+        budgets = parse_numbers("--margins", margins)
         in_use = parse_policy(current)
         from reconpriv.writing.file import RAW, check_file
 
@@ -145,6 +157,7 @@ def tune(
                 epsilons=e_list,
                 deltas=d_list,
                 sample_sizes=None if sample_size is None else opt.split_names(sample_size),
+                margins=budgets,
                 bound=bound,
                 max_error=max_error,
                 rho1=rho1,
@@ -229,9 +242,11 @@ def parse_policy(text: str | None) -> Policy | None:
         if field is None or not sign or not value or field in found:
             raise _no_policy(text)
         try:
-            found[field] = float(value) if field in ("retention", "epsilon", "delta") else value
+            found[field] = value if field in ("sample_size", "bound") else float(value)
         except ValueError:
             raise _no_policy(text) from None
+    if found.get("margins") == 0:
+        found["margins"] = None
     return replace(CURRENT, **found)
 
 

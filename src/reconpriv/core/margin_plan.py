@@ -28,7 +28,7 @@ from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Flags, Floats
 
 if TYPE_CHECKING:
     from reconpriv.core.cube import Cube
@@ -49,7 +49,8 @@ class PlannedTable:
 class MarginPlan:
     """What is published beside the records, and what it costs them.
 
-    ``too_large`` names tables that were not asked for by name and have too many rows.
+    ``rows`` says which rows of all tables are published; ``too_large`` names tables that were not
+    asked for by name and have too many.
     """
 
     margins: Margins
@@ -57,6 +58,7 @@ class MarginPlan:
     tables: tuple[PlannedTable, ...]
     counted: CountedLimits
     totals: MarginTotals
+    rows: Flags
     too_large: tuple[Attributes, ...]
 
     @property
@@ -115,7 +117,13 @@ def plan_margins(
     )
     _refuse_empty(planned, margins, schema)
     return MarginPlan(
-        margins, variance, planned, counted_limits(worth, totals, schema), totals, totals.too_large
+        margins,
+        variance,
+        planned,
+        counted_limits(worth, totals, schema),
+        totals,
+        published,
+        totals.too_large,
     )
 
 

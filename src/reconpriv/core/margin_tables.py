@@ -333,17 +333,22 @@ class CountMargins:
         return Candidates(rows[exposed], sizes[exposed], limits[exposed], frequency[exposed])
 
     def _may_be_exposed(self, sizes: Ints, limits: Floats, frequency: Floats) -> Floats:
-        """Whether a group would exceed its limit if margins told about it and no other group.
+        """Whether a group would exceed its limit if margins told about it and no other group."""
+        most = most_from_margins(sizes, frequency, self.policy, self.schema.domain_size)
+        return np.asarray(sizes + most > limits)
 
-        A group's count is then known with a variance of σ²/A = 1/ρ, or a little less.
-        """
-        margins, m = self.policy.wanted_margins, self.schema.domain_size
-        assert margins is not None
-        holder, anybody = mixing(self.policy.retention, m)
-        precision = margins.rho / (1.0 - 1.0 / m)
-        return np.asarray(
-            sizes + sizes * sizes * (holder * frequency + anybody) * precision > limits
-        )
+
+def most_from_margins(sizes: Ints, frequency: Floats, policy: Policy, domain_size: int) -> Floats:
+    """More trials than margins can be worth about groups with a value of this frequency.
+
+    Margins that tell about one group and no other give its count with a variance of σ²/A = 1/ρ,
+    or a little less.
+    """
+    margins = policy.wanted_margins
+    assert margins is not None
+    holder, anybody = mixing(policy.retention, domain_size)
+    precision = margins.rho / (1.0 - 1.0 / domain_size)
+    return np.asarray(sizes * sizes * (holder * frequency + anybody) * precision)
 
 
 def limits_and_classes(

@@ -11,6 +11,7 @@ from reconpriv.show.charts import Row, Spec
 from reconpriv.show.palette import INK, Look
 
 PRIVATE, NOT_PRIVATE = "private", "not private"
+ALONE, WITH_MARGINS, YOURS = "records alone", "with margins", "this policy"
 _BLUE = palette.SAFE.colour
 
 
@@ -160,6 +161,46 @@ def error_chart(rows: Sequence[Row], description: str) -> Spec:
         ),
     )  # fmt: skip
     return _finished(alt.layer(band, line), description)
+
+
+def frontier_chart(rows: Sequence[Row], description: str) -> Spec:
+    """The analysts' error against the adversary's: a line per series, and this policy."""
+    alt = charts.altair()
+    shown = {row["series"] for row in rows}
+    looks = {ALONE: palette.FIRST, WITH_MARGINS: palette.SECOND, YOURS: Look(INK, "diamond")}
+    looks = {name: look for name, look in looks.items() if name in shown}
+    (left, right), (low, top) = _span(rows, "error"), _span(rows, "group_error")
+    base = alt.Chart(charts.rows(rows)).encode(
+        x=alt.X("error:Q", title="analysts' expected error of a count",
+                scale=_log(left * 0.9, right), axis=_share_axis(left, right)),
+        y=alt.Y("group_error:Q", title="adversary's error, most exposed group",
+                scale=_log(low * 0.9, top), axis=_share_axis(low, top)),
+        color=alt.Color("series:N", title=None, scale=charts.scale(looks, "colour")),
+    )  # fmt: skip
+    line = (
+        base.transform_filter(alt.datum.series != YOURS)
+        .mark_line(strokeWidth=1.6, opacity=0.7)
+        .encode(
+            order="error:Q",
+            strokeDash=alt.StrokeDash("series:N", title=None, scale=charts.scale(looks, "dash")),
+        )
+    )
+    points = base.mark_point(filled=True, opacity=1).encode(
+        shape=alt.Shape("series:N", title=None, scale=charts.scale(looks, "shape")),
+        size=alt.condition(alt.datum.series == YOURS, alt.value(170), alt.value(60)),
+        tooltip=_tooltips(
+            series=("policies", ""), policy=("policy", ""), error=("analysts' error", ".1%"),
+            group_error=("adversary's error", ".1%"),
+        ),
+    )  # fmt: skip
+    return _finished(alt.layer(line, points), description, 360)
+
+
+def _share_axis(low: float, high: float) -> Any:
+    """An axis of shares with 1, 2 and 5 of every decade."""
+    found = charts.log_axis(low, high)
+    found.format = PERCENT
+    return found
 
 
 def distribution_chart(rows: Sequence[Row], description: str) -> Spec:

@@ -42,7 +42,6 @@ from reconpriv.show.markup import Html, tag
 from reconpriv.show.palette import EXPOSED
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
-from reconpriv.tuning.report import Setting
 from reconpriv.writing.file import check_file, whole_file
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Findings:
     group_facts: GroupFacts
     attacks: tuple[AttackResult, ...]
     attack_note: str
-    setting: Setting | None
+    tradeoff: lab.Tradeoff | None
     bins: tuple[WiderBins, ...]
     release: Release | None
     source: str
@@ -97,7 +96,7 @@ class Survey:
             group_facts=self._tally.facts(),
             attacks=attacks,
             attack_note=note,
-            setting=lab.setting(cube, policy),
+            tradeoff=lab.tradeoff(cube, policy),
             bins=bins,
             release=release,
             source=source,
@@ -156,6 +155,7 @@ def internal_html(found: Findings) -> str:
         _tails(found),
         _trials(found),
         *([] if audit.margins is None else [_margins(audit.margins)]),
+        *([] if found.tradeoff is None else [_risk_and_utility(found.tradeoff)]),
         _worst(audit),
         lab.section(found.attacks, found.attack_note),
         _parameters(found),
@@ -164,7 +164,8 @@ def internal_html(found: Findings) -> str:
 
 
 def _summary(found: Findings) -> Section:
-    audit, groups, setting = found.audit, found.group_facts, found.setting
+    audit, groups = found.audit, found.group_facts
+    setting = None if found.tradeoff is None else found.tradeoff.setting
     single = audit.single_records
     cards = [
         ("groups", f"{audit.groups:,}", f"{audit.records:,} records"),
@@ -340,8 +341,8 @@ def _margins(cost: MarginCost) -> Section:
     sigma = sqrt(cost.variance)
     text = paragraph(
         "The release also has noisy tables of the sensitive column. They make analysts' counts more"
-        " accurate, and tell an adversary about groups as well: so many trials as they are worth"
-        " about a group, so many fewer it may have itself."
+        " accurate, and tell an adversary about groups as well: what they are worth about a group,"
+        " in trials, is taken off its limit."
         if cost.counted
         else "The release also has noisy tables of the sensitive column, which make analysts'"
         f" counts more accurate. {cost.sentence}"
@@ -365,6 +366,44 @@ def _margins(cost: MarginCost) -> Section:
     rows = [(one.name, one.rows, one.left_out) for one in cost.tables]
     note = paragraph("A row that would give a group away is left out.", "note")
     return Section("margins", "Margins", (text, figures(cards), table(head, rows), note))
+
+
+def _risk_and_utility(found: lab.Tradeoff) -> Section:
+    policy, mine = found.setting.policy, found.setting
+    spent = next((s.margins for s in found.with_margins), None)
+    text = paragraph(
+        "What analysts and an adversary could expect of other policies, none of which lets a"
+        f" published value reveal more than p = {policy.retention:g} does. Further right, counts"
+        " are less accurate; further up, an adversary learns less about the most exposed group. The"
+        " lines join the policies that no other beats."
+    )
+    series = {charts.ALONE: found.alone, charts.WITH_MARGINS: found.with_margins}
+    rows = [
+        {
+            "series": name,
+            "error": one.error,
+            "group_error": one.group_error,
+            "policy": f"p = {one.retention:.3g}, ε = {one.epsilon:g}, δ = {one.delta:g},"
+            f" {one.sample_size}",
+        }
+        for name, some in (*series.items(), (charts.YOURS, (mine,)))
+        for one in some
+        if one.error > 0
+    ]
+    caption = (
+        f"This policy: analysts' counts are off by {percent(mine.error)} on average, an adversary"
+        f" by {percent(mine.group_error)} in the most exposed group."
+    )
+    if spent is not None:
+        caption += (
+            f" Margins are those of ε = {spent.epsilon:.3g}, δ = {brief(spent.delta)}: a budget of"
+            " their own, beside what one record reveals."
+        )
+    elif found.no_margins:
+        caption += f" No margins: {found.no_margins}"
+    spec = charts.frontier_chart(rows, "The analysts' error and the adversary's, by policy")
+    chart = Chart("chart-frontier", spec, caption)
+    return Section("frontier", "Risk and utility", (text, chart))
 
 
 def _level(margins: Margins) -> str:

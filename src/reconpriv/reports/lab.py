@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconpriv.attacks.attacked_table import AttackedTable
@@ -19,10 +19,13 @@ from reconpriv.queries.workload import make_workload
 from reconpriv.reports.page import Section, facts, paragraph, table
 from reconpriv.show.markup import Html, tag
 from reconpriv.tuning.report import Setting
+from reconpriv.tuning.sweep import CURRENT, RETENTIONS, frontier, sweep
 from reconpriv.tuning.tuner import Tuner
 
 # Larger tables are not attacked for a report, which should take seconds.
 LAB_RECORDS = 2_000_000
+# Fewer settings than in tune, whose frontier they trace.
+_EPSILONS, _DELTAS = (0.3, 0.5, 0.7, 0.9), (0.1, 0.3, 0.5)
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
     " the share predicted for it; error 50%: the median relative error; guess right: violating"
@@ -55,7 +58,20 @@ def run(
     )
 
 
-def setting(cube: Cube | None, policy: Policy) -> Setting | None:
+@dataclass(frozen=True)
+class Tradeoff:
+    """A policy and the best others that protect single records as well, by the analysts' error.
+
+    ``alone`` have no margins, ``with_margins`` do; ``no_margins`` says why none can.
+    """
+
+    setting: Setting
+    alone: tuple[Setting, ...]
+    with_margins: tuple[Setting, ...]
+    no_margins: str
+
+
+def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
     """The policy judged by the standard workload; None if there is none, or it is too large."""
     if cube is None or cube.records.sum() > LAB_RECORDS:
         return None
@@ -63,7 +79,18 @@ def setting(cube: Cube | None, policy: Policy) -> Setting | None:
         workload = make_workload(cube)
     except InputError:
         return None
-    return Tuner.on(cube, workload).setting(policy)
+    bound, p = policy.tail_bound, policy.retention
+    report = sweep(
+        Tuner.on(cube, workload),
+        retentions=[*(one for one in RETENTIONS if one < p), p],
+        epsilons=_EPSILONS,
+        deltas=_DELTAS,
+        bound=bound if bound.worst_at_largest_frequency else CURRENT.bound,
+        current=policy,
+    )
+    alone = frontier([s for s in report.settings if s.margins is None])
+    beside = frontier([s for s in report.settings if s.margins is not None])
+    return Tradeoff(report.current, tuple(alone), tuple(beside), report.no_margins)
 
 
 def section(attacks: Sequence[AttackResult], note: str) -> Section:

@@ -17,7 +17,8 @@ import numpy as np
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, summary
-from reconpriv.attacks.micro import attack_micro
+from reconpriv.attacks.margin_ratio import attack_margins
+from reconpriv.attacks.micro import attack_micro, measure_with_margins
 from reconpriv.attacks.ratio import attack_ratio
 from reconpriv.attacks.repeat import attack_repeat
 from reconpriv.attacks.result import AttackResult, Row
@@ -35,6 +36,10 @@ SAMPLES = (300_000, 500_000)
 LEAST = (200, 500)
 SCALED = ("paper", "octave", "public")
 _KEYS = 20
+# The ε of margins, how many keys they are attacked with, and for which sample sizes.
+MARGINS = 1.0
+_MARGIN_KEYS = 10
+_WITH_MARGINS = ("none", "octave", "public")
 
 
 def census_table(base: str) -> Table:
@@ -125,6 +130,39 @@ def side_channel_study() -> Iterator[Row]:
                 yield {"sample size": size, **row}
 
 
+def margin_targets() -> dict[str, AttackedTable]:
+    """Three tables with margins: the census twice, and one of few attributes and large groups."""
+    policy = replace(POLICY, margins=MARGINS)
+    targets = {}
+    for base in BASES:
+        with census_table(base) as table:
+            targets[base] = AttackedTable.of(table, policy)
+    with read(
+        "example:adult", sensitive="occupation", public=["age", "sex", "race"], missing="value"
+    ) as table:
+        targets["Adult"] = AttackedTable.of(table, policy)
+    return targets
+
+
+def margins_study(
+    targets: dict[str, AttackedTable], keys: int = _MARGIN_KEYS
+) -> tuple[list[Row], list[Row]]:
+    """Every sample size without and with margins; and what the margins tell by themselves."""
+    attacked: list[Row] = []
+    alone: list[Row] = []
+    for name, target in targets.items():
+        plain = replace(target, policy=replace(target.policy, margins=None))
+        for size, (margins, one) in itertools.product(
+            _WITH_MARGINS, (("no", plain), ("yes", target))
+        ):
+            row, _ = measure_with_margins(one, one.only(one.violating()), size, keys)
+            attacked.append({"table": name, "margins": margins, **row})
+        result = attack_margins(target, keys=keys)
+        score = {"z of all cells": result.figures["z"]}
+        alone += [{"data": name, **row, **score} for row in result.table]
+    return attacked, alone
+
+
 def _both(results: dict[str, AttackResult]) -> list[Row]:
     return [{"table": base, **row} for base, result in results.items() for row in result.table]
 
@@ -186,6 +224,9 @@ def run_lab(folder: Path) -> None:
     differencing = {base: attack_differencing(target) for base, target in raw.items()}
     write_csv(folder / "differencing.csv", _both(differencing))
     pictures.draw_differencing(pairs_of_estimates(raw["EDU"]), folder / "differencing.png")
+    attacked, alone = margins_study(margin_targets())
+    write_csv(folder / "margins.csv", attacked)
+    write_csv(folder / "margins-alone.csv", alone)
     channels = list(side_channel_study())
     write_csv(folder / "side-channels.csv", channels)
     pictures.draw_side_channels(channels, folder / "side-channels.png")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconpriv.attacks.best_estimate import within_reach
 from reconpriv.attacks.attacked_table import count_of, largest_values
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
@@ -225,8 +226,6 @@ def _attacked(
     error: float,
 ) -> _Found:
     """How often the best linear unbiased estimate of the largest frequency is within ±ε."""
-    from scipy.special import erf  # noqa: PLC0415 - slow import
-
     if not groups.number.size:
         return _Found(error, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     sizes, trials = raw.records[groups.number], cube.trials[groups.number]
@@ -249,7 +248,7 @@ def _attacked(
     of_limit = effective[limited] / groups.limits[limited]
     return _Found(
         error=error,
-        predicted=float(erf(reach / np.sqrt(2.0 * variance)).mean()),
+        predicted=float(within_reach(reach, variance).mean()),
         measured=float((np.abs(estimate - groups.count) <= reach).mean()),
         trials=float(trials.mean()),
         effective=float(effective.mean()),

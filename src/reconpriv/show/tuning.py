@@ -77,6 +77,8 @@ def _tables(report: TuneReport) -> list[RichTable]:
             f"{report.queries:,} random count queries, each on 0.1 % of the records or more",
         ),
     ]
+    if report.no_margins:
+        rows.append(("margins", f"none can be published: {report.no_margins}"))
     if report.left_out:
         rows.append(("left out", f"{report.left_out:,} settings with ε beyond the bounds' range"))
     return [pairs_table(rows), _settings(report, spread_out(report))]
@@ -86,12 +88,21 @@ def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
     """Some efficient settings from the most accurate to the least, including the chosen one."""
     efficient = list(report.efficient)
     if len(efficient) > most:
-        step = (len(efficient) - 1) / (most - 1)
-        efficient = [efficient[round(i * step)] for i in range(most)]
+        alone = [s for s in efficient if s.margins is None]
+        beside = [s for s in efficient if s.margins is not None]
+        half = most // 2 if alone and beside else most
+        efficient = _evenly(alone, half) + _evenly(beside, half)
     chosen = report.recommended or report.nearest
     if chosen is not None and chosen not in efficient:
         efficient.append(chosen)
     return sorted(efficient, key=lambda setting: setting.error)
+
+
+def _evenly(settings: list[Setting], most: int) -> list[Setting]:
+    if len(settings) <= most:
+        return settings
+    step = (len(settings) - 1) / (most - 1)
+    return [settings[round(i * step)] for i in range(most)]
 
 
 def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
@@ -101,12 +112,14 @@ def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
         " below the current one",
         caption="error: expected mean relative error of the workload. most exposed group: the"
         " adversary's expected error there. ρ2: the largest posterior of a prior of"
-        f" {report.rho1:g}. violating: groups exposed if only perturbed. →: the setting above.",
+        f" {report.rho1:g}. violating: groups exposed if only perturbed. margins: the ε that they"
+        " spend. →: the setting above.",
     )
     table.add_column("")
     for name in ("p", "ε", "δ"):
         table.add_column(name, justify="right")
     table.add_column("sample size")
+    table.add_column("margins", justify="right")
     for name in ("error", "most exposed group", "ρ2", "local-DP ε", "violating", "trials"):
         table.add_column(name, justify="right")
     for mark, setting in [("now", report.current), *(("", setting) for setting in shown)]:
@@ -116,6 +129,7 @@ def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
             f"{setting.epsilon:g}",
             f"{setting.delta:g}",
             setting.sample_size,
+            "-" if setting.margins is None else f"{setting.margins_epsilon:.3g}",
             f"{setting.error:.1%}",
             f"{setting.group_error:.1%}",
             f"{setting.posterior:.2f}",

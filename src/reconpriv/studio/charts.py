@@ -21,6 +21,7 @@ Dot = tuple[str, int, float]
 """The colour of a dot, its width and its opacity."""
 _SETTING: Dot = (palette.GREY, 5, 0.8)
 _EFFICIENT: Dot = (palette.BLUE, 7, 1.0)
+_MARGINS_COLOUR = palette.VERMILION
 
 WIDTH, HEIGHT = 640, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 16, 16, 56
@@ -78,20 +79,26 @@ class RiskUtility:
     def picture(self) -> Tag:
         """Every setting as a dot."""
         x, y = self.x, self.y
-        front = [s for s in self.shown if s.efficient]
+        front = [s for s in self.shown if s.efficient and s.margins is None]
+        more = [s for s in self.shown if s.efficient and s.margins is not None]
         parts: list[TagChild] = [
             *_frame(x, y, "Analysts’ expected error of a count →", "Adversary’s error →"),
-            self._dots(self.shown, _SETTING),
+            self._dots([s for s in self.shown if s.margins is None], _SETTING),
             self._dots(front, _EFFICIENT),
+            *([_triangles(self._places(more))] if more else []),
         ]
         return _svg(
             parts,
             f"{len(self.shown)} settings by the analysts’ and the adversary’s expected error,"
-            f" {len(front)} of them efficient.",
+            f" {len(front) + len(more)} of them efficient"
+            + (f", {len(more)} of these with margins." if more else "."),
         )
 
+    def _places(self, settings: Sequence[Setting]) -> list[tuple[float, float]]:
+        return [(self.x(s.error), self.y(s.group_error)) for s in settings]
+
     def _dots(self, settings: Sequence[Setting], dot: Dot) -> Tag:
-        return _dots([(self.x(s.error), self.y(s.group_error)) for s in settings], dot)
+        return _dots(self._places(settings), dot)
 
     def marker(self, current: Setting, suggested: Setting | None) -> Tag:
         """The current setting and the suggested one, in a separate layer: the dots stay."""
@@ -193,6 +200,12 @@ def _dots(places: Sequence[tuple[float, float]], dot: Dot) -> Tag:
     )
 
 
+def _triangles(places: Sequence[tuple[float, float]]) -> Tag:
+    """Settings with margins: another shape as well as another colour."""
+    path = "".join(f"M{x:.1f} {y - 5:.1f}l4.5 8h-9z" for x, y in places)
+    return Tag("path", d=path, fill=_MARGINS_COLOUR)
+
+
 def _ring(x: float, y: float, radius: float) -> Tag:
     return Tag(
         "circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius}", fill="none", stroke=palette.INK,
@@ -210,6 +223,7 @@ def legend() -> Tag:
     marks = (
         (_dots([(8, 8)], _SETTING), "a setting"),
         (_dots([(8, 8)], _EFFICIENT), "efficient: no other setting is better all round"),
+        (_triangles([(8, 8)]), "efficient with margins"),
         (_ring(8, 8, 5.5), "yours"),
         (_diamond(8, 8, 7), "suggested"),
     )

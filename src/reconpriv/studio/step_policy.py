@@ -82,7 +82,7 @@ def panel(draft: dict[str, Any]) -> Tag:
             ),
             legend(),
             targets.panel(at),
-            intro="Each dot is a policy. Further right, analysts’ counts are less accurate;"
+            intro="Each mark is a policy. Further right, analysts’ counts are less accurate;"
             " further up, an adversary learns less about the most exposed group.",
         ),
         tags.div(ui.output_ui("details")),
@@ -449,7 +449,7 @@ def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
     try:
         tuner = desk.tuner(settled)
         # What one record reveals depends on p alone; without sampling that is quick to compute.
-        plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none")
+        plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none", margins=None)
         report = sweep(
             tuner,
             target=searched(asked, tuner.setting(plain).posterior),

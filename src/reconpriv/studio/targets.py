@@ -13,6 +13,7 @@ import reconpriv as rp
 from reconpriv.studio.desk import explain
 from reconpriv.studio.parts import button, check, notice
 from reconpriv.tuning.report import Setting, Target, TuneReport
+from reconpriv.tuning.sentences import budget
 from reconpriv.tuning.sweep import check_target, missed
 
 # By input: a label, what it means, and the largest value that makes sense.
@@ -124,33 +125,40 @@ def standing(name: str, target: Target, found: Setting) -> Tag:
 def suggestion(report: TuneReport) -> Setting | None:
     """What the button would set; None if that is the current policy."""
     best = report.recommended or report.nearest
+    if not report.target.stated:
+        best = report.with_margins
     return None if best is None or same_policy(best, report.current) else best
 
 
 def advice(report: TuneReport, asked: Asked) -> TagList:
     """The suggestion in words, with everything it would change."""
     mine, best = report.current, suggestion(report)
-    if not asked.target.stated:
-        return TagList(tags.p("State a target to get a suggestion.", class_="help"))
     parts: list[Tag | None] = []
-    if report.recommended is not None:
+    if not asked.target.stated:
+        parts.append(tags.p("State a target to get a suggestion.", class_="help"))
+        if best is not None:
+            parts.append(notice(f"Margins would help: {changes(mine, best)}.", "info"))
+    elif report.recommended is not None:
         met = not missed(mine, asked.target) and mine.eligible
         already = "Your policy meets these targets" if met else ""
         if best is None:
             parts.append(notice(f"{already}, and none is better suited.", "good"))
         else:
             lead = f"{already} already. To reveal less to an adversary: " if met else "Suggested: "
-            parts.append(notice(f"{lead}{', '.join(parameter_changes(mine, best))}.", "info"))
+            parts.append(notice(f"{lead}{changes(mine, best)}.", "info"))
     else:
         parts.append(notice(_out_of_reach(report, asked), "warning"))
         near = "Your policy comes closest." if best is None else (
-            f"Closest: {', '.join(parameter_changes(mine, best))}."
+            f"Closest: {changes(mine, best)}."
         )  # fmt: skip
         parts.append(notice(near, "info"))
     if best is not None:
         parts.append(tags.ul(*(tags.li(words) for words in effects(mine, best)), class_="effects"))
         if weakens(mine, best):
             words = "This protects single records less than your policy does."
+            parts.append(notice(words, "warning"))
+        if best.margins is not None and spends_more(mine, best):
+            words = f"{budget(best).capitalize()}, beside what one record reveals."
             parts.append(notice(words, "warning"))
     return TagList(*parts)
 
@@ -177,9 +185,19 @@ def weakens(mine: Setting, best: Setting) -> bool:
     return best.posterior > mine.posterior + 1e-9
 
 
+def spends_more(mine: Setting, best: Setting) -> bool:
+    """Whether margins would spend more on single records than they do now."""
+    return (best.margins_epsilon or 0.0) > (mine.margins_epsilon or 0.0)
+
+
 def same_policy(one: Setting, other: Setting) -> bool:
     """Whether two settings are the same, apart from their figures."""
     return not parameter_changes(one, other)
+
+
+def changes(mine: Setting, best: Setting) -> str:
+    """The same on one line."""
+    return ", ".join(parameter_changes(mine, best))
 
 
 def parameter_changes(mine: Setting, best: Setting) -> list[str]:
@@ -198,10 +216,16 @@ def parameter_changes(mine: Setting, best: Setting) -> list[str]:
         for name, old, new in (
             ("sample size", mine.sample_size, best.sample_size),
             ("tail bound", mine.bound, best.bound),
+            ("margins", _margins(mine), _margins(best)),
         )
         if old != new
     ]
     return numbers + words
+
+
+def _margins(setting: Setting) -> str:
+    epsilon = setting.margins_epsilon
+    return "none" if epsilon is None else f"ε = {epsilon:.3g}"
 
 
 def dials_of(best: Setting) -> dict[str, float]:
@@ -210,6 +234,7 @@ def dials_of(best: Setting) -> dict[str, float]:
         "p": math.floor(best.retention * 1000 + 1e-6) / 1000,
         "e": best.epsilon,
         "d": best.delta,
+        "m": best.margins_epsilon or 0.0,
     }
 
 

@@ -21,7 +21,8 @@ of rows a and b is
     Ω_ab = V(Σ_g u_ag u_bg w_g O_g)/p² + Σ_k λ_ak λ_bk σ² (I - J/m) + 1{a=b} N_a (diag q - qq').
 
 For a row with a margin of its own and no other knowledge this is N_a (diag q - qq') + σ²(I - J/m),
-the true counts with noise. The statistic is as above, in units of each value's own variance.
+the true counts with noise. The statistic is as above; what it divides by is the variance that a
+value has per record, plus q², so that without any noise it is Pearson's own.
 """
 
 from __future__ import annotations
@@ -138,6 +139,8 @@ def corrected_with_margins(rows: CombinedRows, retention: float) -> tuple[ChiSqu
     spread = combined_covariance(rows, retention)
     diagonal = spread[np.arange(count), np.arange(count)]
     by_value = diagonal[:, np.arange(m), np.arange(m)].sum(axis=0) / rows.records.sum()
+    # One record without noise varies by q - q², and Pearson divides by q.
+    by_value = by_value + rows.frequencies**2
     root = np.where(by_value > 0, np.sqrt(np.maximum(by_value, 0.0)), np.inf)
     spread = spread / (rows.records[:, None] * rows.records)[:, :, None, None]
     spread = spread / np.outer(root, root)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from reconpriv.core.column_risk import ColumnRisk
+from reconpriv.core.margins import Margins
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Readable
 from reconpriv.policy import Policy
@@ -25,6 +26,9 @@ class Setting:
     would expose. ``error`` is the analyst's expected mean relative error on the workload,
     ``group_error`` the adversary's expected relative error in the most exposed group. ``posterior``
     is the largest belief in a value after seeing one published value, if it was at most ρ1 before.
+    ``margins`` are published beside the records, if any: ``group_error`` counts the trials that
+    they are worth, ``margin_trials`` in the most exposed group, and ``margin_rows_left_out`` would
+    give a group away.
     """
 
     retention: float
@@ -42,6 +46,16 @@ class Setting:
     posterior: float
     local_dp_epsilon: float
     efficient: bool = False
+    margins: Margins | None = None
+    margin_trials: float = 0.0
+    margin_rows_left_out: int = 0
+
+    @property
+    def margins_epsilon(self) -> float | None:
+        """The ε that margins spend, at their own δ; None without margins."""
+        if self.margins is None:
+            return None
+        return self.margins.round_epsilon or self.margins.epsilon
 
     @property
     def policy(self) -> Policy:
@@ -52,6 +66,7 @@ class Setting:
             self.delta,
             bound=self.bound,
             sample_size=self.sample_size,
+            margins=self.margins,
         )
 
     @property
@@ -64,7 +79,8 @@ class Setting:
         """Whether it keeps its own promise and leaks no f; only such settings are recommended."""
         if self.unattainable_groups or self.sampling.leaks:
             return False
-        return self.sampling.samples or not self.violating_groups
+        # Without sampling nothing limits what margins tell about a group.
+        return self.sampling.samples or not (self.violating_groups or self.margins)
 
     @property
     def approximate(self) -> bool:
@@ -73,7 +89,12 @@ class Setting:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**asdict(self), "eligible": self.eligible, "approximate": self.approximate}
+        return {
+            **asdict(self),
+            "margins": self.margins_epsilon,
+            "eligible": self.eligible,
+            "approximate": self.approximate,
+        }
 
 
 @dataclass(frozen=True)
@@ -117,8 +138,10 @@ class TuneReport(Readable):
     ``recommended`` reaches the target with a posterior of at most ``posterior_allowed`` (None:
     any). If no setting does, ``nearest`` comes closest within that limit, ``needed`` is the
     setting with the smallest p that reaches the rest of the target beyond it, and ``remedy`` says
-    what to ask for instead. ``left_out`` counts settings outside the range of the tail bounds,
-    ``identifiers`` are nearly unique public columns, which a publication refuses.
+    what to ask for instead. ``with_margins`` is the current policy with margins, where they help.
+    ``left_out`` counts settings outside the range of the tail bounds, ``no_margins`` says why none
+    can be published, and ``identifiers`` are nearly unique public columns, which a publication
+    refuses.
     """
 
     sensitive: str
@@ -139,7 +162,9 @@ class TuneReport(Readable):
     needed: Setting | None
     verdict: str
     remedy: Remedy | None = None
+    with_margins: Setting | None = None
     left_out: int = 0
+    no_margins: str = ""
     warnings: tuple[str, ...] = ()
     identifiers: tuple[ColumnRisk, ...] = ()
 
@@ -156,10 +181,11 @@ class TuneReport(Readable):
 
     def to_arrow(self) -> pa.Table:
         """One row per setting."""
-        columns: dict[str, list[Any]] = {
+        columns: dict[str, Any] = {
             field.name: [getattr(setting, field.name) for setting in self.settings]
             for field in fields(Setting)
         }
+        columns["margins"] = pa.array([s.margins_epsilon for s in self.settings], pa.float64())
         for name in ("eligible", "approximate"):
             columns[name] = [getattr(setting, name) for setting in self.settings]
         return pa.table(columns)
@@ -170,7 +196,8 @@ class TuneReport(Readable):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        chosen = {name: getattr(self, name) for name in ("recommended", "nearest", "needed")}
+        names = ("recommended", "nearest", "needed", "with_margins")
+        chosen = {name: getattr(self, name) for name in names}
         return {
             "current": {
                 **self.current.as_dict(),
@@ -190,6 +217,7 @@ class TuneReport(Readable):
             "queries": self.queries,
             "rho1": self.rho1,
             "left_out": self.left_out,
+            "no_margins": self.no_margins,
             "settings": [setting.as_dict() for setting in self.settings],
             "warnings": list(self.warnings),
         }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reconpriv.messages.numbers import brief
 from reconpriv.messages.numbers import brief_percent as percent
 from reconpriv.tuning.report import Setting, Target
 
@@ -15,9 +16,19 @@ MAX_ERROR, RHO2, MIN_GROUP_ERROR = "max_error", "rho2", "min_group_error"
 
 def in_words(setting: Setting, rho1: float) -> str:
     """A setting in one line."""
-    return (
+    words = (
         f"{numbers(setting)}: count queries off by {setting.error:.1%} on average, an adversary by"
         f" {setting.group_error:.1%} in the most exposed group; {belief(setting, rho1)}"
+    )
+    return words if setting.margins is None else f"{words}, and {budget(setting)}"
+
+
+def budget(setting: Setting) -> str:
+    """What margins cost single records."""
+    assert setting.margins is not None
+    return (
+        f"margins spend a budget of their own: (ε = {setting.margins_epsilon:.4g},"
+        f" δ = {brief(setting.margins.delta)}) differential privacy"
     )
 
 
@@ -25,8 +36,13 @@ def numbers(setting: Setting) -> str:
     """The numbers of a policy."""
     return (
         f"p = {setting.retention:.4g}, ε = {setting.epsilon:g}, δ = {setting.delta:g}, sample size"
-        f" {setting.sample_size}"
+        f" {setting.sample_size}{margins(setting)}"
     )
+
+
+def margins(setting: Setting) -> str:
+    """The margins of a setting, to follow its numbers."""
+    return "" if setting.margins is None else f", margins of ε = {setting.margins_epsilon:.4g}"
 
 
 def belief(setting: Setting, rho1: float) -> str:
@@ -50,6 +66,17 @@ def standing(current: Setting, target: Target, misses: Sequence[str], rho1: floa
         f" {percent(target.min_group_error or 0)} in every group",
     }
     return f"{words} It misses the target: {' and '.join(missed[name] for name in misses)}."
+
+
+def helped(current: Setting, found: Setting | None, chosen: Setting | None) -> str:
+    """What margins would do for the current policy, unless they are in a recommendation."""
+    if found is None or (chosen is not None and chosen.margins is not None):
+        return ""
+    return (
+        f" With margins of ε = {found.margins_epsilon:.4g}, its counts would be off by"
+        f" {found.error:.1%} instead of {current.error:.1%}, an adversary by"
+        f" {found.group_error:.1%}; {budget(found)}."
+    )
 
 
 def _broken(setting: Setting) -> str:
@@ -96,8 +123,9 @@ def out_of_reach(
     if needed is not None:
         limit = current.posterior if target.rho2 is None else target.rho2
         said.append(
-            f"It would take p = {needed.retention:.4g}: one record could then raise a belief of"
-            f" {percent(rho1)} to {percent(needed.posterior)} instead of {percent(limit)}."
+            f"It would take p = {needed.retention:.4g}{margins(needed)}: one record could then"
+            f" raise a belief of {percent(rho1)} to {percent(needed.posterior)} instead of"
+            f" {percent(limit)}."
         )
     if nearest is not None:
         said.append(f"{near}: {in_words(nearest, rho1)}.")

@@ -30,16 +30,23 @@ _KEPT = 4096
 class Questions:
     """The distinct queries of a workload: how often each occurs, and what it selects.
 
-    ``part`` identifies the public half of a query; ``answers`` and ``selected`` are true counts;
-    ``attributes`` are the positions of its public columns.
+    ``part`` identifies the public half of a query, ``value`` the sensitive value it asks for;
+    ``answers`` and ``selected`` are true counts; ``attributes`` are the positions of its public
+    columns.
     """
 
     weight: Floats
     part: Ints
+    value: Ints
     parts: int
     answers: Floats
     selected: Floats
     attributes: tuple[tuple[int, ...], ...]
+
+    def errors(self, variance: Floats) -> Floats:
+        """E|est - ans|/ans of every question, taking estimates as normal."""
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(MEAN_ABSOLUTE * deviation / self.answers)
 
 
 @dataclass(frozen=True)
@@ -165,12 +172,15 @@ class QueryVariances:
         return float(np.dot(self.questions.weight, self.errors(sums, retention, domain_size)))
 
     def errors(self, sums: Floats, retention: float, domain_size: int) -> Floats:
-        """E|est - ans|/ans of every question, taking estimates as normal."""
+        """E|est - ans|/ans of every question."""
+        return self.questions.errors(self.variance(sums, retention, domain_size))
+
+    def variance(self, sums: Floats, retention: float, domain_size: int) -> Floats:
+        """The variance of every question's estimate."""
         holder, anybody = mixing(retention, domain_size)
         asked = self.questions
         variance = holder * (asked.answers + sums[0]) + anybody * (asked.selected + sums[1])
-        deviation = np.sqrt(np.maximum(variance + sums[2], 0.0))
-        return np.asarray(MEAN_ABSOLUTE * deviation / asked.answers)
+        return np.asarray(variance + sums[2])
 
     def nothing(self) -> Floats:
         """The sums if no group is sampled."""
@@ -229,25 +239,27 @@ class QueryVariances:
 
     def sums(self, groups: Ints, trials: Ints) -> Floats:
         """What sampled groups add to A, B and E of every query if totals are exact."""
-        cells, owner = self._cells_of(groups)
+        cells, owner = self.cells_of(groups)
         spread = exact_spread(self.count[cells], owner, self.sizes[groups], trials)
-        return self._total(groups, cells, owner, spread)
+        return self.total(groups, cells, owner, spread)
 
     def coin_sums(self, limits: Floats, *, systematic: bool) -> Floats:
         """The same for Algorithm 1, with a limit for every group."""
         groups = np.flatnonzero(self.sizes > limits)
-        cells, owner = self._cells_of(groups)
+        cells, owner = self.cells_of(groups)
         trials = np.maximum(limits[groups], 1.0)
         spread = coin_spread(
             self.count[cells], owner, self.sizes[groups], trials, systematic=systematic
         )
-        return self._total(groups, cells, owner, spread)
+        return self.total(groups, cells, owner, spread)
 
-    def _cells_of(self, groups: Ints) -> tuple[Ints, Ints]:
+    def cells_of(self, groups: Ints) -> tuple[Ints, Ints]:
+        """The cells of some groups, and the position of each one's group among them."""
         length = self.starts[groups + 1] - self.starts[groups]
         return spans(self.starts[groups], length), np.repeat(np.arange(groups.size), length)
 
-    def _total(self, groups: Ints, cells: Ints, owner: Ints, spread: Spread) -> Floats:
+    def total(self, groups: Ints, cells: Ints, owner: Ints, spread: Spread) -> Floats:
+        """What sampled groups with this spread add to A, B and E of every query."""
         rows, sizes = self.questions.weight.size, self.sizes[groups]
         more = spread.weight - sizes
         by_part = self.group_rows.total(more, groups, self.questions.parts)
@@ -282,6 +294,7 @@ def _match(
     which = which.reshape(-1)
     weight: list[Floats] = []
     part: list[Ints] = []
+    values: list[Ints] = []
     shown: list[Ints] = []
     used: list[tuple[int, ...]] = []
     group_pairs: Pairs = []
@@ -306,6 +319,7 @@ def _match(
         cell_pairs.append((where + len(used), inside))
         weight.append(times / len(workload))
         part.append(half_of_key + parts)
+        values.append(keys % m)
         shown.append(rows[begin])
         used += [attributes] * keys.size
         parts += halves.size
@@ -313,6 +327,7 @@ def _match(
     questions = Questions(
         np.concatenate(weight),
         np.concatenate(part),
+        np.concatenate(values),
         parts,
         workload.answers[example].astype(np.float64),
         workload.selected[example].astype(np.float64),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
+from reconpriv.tuning.margins import MarginVariances
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
@@ -31,6 +32,7 @@ class Tuner:
     workload: Workload
     shapes: Shapes
     variances: QueryVariances
+    _counted: dict[object, MarginVariances] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -72,17 +74,19 @@ class Tuner:
             sampled_groups=plan.sampled,
             trials=plan.trials,
             unattainable_groups=plan.unattainable,
-            error=self.variances.error(plan.sums, p, m),
+            error=float(np.dot(self.variances.questions.weight, plan.errors)),
             group_error=plan.most_exposed,
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
+            margins=policy.wanted_margins,
+            margin_trials=plan.margin_trials,
+            margin_rows_left_out=plan.rows_left_out,
         )
 
     def question_errors(self, policy: Policy) -> Floats:
         """The expected relative error of every distinct question of the workload."""
         policy.check_sampling()
-        sums = self._plan(policy).sums
-        return self.variances.errors(sums, policy.retention, self.schema.domain_size)
+        return self._plan(policy).errors
 
     @property
     def records(self) -> int:
@@ -94,6 +98,8 @@ class Tuner:
         return self.batch.sizes
 
     def _plan(self, policy: Policy) -> _Plan:
+        if policy.wanted_margins is not None:
+            return self._with_margins(policy)
         by_class = policy.sampling.classes is not None
         return self._by_class(policy) if by_class else self._by_group(policy)
 
@@ -106,7 +112,7 @@ class Tuner:
             int(sampled.sum()),
             int(shapes.how_many @ trials),
             int(sampled[limits < 1.0].sum()),
-            self.variances.by_class(policy, self.schema.domain_size),
+            self._errors(policy, self.variances.by_class(policy, self.schema.domain_size)),
             shapes.most_exposed(policy, trials),
         )
 
@@ -122,11 +128,41 @@ class Tuner:
             int(sampled.sum()),
             round(float(trials.sum())),
             int((sampled & (limits < 1.0)).sum()),
-            self.variances.coin_sums(
-                limits[self.variances.order], systematic=policy.tail_bound.lattice
+            self._errors(
+                policy,
+                self.variances.coin_sums(
+                    limits[self.variances.order], systematic=policy.tail_bound.lattice
+                ),
             ),
             float(error.min()),
         )
+
+    def _with_margins(self, policy: Policy) -> _Plan:
+        """Limits that count what margins are worth, and answers that use margins."""
+        found = self._margins(policy).design(policy)
+        sampled = self.variances.sizes > found.limits
+        return _Plan(
+            int(sampled.sum()),
+            round(float(found.trials.sum())),
+            int((sampled & (found.limits < 1.0)).sum()),
+            self.variances.questions.errors(found.variance),
+            found.exposed.error,
+            found.exposed.told,
+            found.left_out,
+        )
+
+    def _margins(self, policy: Policy) -> MarginVariances:
+        """The margin tables that a policy names, counted once."""
+        margins = policy.wanted_margins
+        assert margins is not None
+        if margins.tables not in self._counted:
+            self._counted[margins.tables] = MarginVariances.of(
+                self.schema, self.batch, self.variances, policy
+            )
+        return self._counted[margins.tables]
+
+    def _errors(self, policy: Policy, sums: Floats) -> Floats:
+        return self.variances.errors(sums, policy.retention, self.schema.domain_size)
 
     @cached_property
     def _frequency(self) -> Floats:
@@ -140,5 +176,7 @@ class _Plan:
     sampled: int
     trials: int
     unattainable: int
-    sums: Floats
+    errors: Floats
     most_exposed: float
+    margin_trials: float = 0.0
+    rows_left_out: int = 0

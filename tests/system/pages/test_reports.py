@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -248,6 +249,54 @@ def test_error_bands_are_those_of_the_intervals():
         if band is not None:
             error = np.sqrt(2 / np.pi) * answer.standard_error / answer.count
             assert 0.4 * band.tenth <= error <= 2.5 * band.ninetieth
+
+
+@pytest.fixture(scope="module")
+def with_margins(adult, tmp_path_factory):
+    """Both reports on a publication with margins."""
+    folder, policy = tmp_path_factory.mktemp("margins"), replace(POLICY, margins=1.0)
+    release = adult.publish(policy, folder / "release", key=numbered_key(1))
+    adult.report(policy, folder / "internal.html", release=release)
+    release.report(folder / "analyst.html")
+    return release, *(
+        Seen((folder / name).read_text(encoding="utf-8")).text
+        for name in ("internal.html", "analyst.html")
+    )
+
+
+def test_the_internal_report_says_what_margins_cost(with_margins, internal, adult):
+    _, text, _ = with_margins
+    cost = adult.audit(replace(POLICY, margins=1.0), columns=False).margins
+    for word in (
+        cost.sentence, "trials given up", f"{cost.trials_lost:,}", "rows left out",
+        f"σ = {cost.variance**0.5:.3g}",
+    ):  # fmt: skip
+        assert word in text, word
+    assert "rows left out" not in Seen(internal).text
+
+
+def test_the_analysts_report_explains_margins(with_margins, analyst):
+    release, _, text = with_margins
+    margins = release.description.margins
+    for word in (
+        "Margins", f"±{1.96 * margins.variance**0.5:,.0f}", "rows left out",
+        f"ρ = {margins.rho:g}", "sensitive value of one record", "release.margins()",
+    ):  # fmt: skip
+        assert word in text, word
+    assert "argins" not in Seen(analyst).text
+
+
+def test_error_bands_count_on_margins(with_margins):
+    """Large counts are more accurate with margins, and small ones hardly worse."""
+    answerer = with_margins[0].answerer
+    both = {band.low: band for band in error_bands(answerer)}
+    alone = {band.low: band for band in error_bands(replace(answerer, margins=None))}
+    largest = max(both)
+    assert both[largest].median < 0.7 * alone[largest].median
+    for answer in answerer.count_many([answerer.select(None, {"occupation": "Sales"})], Settings()):
+        band = next(b for b in both.values() if b.low <= answer.count < b.high)
+        error = np.sqrt(2 / np.pi) * answer.standard_error / answer.count
+        assert 0.4 * band.tenth <= error <= 2.5 * band.ninetieth
 
 
 def commands(html):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,12 +11,14 @@ from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.repeat import attack_repeat
+from reconpriv.reading import read
 from reconpriv.research import attack_pictures as pictures
 from reconpriv.research.attack_lab import (
     POLICY,
     copies_study,
     granularity_study,
     limits_study,
+    margins_study,
     markdown_table,
     write_csv,
 )
@@ -34,6 +37,11 @@ SHOWN = {
     "repeat": ["table", "releases", "root mean square error"],
     "differencing": ["table", "X ignores", "groups", "largest |global - local|",
                      "median error local", "median error global", "Y of another release"],
+    "margins": ["table", "margins", "sample size", "trials", "effective trials", "limit",
+                "records alone", "under ε", "predicted", "z", "over limit"],
+    "margins-alone": ["data", "table", "rows", "left out", "cells within ε",
+                      "groups within ε, every row", "published rows", "half of their row",
+                      "of these within ε, every row", "of these, published rows"],
 }  # fmt: skip
 
 
@@ -67,6 +75,31 @@ def test_the_committed_figures_meet_the_bars_that_can_be_met():
         if row["sample size"] != "paper":
             assert float(row["gain low"]) <= 1 <= float(row["gain high"])
             assert float(row["f located"]) == 1
+
+
+def test_the_committed_attacks_with_margins_are_as_predicted():
+    """Within three standard errors, and no group has more effective trials than its limit."""
+    import csv
+
+    with (DOCS / "attacks" / "margins.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 18
+    assert all(abs(float(row["z"])) <= 3 for row in rows)
+    counted = [row for row in rows if row["sample size"] != "none"]
+    assert all(row["over limit"] == row["truly over"] == "0" for row in counted)
+
+
+def test_margins_are_studied_with_and_without(tmp_path):
+    with read(
+        "example:adult", sensitive="occupation", public=["age", "sex", "race"], missing="value"
+    ) as table:
+        target = AttackedTable.of(table, replace(POLICY, margins=1.0))
+    attacked, alone = margins_study({"Adult": target}, keys=2)
+    assert [row["margins"] for row in attacked] == ["no", "yes"] * 3
+    assert all(row["records alone"] == row["under ε"] for row in attacked[::2])
+    assert {row["table"] for row in alone} == {"age", "sex", "race"}
+    write_csv(tmp_path / "margins.csv", attacked)
+    assert markdown_table(tmp_path / "margins.csv", SHOWN["margins"]).count("\n") == 7
 
 
 def test_pictures_can_be_drawn(census_tables, tmp_path):

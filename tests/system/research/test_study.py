@@ -13,7 +13,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.research.data import ATTRIBUTES, census_population, own_population
-from reconpriv.research.findings import errors, judge, ratio_at_default
+from reconpriv.research.findings import errors, judge, ratio_at_default, ratio_with_margins
 from reconpriv.research.results import Result, read_result
 from reconpriv.research.run import NAMES, run_study
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS, sweep
@@ -80,6 +80,9 @@ def test_the_committed_run_is_a_full_one():
     assert {row["keys"] for row in error.rows} == {10}
     assert {row["queries"] for row in error.rows} == {5000}
     assert all(row["spread"] > 0 for row in error.rows)
+    margins = read_result(COMMITTED / "margins.csv")
+    assert {row["keys"] for row in margins.select(retention=0.5)} == {10}
+    assert {row["queries"] for row in margins.rows} == {5000}
 
 
 @pytest.mark.parametrize("source", ["paper", "ours"])
@@ -119,18 +122,56 @@ def test_a_finding_that_does_not_hold_is_said_to_fail(fast):
     assert "does not hold" in verdicts[:4]
 
 
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(("method", "bar"), [("octave", 0.6), ("public", 0.9)])
+def test_with_margins_the_census_meets_the_bars(results, base, method, bar):
+    assert ratio_with_margins(results["margins"], base, method) <= bar
+
+
+def test_adult_does_not_and_the_page_says_so(results):
+    assert ratio_with_margins(results["margins"], "ADULT", "octave") > 0.6
+    verdicts = {f.statement: f.verdict for f in judge({"margins": results["margins"]})}
+    assert [v for s, v in verdicts.items() if "Adult" in s] == ["does not hold"] * 2
+    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    assert "Adult misses both bars" in page
+
+
+def test_margins_do_not_help_the_adversary_and_normal_tails_predict_that(results):
+    for row in results["margins"].select(retention=0.5):
+        groups = row["keys"] * row["violating_groups"]
+        share = row["adversary"]
+        # A few trials are not quite normal.
+        slack = 0.02 + 3 * math.sqrt(share * (1 - share) / groups)
+        assert abs(row["adversary_measured"] - share) < slack, row
+        if row["margins"] == "published" and row["method"] != "none":
+            (without,) = results["margins"].select(
+                base=row["base"], retention=0.5, method=row["method"], margins="none"
+            )
+            assert share <= without["adversary"]
+        if row["margins"] == "every row":
+            assert row["over_limit"] == 1
+
+
+def test_the_page_shows_the_committed_findings():
+    committed = {name: read_result(COMMITTED / f"{name}.csv") for name in NAMES}
+    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for finding in judge(committed):
+        line = f"**{finding.verdict}** | {finding.evidence} |".replace("|D|", "\\|D\\|")
+        assert line in page, finding
+
+
 def test_a_run_writes_results_figures_and_pages(fast):
     names = {path.name for path in fast.files}
     assert {f"{name}.csv" for name in NAMES} <= names
     for figure in (
         "figure-1-distribution", "figure-2-violations-edu", "figure-3-error-edu",
-        "figure-4-violations-occ", "figure-5-error-occ", "tables-4-5-ratio",
+        "figure-4-violations-occ", "figure-5-error-occ", "tables-4-5-ratio", "figure-6-margins",
     ):  # fmt: skip
         assert {f"{figure}.svg", f"{figure}.png"} <= names
     assert {"index.html", "experiments.md"} <= names
     page = (fast.folder / "index.html").read_text()
     assert "bootstrap of the census workers" in page
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 7
     assert "http://" not in page.replace("http://www.w3.org", "").replace(
         "http://purl.org", "").replace("http://creativecommons.org", "")  # fmt: skip
     assert "bootstrap" in (fast.folder / "experiments.md").read_text()

@@ -196,15 +196,16 @@ def suggested(
 def test_no_suggestion_weakens_single_records_unless_that_is_allowed(
     desk: Desk, settled: Settled
 ) -> None:
-    mine, best, words = suggested(desk, settled, max_error=0.1)
+    mine, best, words = suggested(desk, settled, max_error=0.05)
     assert best is not None
     assert not weakens(mine, best)
     assert "Tick the box" in words
+    assert "Margins spend a budget of their own" in words
     # A limit above what the policy tells now is no leave to go there.
     mine, best, _ = suggested(desk, settled, max_error=0.3, rho2=0.95)
     assert best is not None
     assert not weakens(mine, best)
-    mine, best, words = suggested(desk, settled, max_error=0.1, weaker=True)
+    mine, best, words = suggested(desk, settled, max_error=0.05, weaker=True)
     assert best is not None
     assert weakens(mine, best)
     assert "protects single records less" in words
@@ -217,9 +218,31 @@ def test_the_dials_keep_a_limit_that_the_suggestion_keeps(
     _, best, _ = suggested(desk, settled, rho2=0.5)
     assert best is not None
     dials = dials_of(best)
-    set_to = tuner.setting(rp.Policy(dials["p"], dials["e"], dials["d"]))
+    set_to = tuner.setting(
+        rp.Policy(dials["p"], dials["e"], dials["d"], margins=dials["m"] or None)
+    )
     assert set_to.posterior <= 0.5
     assert not parameter_changes(set_to, best)
+
+
+def test_without_a_target_margins_are_offered_where_they_help(desk: Desk, settled: Settled) -> None:
+    mine, best, words = suggested(desk, settled)
+    assert best is not None
+    assert parameter_changes(mine, best) == ["margins none → ε = 1"]
+    assert "Margins would help: margins none → ε = 1." in words
+    assert f"off by {best.error:.1%} instead of {mine.error:.1%}" in words
+    assert "Margins spend a budget of their own: (ε = 1, δ = 1e-9)" in words
+    assert dials_of(best)["m"] == 1.0
+
+
+def test_the_picture_shows_both_frontiers(desk: Desk, settled: Settled) -> None:
+    picture = try_settings(desk, settled, Asked(POLICY, wish(), weaker=False))
+    assert picture.report is not None
+    assert picture.chart is not None
+    more = [s for s in picture.report.efficient if s.margins is not None]
+    drawn = str(picture.chart.picture())
+    assert f"{len(more)} of these with margins" in drawn
+    assert drawn.count("l4.5 8h-9z") == len(more) > 20
 
 
 @pytest.mark.parametrize(

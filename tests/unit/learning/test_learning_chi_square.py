@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2_contingency
 
 import reconpriv as rp
-from learning_fixtures import P, Population, replicated_cubes
-from query_fixtures import SAMPLE_SIZES, people, people_release
+from learning_fixtures import SIGMA, P, Population, replicated_cubes, replicated_margins
+from query_fixtures import SAMPLE_SIZES, numbered_key, people, people_release
 from reconpriv.errors import InputError
 from reconpriv.learning import IndependenceTest, chi_square
-from reconpriv.learning.independence import independence_of
+from reconpriv.learning.independence import combined_rows, independence_of
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.estimate import Design
+from reconpriv.queries.margins import prepare_margins
 from reconpriv.theory.independence import (
+    CombinedRows,
     PublishedRows,
+    combined_covariance,
     corrected,
+    corrected_with_margins,
     pearson,
     rounding_variance,
     trial_covariance,
@@ -285,3 +289,134 @@ def test_a_result_shows_both_tests():
     assert "naive" in text
     assert "<table>" in test._repr_html_()
     assert test.as_dict()["p_value"] == test.p_value
+
+
+def with_margins(population, size, simulations, seed, tables=("a", "b"), wrong=1.0):
+    """Answerers of simulated releases with margins; ``wrong`` is how far off σ is thought to be."""
+    for cube, margins in replicated_margins(population, size, simulations, seed, tables=tables):
+        design = Design(P, cube.schema.domain_size, size)
+        ready = prepare_margins(cube, margins, (wrong * SIGMA) ** 2, design)
+        yield Answerer(cube, design, ready)
+
+
+def share_rejected(answerers, **options):
+    found = [
+        independence_of(answerer, ["a"], answerer.select(None, {}), **options).p_value < LEVEL
+        for answerer in answerers
+    ]
+    return float(np.mean(found))
+
+
+# Margins of the tested column and another one; of the other one only, which tells the total but
+# nothing about the rows.
+@pytest.mark.parametrize("tables", [("a", "b"), ("b",)], ids=["own margin", "another's margin"])
+@pytest.mark.parametrize("size", ["none", "octave", "public"])
+def test_with_margins_it_holds_its_level(size, tables):
+    seed = 20 + ["none", "octave", "public"].index(size)
+    share = share_rejected(with_margins(NULL, size, SIMULATIONS, seed, tables))
+    print(size, tables, share)
+    assert abs(share - LEVEL) <= TOLERANCE
+
+
+def test_a_sigma_that_is_off_by_30_percent_breaks_the_level_either_way():
+    low, high = (
+        share_rejected(with_margins(NULL, "public", 500, 22, wrong=factor)) for factor in (1.3, 0.7)
+    )
+    print(low, high)
+    assert low < LEVEL - TOLERANCE
+    assert high > LEVEL + TOLERANCE
+
+
+@pytest.mark.parametrize("size", ["none", "octave", "public"])
+def test_margins_find_what_records_alone_miss(size):
+    weak = Population(others=60, records=12_000, tilt=0.2)
+    answerers = list(with_margins(weak, size, 100, 9))
+    alone, together = (share_rejected(answerers, margins=used) for used in (False, True))
+    print(size, alone, together)
+    assert together > 0.9
+    assert alone < 0.6
+
+
+def test_the_covariance_of_rows_is_that_of_repeated_publications():
+    """Three rows that lean on one another: margins of b tell their total."""
+    population = replace(NULL, records=20_000)
+    counts, predicted = [], []
+    for answerer in with_margins(population, "none", 1_500, 31, ("b",)):
+        rows = rows_with_margins(answerer)
+        counts.append(rows.counts)
+        predicted.append(combined_covariance(rows, P))
+    found = np.array(counts)
+    # Sizes of rows are drawn anew each time; what is compared are counts given the sizes.
+    found = found - found.sum(axis=2, keepdims=True) * population_shares(population)
+    expected = np.mean(predicted, axis=0)
+    flat = found.reshape(found.shape[0], -1)
+    measured = np.cov(flat.T).reshape(3, 6, 3, 6).transpose(0, 2, 1, 3)
+    spread = np.sqrt(np.einsum("aaii->ai", expected))
+    scale = np.einsum("ai,bj->abij", spread, spread)
+    assert np.abs((measured - expected) / scale).max() < 0.12
+    # Without the covariances between rows, contrasts would seem far more certain than they are.
+    between = (expected / scale)[0, 1, 0, 0]
+    print(between)
+    assert between < -0.15
+
+
+def population_shares(population):
+    return population.probabilities().sum(axis=(0, 1))
+
+
+def rows_with_margins(answerer):
+    keys, sums = answerer.sums_by_value(answerer.select(None, {}), ["a"], margins=False)
+    selected = answerer.select(None, {})
+    return combined_rows(answerer, ["a"], selected, keys, sums, np.zeros_like(sums.observed))
+
+
+def test_a_margin_alone_gives_the_true_counts_with_its_noise():
+    """Records that tell nothing: N (diag q - qq') + σ² (I - J/m), and rows that add up."""
+    rng = np.random.default_rng(3)
+    q, sizes, m = np.array([0.5, 0.3, 0.2]), np.array([400.0, 600.0]), 3
+    counts = np.array([rng.multinomial(int(n), q) for n in sizes]).astype(float)
+    nothing = np.zeros((2, 2, m))
+    rows = CombinedRows(
+        counts, sizes, nothing, nothing[:, :, 0], 49.0 * np.eye(2), np.ones(2), exact_sizes=True
+    )
+    covariance = combined_covariance(rows, 0.5)
+    share = counts.sum(axis=0) / sizes.sum()
+    formula = 600 * (np.diag(share) - np.outer(share, share)) + 49 * (np.eye(m) - 1 / m)
+    assert covariance[1, 1] == pytest.approx(formula)
+    assert covariance[0, 1] == pytest.approx(np.zeros((m, m)))
+    assert covariance.sum(axis=3) == pytest.approx(np.zeros((2, 2, m)))
+    quiet = replace(rows, noise=np.zeros((2, 2)))
+    test, _ = corrected_with_margins(quiet, 1.0)
+    assert test.p_value == pytest.approx(pearson(counts).p_value)
+
+
+@pytest.fixture(scope="module")
+def margins_release(tmp_path_factory):
+    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none", margins=2.0)
+    folder = tmp_path_factory.mktemp("margins") / "release"
+    with rp.read(people(), sensitive="job", missing="value") as table:
+        return table.publish(policy, folder, key=numbered_key(1))
+
+
+def test_a_release_with_margins_is_tested_with_them(margins_release, cli):
+    used = margins_release.chi_square("region", Sex="F")
+    alone = margins_release.chi_square("region", margins=False, Sex="F")
+    assert used.margins and not alone.margins
+    assert alone.statistic == pytest.approx(people_release("none").chi_square("region", Sex="F")
+                                            .statistic)  # fmt: skip
+    assert used.design_effect < alone.design_effect == pytest.approx(1.0)
+    assert used.naive_p_value == alone.naive_p_value
+    assert "corrected, from records and margins" in str(used)
+    assert "margins" not in str(alone)
+    assert used.as_dict()["margins"] is True
+    done = cli("chi-square", margins_release.path, "Sex")
+    assert done.code == 0 and "from records and margins" in done.out
+    done = cli("chi-square", margins_release.path, "Sex", "--no-margins")
+    assert done.code == 0 and "margins" not in done.out
+
+
+def test_too_many_combinations_are_tested_on_the_records_alone(margins_release, monkeypatch):
+    monkeypatch.setattr("reconpriv.learning.independence._MOST_PAIRS", 99)
+    test = margins_release.chi_square("Sex")
+    assert not test.margins
+    assert any("margins were left aside" in remark for remark in test.remarks)

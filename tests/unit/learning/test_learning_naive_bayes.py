@@ -1,6 +1,7 @@
 """Naive Bayes on reconstructed distributions: the contract of scikit-learn, and the mathematics."""
 
 import datetime as dt
+import json
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +31,7 @@ from reconpriv.learning.distributions import (
     sensitive_counts,
     shrink_to_independence,
 )
+from reconpriv.learning.from_release import learn_tables
 
 P = 0.4
 DOMAIN = list("ABCDEF")
@@ -524,3 +527,52 @@ def test_there_is_nothing_else_in_the_package():
         _ = reconpriv.learning.nothing
     assert isinstance(people_release("none").naive_bayes("Sex"), ReconstructedNaiveBayes)
     assert rp.Release.naive_bayes.__doc__
+
+
+@pytest.fixture(scope="module")
+def with_margins(tmp_path_factory):
+    """A release of census workers, and other workers."""
+    workers = pq.read_table(rp.dataset_path("census_workers")).select(
+        ["Age", "Gender", "Education", "Marital", "Workclass", "Occupation"]
+    )
+    order = np.random.default_rng(1).permutation(workers.num_rows)
+    train, test = workers.take(order[:30_000]), workers.take(order[30_000:40_000])
+    policy = rp.Policy(0.3, 0.5, 0.3, margins=1.0)
+    folder = tmp_path_factory.mktemp("margins") / "release"
+    with rp.read(train, sensitive="Occupation") as table:
+        return table.publish(policy, folder, key=rp.Key.test()), test
+
+
+@pytest.mark.parametrize("estimator", ["mle", "records"])
+def test_its_tables_are_the_counts_of_the_release(with_margins, estimator):
+    release, _ = with_margins
+    learned = learn_tables(release, None, None, None, margins=estimator == "mle")
+    for name, table in zip(learned.features, learned.tables, strict=True):
+        shown = release.crosstab([name, "Occupation"], estimator=estimator)
+        counts = np.array([row.count for _, row in shown]).reshape(table.counts.shape)
+        errors = np.array([row.standard_error for _, row in shown])
+        assert table.counts == pytest.approx(counts)
+        assert np.sqrt(table.variances).ravel() == pytest.approx(errors)
+    given = learn_tables(release, "Gender", ["Occupation"], None, margins=estimator == "mle")
+    gender = learned.tables[learned.features.index("Gender")]
+    assert given.tables[0].counts == pytest.approx(gender.counts.T)
+
+
+@pytest.mark.parametrize("target", ["Occupation", "Gender"])
+def test_margins_make_it_no_worse(with_margins, target, cli, tmp_path):
+    release, test = with_margins
+    loss = {}
+    for margins in (True, False):
+        model = release.naive_bayes(target, margins=margins)
+        rows = test.select([str(name) for name in model.feature_names_in_])
+        found = model.predict_log_proba(rows)
+        place = {value: i for i, value in enumerate(model.classes_.tolist())}
+        truth = [place[value] for value in test[target].to_pylist()]
+        loss[margins] = -found[np.arange(len(truth)), truth].mean()
+    print(target, loss)
+    assert loss[True] < loss[False]
+    pq.write_table(test, tmp_path / "test.parquet")
+    for option, margins in (("--margins", True), ("--no-margins", False)):
+        done = cli("learn", release.path, "--target", target, "--test", tmp_path / "test.parquet",
+                   option, "--json")  # fmt: skip
+        assert json.loads(done.out)["test"]["log_loss"] == pytest.approx(loss[margins])

@@ -13,7 +13,7 @@ from reconpriv.queries.table import EstimateTable
 
 FIGURES = [
     "count", "low", "high", "confidence", "standard_error", "exact", "records", "groups", "trials",
-    "remarks",
+    "from_margins", "remarks",
 ]  # fmt: skip
 
 

@@ -302,7 +302,7 @@ def test_the_error_grows_with_delta_and_epsilon_on_the_census(tuner, sensitive, 
     made = tuner(sensitive)
     for values in ({"deltas": [0.1, 0.3, 0.5, 0.7]}, {"epsilons": [0.3, 0.5, 0.7, 0.9]}):
         chosen = {"epsilons": [0.5], "deltas": [0.3], **values}
-        report = sweep(made, retentions=[0.5], sample_sizes=size, **chosen)
+        report = sweep(made, retentions=[0.5], sample_sizes=size, margins=[0], **chosen)
         errors = [setting.error for setting in report.settings]
         assert errors == sorted(errors) and errors[0] < errors[-1]
 
@@ -315,14 +315,15 @@ def test_efficient_settings_are_those_of_the_definition(tuner):
                    sample_sizes=["none", "octave", "public", "paper"])  # fmt: skip
     eligible = [s for s in report.settings if s.eligible]
 
+    def figures(one):
+        return one.error, one.retention, one.margins_epsilon or 0, -one.group_error
+
     def beaten(one):
+        mine = figures(one)
         return any(
-            o.error <= one.error and o.retention <= one.retention
-            and o.group_error >= one.group_error
-            and (o.error, o.retention, o.group_error)
-            != (one.error, one.retention, one.group_error)
+            figures(o) != mine and all(a <= b for a, b in zip(figures(o), mine, strict=True))
             for o in eligible
-        )  # fmt: skip
+        )
 
     expected = [s.eligible and not beaten(s) for s in report.settings]
     assert [s.efficient for s in report.settings] == expected
@@ -421,7 +422,7 @@ def adult_tuner(table):
 
 
 def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
-    report = adult.tune(max_error=0.1)
+    report = adult.tune(max_error=0.1, margins=[0])
     needed, nearest = report.needed, report.nearest
     assert report.recommended is None and report.remedy == "weaker-records"
     assert needed.retention == pytest.approx(0.55) and nearest.retention == 0.5
@@ -432,7 +433,7 @@ def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
     assert "--" not in report.verdict and "--" not in report.standing
     assert "rho2=0.683" in str(report) and "weaker_records=True" in report._repr_html_()
     for asked in ({"rho2": 0.683}, {"weaker_records": True}):
-        found = adult.tune(max_error=0.1, **asked)
+        found = adult.tune(max_error=0.1, margins=[0], **asked)
         assert found.recommended is not None and found.recommended.error <= 0.1
     assert found.posterior_allowed is None and found.recommended.retention > 0.5
 
@@ -441,11 +442,12 @@ def test_no_setting_that_promises_less_for_nothing_is_the_nearest():
     # No group is sampled here, so that ε and δ make no difference to the figures.
     small = pa.table({"sex": ["f", "m"] * 10, "ill": ["flu", "none", "cold", "flu"] * 5})
     with rp.read(small, sensitive="ill") as table:
-        report = table.tune(max_error=0.01, queries=20)
+        asked = {"max_error": 0.01, "queries": 20, "margins": [0]}
+        report = table.tune(**asked)
         assert report.recommended is None and report.nearest == report.current
         loose = rp.Policy(0.5, 0.3, 0.1)
-        assert table.tune(max_error=0.01, queries=20, current=loose).nearest.policy == loose
-        other = table.tune(max_error=0.01, queries=20, retentions=[0.3, 0.4], rho2=0.3).nearest
+        assert table.tune(**asked, current=loose).nearest.policy == loose
+        other = table.tune(**asked, retentions=[0.3, 0.4], rho2=0.3).nearest
     as_close = [
         s for s in report.settings if s.retention == 0.5 and s.error == report.nearest.error
     ]
@@ -464,7 +466,7 @@ def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
 
 
 def test_where_the_stated_belief_is_in_the_way_the_larger_one_is_named(adult):
-    report = adult.tune(max_error=0.1, rho2=0.5, queries=500)
+    report = adult.tune(max_error=0.1, rho2=0.5, margins=[0], queries=500)
     assert report.recommended is None and report.remedy == "larger-rho2"
     assert report.nearest.posterior <= 0.5 * (1 + 1e-9)
     assert report.needed.error <= 0.1 and report.needed.posterior > 0.5
@@ -542,7 +544,9 @@ def test_no_table_of_a_report_is_broken_at_80_columns(adult, tuner):
         text = as_text(tune_view(report), 80)
         assert max(map(len, text.splitlines())) <= 80
         words = set(text.split())
-        heads = "p ε δ sample size error most exposed group ρ2 local-DP violating trials now"
+        heads = (
+            "p ε δ sample size margins error most exposed group ρ2 local-DP violating trials now"
+        )
         assert set(heads.split()) <= words
         for setting in [report.current, *spread_out(report)]:
             figures = {f"{setting.retention:.3g}", f"{setting.error:.1%}", f"{setting.trials:,}",
@@ -554,7 +558,7 @@ def test_no_table_of_a_report_is_broken_at_80_columns(adult, tuner):
 def test_settings_past_the_range_are_left_out_and_counted(adult):
     report = adult.tune(
         retentions=[0.1, 0.9], epsilons=[0.5, 1.3], deltas=[0.3], sample_sizes="octave",
-        queries=200,
+        margins=[0], queries=200,
     )  # fmt: skip
     assert report.left_out == 1 and len(report.settings) == 3
 
@@ -610,7 +614,8 @@ def test_the_command_recommends_and_writes_every_setting(cli, tmp_path):
                "-d", "0.3", "--queries", 200, "-o", out)  # fmt: skip
     assert done.code == 0 and "\nRecommended for an expected error of at most" in done.out
     rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert len(rows) == 3 * 2 * 1 * 2
+    assert len(rows) == 3 * 2 * 1 * 2 * 2
+    assert [row["margins"] for row in rows] == [""] * 12 + ["1"] * 12
     assert out.stat().st_mode & 0o077 == 0
     again = cli("tune", *ADULT, "-o", out)
     assert again.code == 2 and "exists already" in again.err
@@ -651,7 +656,7 @@ def test_the_command_prints_the_publish_command_that_it_recommends(
     assert done.code == 0, done.err
     best = found["recommended"]
     policy = rp.Policy(best["retention"], best["epsilon"], best["delta"],
-                       sample_size=best["sample_size"])  # fmt: skip
+                       sample_size=best["sample_size"], margins=best["margins"])  # fmt: skip
     with rp.read("my table.csv", sensitive="it's", public=['a "b", c', "the age", "pay"],
                  domain=domain, missing="drop", sql=sql,
                  bin={"the age": [0, 18, 65], "pay": 20}) as opened:  # fmt: skip
@@ -698,9 +703,9 @@ def test_the_current_policy_on_the_command_line(cli):
     assert now["sample_size"] == "public"
     best = json.loads(done.out)["recommended"] or json.loads(done.out)["nearest"]
     assert best["retention"] <= 0.4
-    asked = cli("tune", *ADULT, "--max-error", 0.1, "--queries", 5_000)
+    asked = cli("tune", *ADULT, "--max-error", 0.1, "--margins", 0, "--queries", 5_000)
     assert asked.code == 1 and "--rho2 0.683" in asked.out and "--weaker-records" in asked.out
-    more = cli("tune", *ADULT, "--max-error", 0.1, "--weaker-records", "--json")
+    more = cli("tune", *ADULT, "--max-error", 0.1, "--margins", 0, "--weaker-records", "--json")
     assert more.code == 0 and json.loads(more.out)["recommended"]["retention"] > 0.5
 
 
@@ -720,7 +725,8 @@ def test_the_command_exits_1_where_the_target_is_out_of_reach(cli):
 def test_the_command_prints_json(cli):
     done = cli("tune", *ADULT, "-p", "0.5", "-e", "0.5", "-d", "0.3", "--queries", 100, "--json")
     found = json.loads(done.out)
-    assert done.code == 0 and len(found["settings"]) == 2 and found["recommended"] is None
+    assert done.code == 0 and len(found["settings"]) == 4 and found["recommended"] is None
+    assert [setting["margins"] for setting in found["settings"]] == [None, None, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,281 @@
+"""The variance of every query of a workload if margins are published too (theory.margins).
+
+A query with groups q is estimated by q'D + λ'(M - B D), with the analysts' own weights λ
+(queries.margins), so its variance is
+
+    q'V q - 2 λ'B V q + λ'B V B'λ + σ²|λ|².
+
+B V q has a number per query and margin row, B V B' one per pair of rows. Both are sums over groups
+and cells: those of unsampled groups are made once, a design adds what its sampled groups change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reconpriv.core.cells import CellBatch
+from reconpriv.core.margin_limits import MarginWorth, lowered
+from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
+from reconpriv.core.margin_tables import (
+    Candidates,
+    MarginTotals,
+    index_rows,
+    most_from_margins,
+    rows_of,
+)
+from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.policy import Policy
+from reconpriv.schema import Schema
+from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.design import Spread, coin_spread, exact_spread, group_error, mixing
+from reconpriv.theory.margins import cell_noise
+from reconpriv.tuning.spread import Incidence, QueryVariances, spans
+
+
+class Exposed(NamedTuple):
+    """The adversary's error in the most exposed group, and the trials margins are worth there."""
+
+    error: float
+    told: float
+
+
+@dataclass(frozen=True)
+class MarginDesign:
+    """How a policy with margins would sample, and what that does to queries and the adversary."""
+
+    plan: MarginPlan
+    limits: Floats
+    trials: Floats
+    variance: Floats
+    exposed: Exposed
+
+    @property
+    def left_out(self) -> int:
+        """How many rows of margins would give a group away, so are not published."""
+        return int((~self.plan.rows).sum())
+
+
+@dataclass(frozen=True)
+class MarginVariances:
+    """A workload and the margin tables of one choice, ready for any policy that names it.
+
+    Groups are in the order of ``queries``; ``rows`` are their rows, a column per table, and
+    ``value`` is the sensitive value of each cell.
+    """
+
+    schema: Schema
+    batch: CellBatch
+    queries: QueryVariances
+    totals: MarginTotals
+    rows: Ints
+    value: Ints
+
+    @classmethod
+    def of(
+        cls, schema: Schema, batch: CellBatch, queries: QueryVariances, policy: Policy
+    ) -> MarginVariances:
+        """Count the margins that a policy names; nothing else here depends on it."""
+        # Without sampling there is nothing to compare with, which is quicker.
+        plain = replace(policy, sample_size="none")
+        totals = count_margins(lambda work: [work(iter([batch]))], plain, schema)
+        rows = rows_of(index_rows(totals.tables, schema), batch.public, schema)[queries.order]
+        cell = spans(batch.starts[queries.order], batch.cells_per_group[queries.order])
+        return cls(schema, batch, queries, totals, rows, batch.value[cell])
+
+    def design(self, policy: Policy) -> MarginDesign:
+        """Everything about one policy with margins."""
+        m, sampling, order = self.schema.domain_size, policy.sampling, self.queries.order
+        sizes = self.queries.sizes
+        limits = sample_limits(self.batch, policy, m)[order]
+        counted = sampling.classes is not None and sampling.samples
+        frequency = self.queries.frequency
+        if counted:
+            assert sampling.classes is not None
+            frequency = sampling.classes(frequency)
+        groups = Candidates(self.rows, sizes, limits, frequency)
+        plan = self._plan(policy, groups, counted=counted)
+        worth = plan.counted.worth
+        if counted:
+            some = np.flatnonzero(self._may_exceed(policy, groups))
+            limits = limits.copy()
+            limits[some] = lowered(worth, _take(groups, some))
+        trials = np.where(sizes > limits, np.maximum(limits, 1.0), sizes)
+        # Margins are worth what they are worth next to the trials that the limits count.
+        beside = groups if counted else replace(groups, limits=trials)
+        exposed = self._most_exposed(policy, worth, beside, trials)
+        return MarginDesign(plan, limits, trials, self._variance(policy, plan, trials), exposed)
+
+    def _may_exceed(self, policy: Policy, groups: Candidates) -> Floats:
+        most = most_from_margins(groups.sizes, groups.frequency, policy, self.schema.domain_size)
+        return np.asarray(groups.sizes + most > groups.limits)
+
+    def _plan(self, policy: Policy, groups: Candidates, *, counted: bool) -> MarginPlan:
+        """The rows that would be published; all of them if the sample size does not count them."""
+        trials = np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
+        products = self._products(groups.sizes**2 / trials - groups.sizes)
+        if counted:
+            some = _take(groups, np.flatnonzero(self._may_exceed(policy, groups)))
+        else:
+            first = _take(groups, np.arange(1))
+            some = replace(first, limits=np.full(1, np.inf))
+        totals = replace(self.totals, products=products, candidates=some)
+        return plan_margins(totals, policy, self.schema, None)
+
+    def _most_exposed(
+        self, policy: Policy, worth: MarginWorth, groups: Candidates, trials: Floats
+    ) -> Exposed:
+        """Bounded first: only groups that may be the most exposed are looked at closely."""
+        m, frequency = self.schema.domain_size, self.queries.frequency
+
+        def errors(some: Ints, told: Floats) -> Floats:
+            return group_error(
+                frequency[some], trials[some] + told, retention=policy.retention, domain_size=m
+            )
+
+        everyone = np.arange(trials.size)
+        least = errors(everyone, most_from_margins(groups.sizes, groups.frequency, policy, m))
+        some = np.flatnonzero(least == least.min())[:1]
+        reached = errors(some, worth.trials(_take(groups, some)))
+        some = np.flatnonzero(least <= reached[0])
+        told = worth.trials(_take(groups, some))
+        found = errors(some, told)
+        worst = int(found.argmin())
+        return Exposed(float(found[worst]), float(told[worst]))
+
+    def _variance(self, policy: Policy, plan: MarginPlan, trials: Floats) -> Floats:
+        """The variance of every question's estimate."""
+        queries, m, p = self.queries, self.schema.domain_size, policy.retention
+        holder, anybody = mixing(p, m)
+        groups = np.flatnonzero(trials < queries.sizes)
+        cells, owner = queries.cells_of(groups)
+        spread = _spread(policy, queries, groups, cells, owner, trials[groups])
+        sizes = queries.sizes[groups]
+        # What sampling adds to N, for weights (U) and variances (W), and to each cell's variance.
+        unknown = sizes**2 / trials[groups] - sizes
+        more = spread.weight - sizes
+        extra = holder * queries.count[cells] * (more / sizes)[owner] + spread.extra
+        kept = np.flatnonzero(plan.rows)
+        noise = plan.variance if policy.sampling.coins else cell_noise(plan.variance, m)
+        weights = self._weights(policy, noise, groups, unknown, kept)
+        told = holder * self._base.questions[:, kept]
+        told += self._rows_of_cells(cells, extra)[:, kept]
+        shared = anybody * (self._base.parts + self._rows_of_groups(groups, more))[:, kept]
+        told += shared[queries.questions.part]
+        result = queries.variance(queries.total(groups, cells, owner, spread), p, m)
+        result += np.einsum("ik,ik->i", weights, noise * weights - 2.0 * told)
+        square = np.ix_(kept, kept)
+        alike = anybody * (self._base.products + self._pairs(groups, more))[square]
+        asked, holders = queries.questions.value, self.value[cells]
+        for value in np.unique(asked).tolist():
+            some, mine = np.flatnonzero(asked == value), np.flatnonzero(holders == value)
+            own = holder * self._base.counts[value]
+            own += self._pairs(groups[owner[mine]], extra[mine])
+            lines = weights[some]
+            result[some] += np.einsum("ik,ik->i", lines @ (own[square] + alike), lines)
+        return result
+
+    def _weights(
+        self, policy: Policy, noise: float, groups: Ints, unknown: Floats, kept: Ints
+    ) -> Floats:
+        """λ = v (v P + σ² I)^-1 B U q of every question, as queries.margins has it."""
+        holder, anybody = mixing(policy.retention, self.schema.domain_size)
+        products = self._base.products + self._pairs(groups, unknown)
+        spectrum, vectors = np.linalg.eigh(products[np.ix_(kept, kept)])
+        parts = (self._base.parts + self._rows_of_groups(groups, unknown))[:, kept]
+        asked = self.queries.questions
+        one_trial = (holder * self._base.shares + anybody)[asked.value][:, None]
+        turned = (parts @ vectors)[asked.part] * one_trial
+        turned /= one_trial * np.maximum(spectrum, 0.0) + noise
+        return np.asarray(turned @ vectors.T)
+
+    @cached_property
+    def _base(self) -> _Base:
+        queries, m = self.queries, self.schema.domain_size
+        groups = np.arange(queries.sizes.size)
+        cells, owner = queries.cells_of(groups)
+        sizes, counts = queries.sizes.astype(np.float64), queries.count.astype(np.float64)
+        by_value = np.zeros((m, self.totals.rows, self.totals.rows), dtype=np.float32)
+        for value, matrix in enumerate(by_value):
+            mine = np.flatnonzero(self.value == value)
+            matrix[...] = self._pairs(owner[mine], counts[mine])
+        whole = np.bincount(self.value, weights=counts, minlength=m)
+        return _Base(
+            self._rows_of_groups(groups, sizes),
+            self._rows_of_cells(cells, counts),
+            self._pairs(groups, sizes),
+            by_value,
+            whole / whole.sum(),
+        )
+
+    def _products(self, unknown: Floats) -> Floats:
+        """B U B', from what is unknown about each group beyond its size."""
+        some = np.flatnonzero(unknown)
+        return np.asarray(self._base.products + self._pairs(some, unknown[some]))
+
+    def _rows_of_groups(self, groups: Ints, values: Floats) -> Floats:
+        """Sums over the groups of every public half of a query, by margin row."""
+        asked = self.queries.questions.parts
+        return self._by_row(self.queries.group_rows, groups, groups, values, asked)
+
+    def _rows_of_cells(self, cells: Ints, values: Floats) -> Floats:
+        """Sums over the cells of every query, by margin row."""
+        group = np.searchsorted(self.queries.starts, cells, side="right") - 1
+        asked = self.queries.questions.weight.size
+        return self._by_row(self.queries.cell_rows, cells, group, values, asked)
+
+    def _by_row(
+        self, counted: Incidence, columns: Ints, group: Ints, values: Floats, lines: int
+    ) -> Floats:
+        length = counted.begin[columns + 1] - counted.begin[columns]
+        line = counted.row[spans(counted.begin[columns], length)].astype(np.int64)
+        k = self.totals.rows
+        total = np.zeros(lines * k)
+        for row in self.rows.T:
+            slot = line * k + np.repeat(row[group], length)
+            total += np.bincount(slot, weights=np.repeat(values, length), minlength=lines * k)
+        return total.reshape(lines, k)
+
+    def _pairs(self, groups: Ints, values: Floats) -> Floats:
+        """Sums over groups by pair of rows."""
+        k, rows = self.totals.rows, self.rows[groups].T
+        tables = [(i, j) for i in range(len(rows)) for j in range(i, len(rows))]
+        slot = np.concatenate([rows[i] * k + rows[j] for i, j in tables])
+        total = np.bincount(slot, weights=np.tile(values, len(tables)), minlength=k * k)
+        matrix = total.astype(np.float64).reshape(k, k)
+        # Rows of one table share no group, so only the diagonal is there twice.
+        return matrix + np.triu(matrix, 1).T
+
+
+@dataclass(frozen=True)
+class _Base:
+    """The sums over all groups as if none were sampled: of sizes, and of counts.
+
+    ``parts`` and ``questions`` have a column per margin row, ``products`` and ``counts`` (one for
+    each sensitive value) a number per pair of rows.
+    """
+
+    parts: Floats
+    questions: Floats
+    products: Floats
+    counts: NDArray[np.float32]
+    shares: Floats
+
+
+def _spread(
+    policy: Policy, queries: QueryVariances, groups: Ints, cells: Ints, owner: Ints, trials: Floats
+) -> Spread:
+    count, sizes = queries.count[cells], queries.sizes[groups]
+    if policy.sampling.coins:
+        return coin_spread(count, owner, sizes, trials, systematic=policy.tail_bound.lattice)
+    return exact_spread(count, owner, sizes, trials.astype(np.int64))
+
+
+def _take(groups: Candidates, some: Ints) -> Candidates:
+    return Candidates(
+        groups.rows[some], groups.sizes[some], groups.limits[some], groups.frequency[some]
+    )

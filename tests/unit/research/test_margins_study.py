@@ -1,0 +1,35 @@
+"""What the study of margins computes for itself, against what a release answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reconpriv.core.kernel import Kernel
+from reconpriv.core.margin_plan import margins_of
+from reconpriv.queries.answer import Answerer, Settings
+from reconpriv.queries.estimate import Design
+from reconpriv.queries.margins import prepare_margins
+from reconpriv.queries.plan import publish_cube
+from reconpriv.research.data import study_key
+from reconpriv.research.error import prepare
+from reconpriv.research.margins import combined_estimates
+from reconpriv.research.setting import DEFAULT
+
+
+@pytest.mark.parametrize("size", ["none", "octave"])
+def test_the_estimates_of_the_pool_are_those_of_a_release(adult, size):
+    prepared = prepare(adult, 300)
+    raw, policy = prepared.raw, replace(DEFAULT.policy(size), margins=1.0)
+    plan = margins_of(raw, policy, study_key(0))
+    kernel = Kernel(raw.schema, policy, study_key(0), plan.counted)
+    cube = publish_cube(raw, prepared.batches, kernel)
+    design = Design(policy.retention, raw.schema.domain_size, size)
+    ready = prepare_margins(cube, plan.published, plan.variance, design)
+    answerer = Answerer(cube, design, ready)
+    selected = [answerer.select(None, query) for query in prepared.workload.queries]
+    answers = np.array([one.count for one in answerer.count_many(selected, Settings())])
+    mine = combined_estimates(prepared.plan, cube, ready)
+    assert mine == pytest.approx(answers, abs=1e-6)
+    alone = prepared.plan.estimates(cube, policy.retention)
+    assert np.abs(mine - alone).max() > 1

@@ -1,0 +1,276 @@
+"""Tune with margins: expected errors match simulation, and margins are recommended with care."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import reconpriv as rp
+from query_fixtures import numbered_key
+from reconpriv.core.cube import collect
+from reconpriv.core.kernel import Kernel
+from reconpriv.core.margin_plan import margins_of
+from reconpriv.errors import PolicyError
+from reconpriv.messages.commands import policy_parts
+from reconpriv.queries.answer import Answerer, Settings
+from reconpriv.queries.estimate import Design
+from reconpriv.queries.margins import prepare_margins
+from reconpriv.queries.plan import publish_cube
+from reconpriv.queries.workload import mean_relative_error
+from reconpriv.tuning.margins import MarginVariances
+from reconpriv.tuning.report import Target
+from reconpriv.tuning.sweep import recommend, sweep
+
+QUERIES = 500
+USUAL = (0.5, 0.5, 0.3)
+# On adult, of which a publication takes no time, many keys; the census is large, so few.
+CASES = [
+    ("adult", "octave", USUAL, 40),
+    ("adult", "public", USUAL, 40),
+    ("adult", "none", USUAL, 40),
+    ("Occupation", "octave", USUAL, 8),
+    ("Occupation", "public", USUAL, 8),
+    ("Education", "octave", USUAL, 8),
+]
+
+
+@pytest.fixture(scope="module")
+def opened(census_tables, adult):
+    return lambda name: adult if name == "adult" else census_tables(name)
+
+
+@pytest.fixture(scope="module")
+def tuner(opened):
+    return cache(lambda name: opened(name).tuner(queries=QUERIES))
+
+
+@pytest.fixture(scope="module")
+def simulated(opened, tuner):
+    """The mean relative error of the same queries on releases with margins, and its spread."""
+
+    @cache
+    def mean_error(name, size, parameters, keys):
+        table, pool = opened(name), tuner(name).workload
+        policy = rp.Policy(*parameters, sample_size=size, margins=1.0)
+        batches = list(table.batches())
+        raw = collect(batches, table.schema)
+        design = Design(policy.retention, table.schema.domain_size, size)
+        errors = []
+        for number in range(keys):
+            plan = margins_of(raw, policy, numbered_key(number))
+            kernel = Kernel(table.schema, policy, numbered_key(number), plan.counted)
+            cube = publish_cube(raw, batches, kernel)
+            margins = prepare_margins(cube, plan.published, plan.variance, design)
+            answerer = Answerer(cube, design, margins)
+            asked = [answerer.select(None, query) for query in pool.queries]
+            with np.errstate(over="ignore"):
+                counts = [answer.count for answer in answerer.count_many(asked, Settings())]
+            errors.append(mean_relative_error(np.array(counts), pool.answers))
+        return float(np.mean(errors))
+
+    return mean_error
+
+
+@pytest.mark.parametrize(("name", "size", "parameters", "keys"), CASES)
+def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
+    tuner, simulated, name, size, parameters, keys
+):
+    """Within 5 %; not so with a variance that is off by 30 %, either way."""
+    made = tuner(name)
+    truth = simulated(name, size, parameters, keys)
+    policy = rp.Policy(*parameters, sample_size=size, margins=1.0)
+    expected = made.setting(policy).error
+    print(f"{name} {size}: {expected:.4f}, {expected / truth:.3f} of {keys} releases")
+    assert abs(expected / truth - 1) < 0.05
+    variance = made._margins(policy).design(policy).variance
+    for factor in (0.7, 1.3):
+        wrong = made.variances.questions.errors(factor * variance)
+        assert abs(float(wrong @ made.variances.questions.weight) / truth - 1) > 0.05
+
+
+# Against publications.
+
+
+@pytest.mark.parametrize("size", ["octave", "public", "none"])
+def test_trials_and_rows_are_those_of_a_publication(adult, tuner, size):
+    policy = rp.Policy(*USUAL, sample_size=size, margins=1.0)
+    setting = tuner("adult").setting(policy)
+    raw = collect(list(adult.batches()), adult.schema)
+    plan = margins_of(raw, policy)
+    cube = publish_cube(
+        raw, [raw.as_batch()], Kernel(adult.schema, policy, rp.Key.test(), plan.counted)
+    )
+    assert setting.trials == cube.trials.sum()
+    assert setting.sampled_groups == int((cube.trials < cube.records).sum())
+    assert setting.margin_rows_left_out == sum(table.left_out for table in plan.tables)
+
+
+@pytest.mark.parametrize("size", ["octave", "public"])
+def test_no_group_is_more_exposed_than_its_limit_allows(tuner, size):
+    """Margins may not tell more than the trials they replace."""
+    policy = rp.Policy(*USUAL, sample_size=size)
+    for name in ("adult", "Occupation"):
+        alone = tuner(name).setting(policy)
+        both = tuner(name).setting(rp.Policy(*USUAL, sample_size=size, margins=1.0))
+        assert both.group_error >= alone.group_error * 0.99
+        assert both.trials <= alone.trials and both.margin_trials > 0
+        assert both.error < 0.7 * alone.error
+
+
+def test_without_a_limit_margins_tell_an_adversary_more(tuner):
+    for size in ("none", "paper"):
+        alone = tuner("adult").setting(rp.Policy(*USUAL, sample_size=size))
+        both = tuner("adult").setting(rp.Policy(*USUAL, sample_size=size, margins=1.0))
+        assert both.group_error < alone.group_error and both.margin_trials > 1
+        assert both.trials == alone.trials and not both.eligible
+
+
+def test_the_most_exposed_group_is_found_among_all(tuner, monkeypatch):
+    policy = rp.Policy(*USUAL, margins=1.0)
+    quick = tuner("adult").setting(policy).group_error
+    looked = MarginVariances._most_exposed
+    monkeypatch.setattr("reconpriv.tuning.margins.most_from_margins", lambda n, *_: n * 1e6)
+    assert MarginVariances._most_exposed is looked
+    assert tuner("adult").setting(policy).group_error == pytest.approx(quick)
+
+
+def test_more_budget_helps_analysts_and_no_margins_tell_nothing(tuner):
+    made = tuner("Occupation")
+    errors = [made.setting(rp.Policy(*USUAL, margins=e)).error for e in (0.01, 0.1, 1.0, 4.0)]
+    assert errors == sorted(errors, reverse=True)
+    alone = made.setting(rp.Policy(*USUAL))
+    tiny = made.setting(rp.Policy(*USUAL, margins=1e-4))
+    assert tiny.error == pytest.approx(alone.error, rel=0.02)
+    assert tiny.group_error == pytest.approx(alone.group_error, rel=0.02)
+    assert tiny.trials == pytest.approx(alone.trials, rel=0.01)
+
+
+def test_named_tables_are_judged_by_themselves(tuner):
+    made = tuner("adult")
+    every = made.setting(rp.Policy(*USUAL, margins=1.0))
+    one = made.setting(rp.Policy(*USUAL, margins=rp.Margins(1.0, tables=["sex"])))
+    assert one.error > every.error and one.policy.wanted_margins.tables == (("sex",),)
+
+
+# The recommendation.
+
+
+def test_margins_are_recommended_where_they_help_and_never_silently(tuner):
+    report = sweep(tuner("Occupation"), target=Target(max_error=0.05))
+    best = report.recommended
+    assert best.margins_epsilon == 1.0 and best.error <= 0.05
+    assert best.posterior <= report.current.posterior * (1 + 1e-9)
+    assert "margins of ε = 1" in report.verdict
+    assert "margins spend a budget of their own: (ε = 1, δ = 1e-9)" in report.verdict
+    alone = sweep(tuner("Occupation"), target=Target(max_error=0.05), margins=[0])
+    assert alone.recommended is None and alone.with_margins is None
+    assert "margins" not in alone.verdict + alone.standing
+
+
+def test_the_current_policy_is_said_to_gain_from_margins(tuner):
+    report = sweep(tuner("Occupation"))
+    found, now = report.with_margins, report.current
+    assert found.margins_epsilon == 1.0 and now.margins is None
+    assert found.error < 0.9 * now.error and found.group_error >= 0.99 * now.group_error
+    assert f"its counts would be off by {found.error:.1%} instead of {now.error:.1%}" in str(report)
+    assert "a budget of their own" in report.standing
+    has = rp.Policy(*USUAL, margins=1.0)
+    assert sweep(tuner("Occupation"), current=has, margins=[0]).with_margins is None
+
+
+def test_a_small_gain_is_not_worth_a_budget(tuner):
+    one = tuner("adult").setting(rp.Policy(*USUAL))
+    with_margins = tuner("adult").setting(rp.Policy(*USUAL, margins=1.0))
+
+    def chosen(target, error, group_error):
+        more = replace(with_margins, error=error, group_error=group_error)
+        return recommend([one, more], target).margins is not None
+
+    accurate, safe = Target(min_group_error=0.01), Target(max_error=1.0)
+    assert chosen(accurate, one.error * 0.8, one.group_error)
+    assert not chosen(accurate, one.error * 0.95, one.group_error)
+    assert chosen(safe, one.error, one.group_error * 1.2)
+    assert not chosen(safe, one.error, one.group_error * 1.05)
+
+
+def test_many_settings_are_thinned_out_before_margins_are_tried(tuner):
+    report = sweep(tuner("adult"), target=Target(max_error=0.1))
+    tried = [s for s in report.settings if s.margins is not None]
+    assert 20 < len(tried) <= 48 + 8
+    assert any(s.efficient for s in tried) and any(
+        s.efficient for s in report.settings if s.margins is None
+    )
+    few = sweep(tuner("adult"), retentions=[0.3, 0.5], epsilons=[0.5], deltas=[0.3])
+    assert [s.margins_epsilon for s in few.settings] == [None] * 4 + [1.0] * 4
+
+
+def test_thinning_out_costs_next_to_nothing(tuner):
+    """Of all settings with margins, none is much safer than the recommended one."""
+    made = tuner("adult")
+    grid = {"retentions": [0.3, 0.4, 0.5], "deltas": [0.1, 0.3, 0.5]}
+    thin = sweep(made, target=Target(max_error=0.15), **grid)
+    best = 0.0
+    for one in thin.settings:
+        if one.margins is None:
+            found = made.setting(rp.Policy(one.retention, one.epsilon, one.delta, margins=1.0,
+                                           sample_size=one.sample_size))  # fmt: skip
+            if found.eligible and found.error <= 0.15:
+                best = max(best, found.group_error)
+    assert thin.recommended.group_error >= 0.95 * best > 0
+
+
+def test_where_no_margins_can_be_published_the_report_says_why():
+    table = pa.table({"sex": ["f"] * 500 + ["m"] * 500, "ill": ["flu", "none"] * 500})
+    with rp.read(table, sensitive="ill") as opened_table:
+        made = opened_table.tuner(queries=20)
+        report = sweep(made, retentions=[0.5], target=Target(max_error=0.5))
+        assert all(s.margins is None for s in report.settings) and report.with_margins is None
+        assert "give groups away" in report.no_margins and "give groups away" in str(report)
+        with pytest.raises(PolicyError, match="give groups away"):
+            sweep(made, retentions=[0.5], margins=[1.0])
+
+
+@pytest.mark.parametrize(("margins", "says"), [
+    ([], "no margins to try"), ([-1.0], "ε"), ([float("nan")], "ε"), (["x"], "Margins are given"),
+])  # fmt: skip
+def test_margins_that_are_none_are_refused(tuner, margins, says):
+    with pytest.raises(PolicyError, match=says):
+        sweep(tuner("adult"), retentions=[0.5], margins=margins)
+
+
+# The command.
+
+ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--missing", "value")
+
+
+def test_a_publish_command_has_the_margins_of_its_policy():
+    def words(margins):
+        return policy_parts(rp.Policy(*USUAL, margins=margins))[5:]
+
+    assert words(None) == [] and words(1.0) == [("--margins", "1.0")]
+    assert words(0.25) == [("--margins", "0.25")]
+    # As many digits as it takes: another σ would draw other noise.
+    rho = rp.Margins(rho=0.0123456)
+    assert words(rho) == [("--margins-rho", "0.0123456")]
+    named = rp.Margins(1.0, 1e-6, tables=["age", ("sex", "a+b")])
+    assert words(named) == [
+        ("--margins", "1.0"), ("--margins-delta", "1e-06"), ("--margin-tables", 'age,sex+"a+b"'),
+    ]  # fmt: skip
+
+
+def test_the_command_tries_margins_and_prints_them(cli):
+    asked = ("tune", *ADULT, "--max-error", 0.12, "--queries", 200, "-p", "0.4,0.5", "-d", "0.3")
+    done = cli(*asked)
+    assert done.code == 0, done.err
+    assert "--margins 1.0 --key my.key" in " ".join(done.out.replace("\\", "").split())
+    assert "margins spend a budget of their own" in " ".join(done.out.split())
+    found = json.loads(cli(*asked, "--margins", "0,2", "--json").out)
+    assert {setting["margins"] for setting in found["settings"]} == {None, 2.0}
+    assert "--margins 2.0" in found["command"] and found["with_margins"]["margins"] == 2.0
+    now = json.loads(cli(*asked, "--current", "margins=0.5", "--json").out)["current"]
+    assert now["margins"] == 0.5
+    bad = cli(*asked, "--margins", "x")
+    assert bad.code == 2 and "--margins takes numbers" in bad.err
