@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconpriv.attacks.best_estimate import within_reach
 from reconpriv.attacks.attacked_table import count_of, largest_values
+from reconpriv.attacks.best_estimate import within_reach
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
