@@ -26,7 +26,7 @@ def draw(target: Path) -> None:
             for row in result.select(base=base, retention=0.5)
             if row["margins"] in SERIES
         ]  # fmt: skip
-        x = alt.X("x:Q", title="how often an adversary is right about an exposed group",
+        x = alt.X("x:Q", title="exposed groups an adversary gets right",
                   scale=alt.Scale(domain=[0.6, 1.06], nice=False),
                   axis=charts.percent_axis(values=[0.6, 0.7, 0.8, 0.9, 1.0]))  # fmt: skip
         y = alt.Y("y:Q", title="analysts' mean error", axis=charts.percent_axis(),

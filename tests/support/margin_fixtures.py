@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,8 +60,8 @@ def batch_of(rows: Sequence[tuple], schema: Schema, types: Sequence[Any] = ()) -
 
 
 def _order(value: Any) -> tuple:
-    missing = value is None or value != value  # noqa: PLR0124 - NaN is not equal to itself
-    return (value is None, missing, 0 if missing else value)
+    nan = isinstance(value, float) and math.isnan(value)
+    return (value is None, nan, 0 if value is None or nan else value)
 
 
 def skewed_rows(groups: Sequence[int], domain: int, seed: int) -> list[tuple]:

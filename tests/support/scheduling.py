@@ -23,6 +23,7 @@ GROUPS = {
     "*/test_spark_*.py": "a session of Spark",
     "*/test_examples.py": "examples",
     "*/test_coverage_of_intervals.py": "coverage of intervals",
+    "*/test_coverage_with_margins.py": "coverage with margins",
     "*/test_reports.py": "reports",
     "*/test_notebooks.py": "notebooks",
     "*/test_packaging.py": "packaging",

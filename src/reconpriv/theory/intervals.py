@@ -197,7 +197,8 @@ def _saddlepoint_tail(
     exponent = np.maximum(theta * x - cumulant, 0.0)
     w = np.sqrt(2.0 * exponent)
     half = np.maximum(lattice, _TINY) / 2.0
-    u = np.sinh(half * np.abs(theta)) / half * np.sqrt(curvature)
+    with np.errstate(over="ignore"):  # an infinite u leaves the normal part
+        u = np.sinh(half * np.abs(theta)) / half * np.sqrt(curvature)
     far = (w > 1.0) & (u > 0.0)
     safe_w, safe_u = np.where(far, w, 1.0), np.where(far, u, 1.0)
     density = np.exp(-exponent) / np.sqrt(2.0 * np.pi)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from reconpriv.theory import intervals
 from reconpriv.theory.intervals import Pooled, count_limits
 
 SLACK = 1e-9
@@ -149,3 +150,10 @@ def test_equal_cases_are_solved_once_and_different_ones_apart():
         alone = count_limits(one_group([one], 20, 20), retention=0.5, stray=0.1, miss=0.05)
         assert (low[i], high[i]) == (alone[0][0], alone[1][0])
     assert len(set(high.tolist())) == 3
+
+
+def test_a_tail_far_from_the_mean_in_tiny_steps_overflows_quietly() -> None:
+    """With margins, the steps of a count may be tiny beside one record."""
+    one = np.array([1.0])
+    found = intervals._saddlepoint_tail(1e3 * one, 10 * one, 1e6 * one, 1e4 * one, 0.5, 0.01)
+    assert 0.0 <= found[0] <= 1.0
