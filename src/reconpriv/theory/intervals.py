@@ -34,6 +34,7 @@ _CLOSE = 1e-10  # how far a limit may be off, in records and as a share of the c
 _DECIMALS = 6  # of a limit: what processors compute alike
 _TINY = 1e-9
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd; 2^64 over the golden ratio
+_STEEP = 300.0  # e^-300 is no part of any tail
 _NEVER = 1e-300  # a probability that stands for 0 where its quantile is taken
 
 
@@ -197,8 +198,8 @@ def _saddlepoint_tail(
     exponent = np.maximum(theta * x - cumulant, 0.0)
     w = np.sqrt(2.0 * exponent)
     half = np.maximum(lattice, _TINY) / 2.0
-    with np.errstate(over="ignore"):  # an infinite u leaves the normal part
-        u = np.sinh(half * np.abs(theta)) / half * np.sqrt(curvature)
+    # Far beyond what is possible, as margins can place a count, sinh would overflow.
+    u = np.sinh(np.minimum(half * np.abs(theta), _STEEP)) / half * np.sqrt(curvature)
     far = (w > 1.0) & (u > 0.0)
     safe_w, safe_u = np.where(far, w, 1.0), np.where(far, u, 1.0)
     density = np.exp(-exponent) / np.sqrt(2.0 * np.pi)
