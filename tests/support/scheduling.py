@@ -33,7 +33,7 @@ GROUPS = {
     "*/test_release.py": "a release",
     "*/test_asking.py": "queries",
     "*/test_bad_input.py": "bad input",
-    "*/test_tune.py": "a tuner",
+    "*/tuning/*.py": "a tuner",
     "*/test_learning_*.py": "learning",
     "*/test_audit_*.py": "audits",
     "*/test_inputs.py": "inputs",

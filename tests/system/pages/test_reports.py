@@ -33,7 +33,7 @@ from reconpriv.show import charts
 ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--missing", "value")
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'"
-CHARTS = {"internal": 3, "analyst": 2}
+CHARTS = {"internal": 4, "analyst": 2}
 
 
 class Seen(HTMLParser):
@@ -100,6 +100,22 @@ def test_the_internal_report_holds_what_was_asked_for(internal, adult):
     assert f"{worst.size:,}" in text
 
 
+def test_the_internal_report_shows_both_frontiers(adult):
+    cube = collect(adult.batches(), adult.schema)
+    found = lab.tradeoff(cube, POLICY)
+    assert found.setting.margins is None
+    assert all(s.margins is None and s.retention <= POLICY.retention for s in found.alone)
+    assert all(s.margins_epsilon == 1.0 for s in found.with_margins)
+    for front in (found.alone, found.with_margins):
+        assert len(front) > 10
+        assert [s.error for s in front] == sorted(s.error for s in front)
+        assert [s.group_error for s in front] == sorted(s.group_error for s in front)
+    # At the same error of the adversary the analysts' is smaller with margins.
+    for one in found.alone[::5]:
+        safer = [s.error for s in found.with_margins if s.group_error >= 0.99 * one.group_error]
+        assert min(safer, default=0.0) < one.error
+
+
 def test_the_internal_report_is_stamped_on_screen_and_on_every_printed_page(internal):
     seen = Seen(internal)
     assert seen.text.count(page.STAMP) >= 2
@@ -141,7 +157,7 @@ def test_a_large_table_is_not_attacked(adult, monkeypatch):
     cube = collect(adult.batches(), adult.schema)
     found, note = lab.run(cube, POLICY, adult.audit(POLICY))
     assert found == () and "Not run" in note
-    assert lab.setting(cube, POLICY) is None
+    assert lab.tradeoff(cube, POLICY) is None
 
 
 @pytest.mark.parametrize("bound", ["markov", "exact", "chebyshev"])
