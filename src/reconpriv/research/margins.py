@@ -58,6 +58,7 @@ class _Group:
     value: Ints
     count: Ints
     limits: Floats
+    private_sizes: Floats
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class _Found:
     effective: float
     over_limit: float
     largest_of_limit: float
+    largest_of_private_size: float = 0.0
     rows: int = 0
     left_out: int = 0
 
@@ -141,6 +143,7 @@ def _measured(
             "effective_trials": attacked("effective"),
             "over_limit": attacked("over_limit"),
             "largest_of_limit": max(one.largest_of_limit for one in found),
+            "largest_of_s_g": max(one.largest_of_private_size for one in found),
             "rows": mean("rows"),
             "rows_left_out": mean("left_out"),
             "violating_groups": groups.number.size,
@@ -153,10 +156,17 @@ def _measured(
 
 def _violating(raw: Cube, policy: Policy) -> _Group:
     batch, m = raw.as_batch(), raw.schema.domain_size
-    number = np.flatnonzero(~judge(batch, policy, m)[1])
+    private_sizes, private = judge(batch, policy, m)
+    number = np.flatnonzero(~private)
     value = largest_values(raw)
     limits = sample_limits(batch, policy, m)
-    return _Group(number, value[number], count_of(raw, value)[number], limits[number])
+    return _Group(
+        number,
+        value[number],
+        count_of(raw, value)[number],
+        limits[number],
+        private_sizes[number],
+    )
 
 
 def _release(prepared: Prepared, policy: Policy, margins: str, groups: _Group, key: Key) -> _Found:
@@ -254,6 +264,7 @@ def _attacked(
         effective=float(effective.mean()),
         over_limit=float((of_limit > 1.0 + 1e-9).mean()) if of_limit.size else 0.0,
         largest_of_limit=float(of_limit.max(initial=0.0)),
+        largest_of_private_size=float((effective / groups.private_sizes).max()),
     )
 
 
