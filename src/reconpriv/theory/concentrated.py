@@ -85,9 +85,7 @@ def rho_of(epsilon: float, delta: float) -> float:
 def _rounded_down(rho: float) -> float:
     """ρ to a few digits: what processors compute alike."""
     place = _DIGITS - 1 - math.floor(math.log10(rho))
-    # A ρ that was given in few digits must not lose its last one to rounding.
-    scaled = math.floor(rho * 10.0**place + 1e-3)
-    return float(f"{scaled}e{-place}")
+    return float(f"{math.floor(rho * 10.0**place)}e{-place}")
 
 
 def _lowest(function: Callable[[float], float], low: float, high: float) -> float:
