@@ -54,7 +54,8 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
     explained = paragraph(
         "Records are at risk if their group could be reconstructed from a table that is only"
         " perturbed; publishing samples those groups. The expected error is that of the"
-        " questions that do not use the column, first with it and then without it.",
+        " questions that do not use the column, first with it and then without it"
+        + ("." if audit.margins is None else "; margins are left aside here."),
         "note",
     )
     figures = _figures(changes, now, audit.error, audit.single_records.k)

@@ -292,7 +292,8 @@ def columns_table(report: rp.AuditReport) -> TagList:
         tags.p(
             "At risk: the share of records in groups open to reconstruction before sampling."
             " Unique: records unique on the public columns. The error without a column is for"
-            " the questions that do not use it; in brackets, the same questions now.",
+            " the questions that do not use it; in brackets, the same questions now."
+            + ("" if report.margins is None else " All errors here are without margins."),
             class_="help",
         ),
     )

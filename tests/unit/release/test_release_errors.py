@@ -68,8 +68,8 @@ def test_a_manifest_without_our_block_makes_no_release(octave, text):
 
 
 def test_a_release_of_a_newer_format_is_refused_with_what_to_do(octave):
-    edit_manifest(octave, lambda m: m["reconpriv"].update(format_version=3))
-    with pytest.raises(ReleaseError, match=r"format version 3.*reads up to 2.*newer reconpriv"):
+    edit_manifest(octave, lambda m: m["reconpriv"].update(format_version=4))
+    with pytest.raises(ReleaseError, match=r"format version 4.*reads up to 3.*newer reconpriv"):
         rp.open(octave)
 
 
