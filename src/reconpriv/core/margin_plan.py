@@ -29,6 +29,7 @@ from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats
+from reconpriv.theory.discrete_gaussian import check_variance
 
 if TYPE_CHECKING:
     from reconpriv.core.cube import Cube
@@ -101,7 +102,7 @@ def plan_margins(
     margins = policy.wanted_margins
     assert margins is not None
     # Rows that are left out have cost as much as those that are published.
-    variance = margins.variance(len(totals.tables))
+    variance = check_variance(margins.variance(len(totals.tables)))
     tables = totals.tables
     if key is not None:
         tables = noisy_tables(tables, variance, schema, key)

@@ -58,15 +58,21 @@ class DiscreteGaussian:
         return np.array([step / (1 << _BITS) for step in steps.tolist()])
 
 
-@lru_cache(maxsize=8)
-def discrete_gaussian(variance: float) -> DiscreteGaussian:
-    """The table for noise of parameter σ² (its variance, but for a tiny σ)."""
+def check_variance(variance: float) -> float:
+    """Return σ² unless it is too large for noise to be of any use."""
     deviation = math.sqrt(variance)
     if deviation > LARGEST_DEVIATION:
         raise PolicyError(
             f"Margins would get noise of ±{deviation:,.0f}, too much to be of any use.",
             hint="Choose a larger ε, or fewer tables.",
         )
+    return variance
+
+
+@lru_cache(maxsize=8)
+def discrete_gaussian(variance: float) -> DiscreteGaussian:
+    """The table for noise of parameter σ² (its variance, but for a tiny σ)."""
+    deviation = math.sqrt(check_variance(variance))
     reach = math.ceil(deviation * math.sqrt(2.0 * math.log(2.0) * (_BITS + 2))) + 1
     with localcontext() as context:
         context.prec = _DIGITS

@@ -246,3 +246,9 @@ def test_the_fixture_sorts_like_an_engine() -> None:
     batch = batch_of([(2, 0), (1, 1), (None, 0), (1, 0)], schema_of(1, 2))
     assert batch.public[0].values.to_pylist() == [1, 2, None]
     assert batch.sizes.tolist() == [2, 1, 1]
+
+
+def test_an_audit_refuses_noise_that_is_of_no_use() -> None:
+    raw = cube_of(skewed_rows((4, 3), M, 1), schema_of(2, M))
+    with pytest.raises(PolicyError, match="too much to be of any use"):
+        margins_of(raw, rp.Policy(P, 0.5, 0.3, margins=1e-9))
