@@ -312,7 +312,7 @@ class Table:
         ``current`` is the policy in use, by default that of ``publish``: without ``rho2``, no
         recommended setting protects single records less, unless ``weaker_records`` is true.
         ``margins`` lists the ε of margins to try, 0 or None for none; without it, none and ε = 1.
-        Margins are recommended only where they help clearly: they spend a budget of their own.
+        Margins are recommended only where they clearly help: they spend a budget of their own.
         """
         target = Target(max_error, rho1, rho2, min_group_error, weaker_records)
         check_tune_target(target)

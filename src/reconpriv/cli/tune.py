@@ -135,7 +135,7 @@ def tune(
     target and prints the publish command for it. Without --rho2 or
     --weaker-records, it never recommends a setting whose published values reveal
     more about single records than those of the current policy. Margins, which
-    spend a budget of their own, are recommended where they help clearly. The
+    spend a budget of their own, are recommended where they clearly help. The
     result is for the publisher only. Exits 1 if no setting reaches the target.
     """
     with reported():

@@ -120,12 +120,12 @@ def _margins(release: Release, info: dict[str, Any]) -> Section:
     margins, sensitive = info["margins"], info["sensitive"]
     text = paragraph(
         f"Beside the records there are margins: tables that count {sensitive} by one public column,"
-        " or by a few together. Every count in them has random noise: 95 of 100 counts are within"
+        " or by a few together. Every count in them has random noise: about 95 of 100 are within"
         f" ±{_half_width(margins):,.0f} of the truth, however large they are. They are published as"
-        " drawn: a count may be below 0, and a row need not add up."
+        " drawn: a count may be below 0, and a row need not add up to its size."
     )
     used = paragraph(
-        "Estimates combine margins with the records and are more accurate than either alone; the"
+        "Estimates combine margins with the records, usually more accurately than either alone; the"
         " figures below are for both together. Each answer says how much of its precision comes"
         " from margins. To see what the records say by themselves, choose the estimator records."
     )

@@ -50,15 +50,15 @@ def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     left_out = sum(one["left_out"] for one in tables)
     said = (
         f"counts of {facts['sensitive']} by {listed([one['name'] for one in tables])}, each with"
-        f" random noise: 95 of 100 are within ±{1.96 * sigma:,.0f} of the truth (σ ="
+        f" random noise: about 95 of 100 are within ±{1.96 * sigma:,.0f} of the truth (σ ="
         f" {sigma:.3g}). They are published as drawn, so some may be below 0. All of them"
-        f" together are differentially private ({privacy_words(margins)}; ρ = {margins['rho']:g}):"
-        " they hardly depend on the value of any one record. Estimates combine them with the"
-        " records; each answer says how much of it rests on them."
+        f" together are differentially private ({privacy_words(margins)}; ρ = {margins['rho']:g}),"
+        " which limits what they tell about the value of any one record. Estimates combine"
+        " them with the records; each answer says how much of it rests on them."
     )
     if left_out:
-        rows = "row" if left_out == 1 else "rows"
-        said += f" {left_out:,} {rows} that would have given a group away are left out."
+        rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
+        said += f" {left_out:,} {rows} that would have given a group away {are} left out."
     return [("Margins", said)]
 
 
