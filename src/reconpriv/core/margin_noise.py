@@ -1,19 +1,21 @@
 """Noisy margins: discrete Gaussian noise on every count, drawn from the secret key.
 
-The noise of a count depends on [table, values, sensitive value, count] and on nothing else: not on
-the engine, the order of the records, or other counts. The same table gives the same margins again;
-a count that changes gets noise of its own, so that the difference of two releases hides the change.
+The noise of a count is drawn from [table, values, sensitive value, count], with words bound to a
+digest of all counts, and to nothing else: not to the engine or the order of the records. The same
+margins get the same noise again. If any count changes, all of them get new noise: otherwise two
+releases with one key would show exactly between which counts a changed record moved.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from reconpriv.core.cells import python_values
 from reconpriv.core.margin_tables import MarginTable
-from reconpriv.core.randomness import Key, Randomness, margins_purpose
+from reconpriv.core.randomness import Key, Randomness, encoded, margins_purpose
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.discrete_gaussian import discrete_gaussian
@@ -23,11 +25,26 @@ def noisy_tables(
     tables: Sequence[MarginTable], variance: float, schema: Schema, key: Key
 ) -> tuple[MarginTable, ...]:
     """The tables with noise of this variance on every count."""
-    randomness = Randomness(key, margins_purpose(variance, schema.sensitive, schema.domain))
+    purpose = margins_purpose(variance, schema.sensitive, schema.domain, digest(tables, schema))
+    randomness = Randomness(key, purpose)
     return tuple(
         MarginTable(table.attributes, table.columns, _noisy(table, variance, schema, randomness))
         for table in tables
     )
+
+
+def digest(tables: Sequence[MarginTable], schema: Schema) -> bytes:
+    """A fingerprint of all true counts and their rows: a secret, like the counts themselves."""
+    state = hashlib.blake2b(digest_size=32)
+    for table in tables:
+        for attribute, column in zip(table.attributes, table.columns, strict=True):
+            described = schema.public[attribute]
+            values = python_values(column.values, described.name)
+            texts = [repr(described.name), *(encoded(described, v).hex() for v in values)]
+            state.update(",".join(texts).encode() + b";")
+            state.update(column.codes.astype("<i8").tobytes())
+        state.update(table.counts.astype("<i8").tobytes() + b"|")
+    return state.digest()
 
 
 def _noisy(table: MarginTable, variance: float, schema: Schema, randomness: Randomness) -> Ints:

@@ -231,12 +231,20 @@ def perturbation_purpose(retention: float, column: Column, domain: Sequence[Valu
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
 
-def margins_purpose(variance: float, column: Column, domain: Sequence[Value]) -> bytes:
-    """What the noise of margins is bound to: its variance, the sensitive column and its domain.
+def margins_purpose(
+    variance: float, column: Column, domain: Sequence[Value], digest: bytes
+) -> bytes:
+    """What the noise of margins is bound to: variance, sensitive column, domain and all counts.
 
     Two noises of one word and two variances would disclose the word, and with it the count.
+    ``digest`` is that of the true counts.
     """
-    return b"margins" + perturbation_purpose(variance, column, domain)
+    return b"margins" + digest + perturbation_purpose(variance, column, domain)
+
+
+def encoded(column: Column, value: Value) -> bytes:
+    """A value of a column as unambiguous bytes, the same in every input format."""
+    return _encode(column.kind, value)
 
 
 def _derive(secret: bytes, use: bytes, purpose: bytes) -> bytes:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from margin_fixtures import margin_key, schema_of
 from reconpriv.core.cells import Encoded
-from reconpriv.core.margin_noise import adjusted, noisy_tables
+from reconpriv.core.margin_noise import adjusted, digest, noisy_tables
 from reconpriv.core.margin_tables import MarginTable
 from reconpriv.core.margins import Margins
 
@@ -31,14 +31,28 @@ def noise(counts: list[int], variance: float, key: int, number: int = 2) -> np.n
     return np.stack([table.counts - np.array(counts) for table in found])
 
 
-def test_the_same_count_keeps_its_noise_and_a_changed_one_gets_other() -> None:
-    before, after = noise([50, 30, 20], 40.0, 1), noise([50, 29, 21], 40.0, 1)
+def test_the_same_counts_keep_their_noise_and_any_change_redraws_all_of_it() -> None:
+    before = noise([50, 30, 20], 40.0, 1)
     assert np.array_equal(before, noise([50, 30, 20], 40.0, 1))
-    assert np.array_equal(before[:, :, 0], after[:, :, 0])
-    for value in (1, 2):
+    changed = tables([50, 30, 20])
+    changed[0].counts[0] += [0, -1, 1]  # one record of one row
+    found = noisy_tables(changed, 40.0, SCHEMA, margin_key(1))
+    after = np.stack([noisy.counts - one.counts for noisy, one in zip(found, changed, strict=True)])
+    for value in range(3):
         one, other = before[:, :, value].reshape(-1), after[:, :, value].reshape(-1)
         assert abs(stats.spearmanr(one, other).statistic) < 0.25
         assert (one != other).mean() > 0.8
+
+
+def test_other_names_of_rows_redraw_all_noise_too() -> None:
+    one, other = tables([50, 30, 20]), tables([50, 30, 20])
+    values = np.arange(ROWS)
+    values[-1] = ROWS + 7
+    other[0] = MarginTable(
+        (0,), (Encoded(np.arange(ROWS, dtype=np.int32), pa.array(values)),), other[0].counts
+    )
+    assert digest(one, SCHEMA) != digest(other, SCHEMA)
+    assert digest(one, SCHEMA) == digest(tables([50, 30, 20]), SCHEMA)
 
 
 def test_another_sigma_another_key_and_another_table_give_independent_noise() -> None:
