@@ -354,7 +354,7 @@ def test_margins_alone():
 
 def test_the_cells_of_margins_are_within_epsilon_as_often_as_predicted(adult_target):
     """And less or more noise by 30 % would be noticed."""
-    seen = [one for i in range(10) for one in look_at(adult_target, i)]
+    seen = [one for i in range(40) for one in look_at(adult_target, i)]
     within = np.concatenate([one.error <= 0.5 for one in seen]).astype(float)
     predicted = np.concatenate([one.predicted for one in seen])
     assert abs(score(within, predicted)) < 3
