@@ -111,7 +111,10 @@ def test_tune_judges_it_as_a_release_comes_out_and_tries_it_unasked(ten, table, 
     assert setting.sampled_groups == (groups.trials < groups.records).sum() > 0
     assert setting.eligible and not setting.approximate
     report = sweep(tuner, retentions=[0.5], epsilons=[0.5], deltas=[0.3])
-    assert [one.sample_size for one in report.settings] == ["octave", "public", "ten"]
+    tried = {(one.sample_size, one.margins is None) for one in report.settings}
+    assert tried == {
+        (size, alone) for size in ("octave", "public", "ten") for alone in (True, False)
+    }
 
 
 @pytest.mark.parametrize("size", [TEN, QUARTERS, BY_SIZE], ids=lambda size: size.name)

@@ -90,7 +90,8 @@ def compare(found: rp.Estimate, expected: tuple[float, float], size: str) -> Non
     # With sampling, rounded quotas and uneven copies add a little.
     most = 1.0 + 1e-5 if size == "none" else 1.25
     assert 1 - 1e-5 <= found.standard_error**2 / variance <= most
-    assert found.low <= max(found.count, 0) < found.high
+    assert found.low <= min(max(found.count, 0), found.records) <= found.high
+    assert found.low < found.high
     assert 0 <= found.from_margins <= 1
 
 
