@@ -119,7 +119,7 @@ class AttackedTable:
     def publish_as(self, policy: Policy, key: Key) -> Cube:
         """A publication in memory with any policy and key."""
         # Only margins that are counted change the records.
-        counting = policy.sampling.samples and policy.sampling.classes is not None
+        counting = policy.sampling.counts_margins
         plan = self.margins(policy, key) if counting else None
         return self._cube(policy, key, None if plan is None else plan.counted)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.margin_limits import CountedLimits
-from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.core.margin_plan import DescribedTable, MarginPlan
 from reconpriv.core.margin_tables import table_name
 from reconpriv.core.margins import Margins
 from reconpriv.core.sample_sizes import sample_limits
@@ -59,25 +59,6 @@ def own_trials(sizes: Ints, limits: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class TableCost:
-    """A margin table: how many of its rows would be published, and how many left out."""
-
-    name: str
-    columns: tuple[str, ...]
-    rows: int
-    left_out: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "name": self.name,
-            "columns": list(self.columns),
-            "rows": self.rows,
-            "left_out": self.left_out,
-        }
-
-
-@dataclass(frozen=True)
 class MarginCost:
     """What margins cost: how private they are, their tables, and the trials that groups give up.
 
@@ -88,7 +69,7 @@ class MarginCost:
 
     margins: Margins
     variance: float
-    tables: tuple[TableCost, ...]
+    tables: tuple[DescribedTable, ...]
     sample_size: str
     counted: bool
     groups: int
@@ -140,17 +121,9 @@ def margin_cost(
     return MarginCost(
         margins=plan.margins,
         variance=plan.variance,
-        tables=tuple(
-            TableCost(
-                table_name(one.table.attributes, schema),
-                tuple(schema.public[a].name for a in one.table.attributes),
-                one.table.rows,
-                one.left_out,
-            )
-            for one in plan.tables
-        ),
+        tables=tuple(one.described(schema) for one in plan.tables),
         sample_size=policy.sample_size,
-        counted=counts_margins(policy),
+        counted=policy.sampling.counts_margins,
         groups=found.groups,
         trials=found.trials,
         trials_lost=found.trials_lost,
@@ -159,15 +132,10 @@ def margin_cost(
     )
 
 
-def counts_margins(policy: Policy) -> bool:
-    """Whether the limit of trials counts what margins tell."""
-    return policy.sampling.samples and policy.sampling.classes is not None
-
-
 def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
     """Which margins are not published, and what they are not counted in."""
     notes = _not_published(plan, schema)
-    if policy.sampling.samples and not counts_margins(policy):
+    if policy.sampling.samples and not policy.sampling.counts_margins:
         notes += (_not_counted(policy.sample_size),)
     return notes
 

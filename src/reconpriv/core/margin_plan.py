@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,11 +39,38 @@ MapGroups = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginP
 
 
 @dataclass(frozen=True)
+class DescribedTable:
+    """A margin table: its name, its columns, how many rows it has and how many are left out."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    left_out: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "name": self.name,
+            "columns": list(self.columns),
+            "rows": self.rows,
+            "left_out": self.left_out,
+        }
+
+
+@dataclass(frozen=True)
 class PlannedTable:
     """A margin table with the rows that are published; ``left_out`` would give a group away."""
 
     table: MarginTable
     left_out: int
+
+    def described(self, schema: Schema) -> DescribedTable:
+        """The table in the words of its columns."""
+        attributes = self.table.attributes
+        columns = tuple(schema.public[a].name for a in attributes)
+        return DescribedTable(
+            table_name(attributes, schema), columns, self.table.rows, self.left_out
+        )
 
 
 @dataclass(frozen=True)

@@ -359,7 +359,7 @@ def limits_and_classes(
     None if the sample size promises nothing, or is the paper's, which does not count margins.
     """
     sampling = policy.sampling
-    if sampling.classes is None or not sampling.samples:
+    if sampling.classes is None or not sampling.counts_margins:
         return None
     limits = sampling.limits(batch, policy, domain_size)
     return limits, sampling.classes(batch.largest_frequencies)

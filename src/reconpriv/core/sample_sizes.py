@@ -108,6 +108,11 @@ class SampleSize:
         """Whether an interval may rely on the number of trials; otherwise it is estimated."""
         return self.trials_public or not self.samples
 
+    @property
+    def counts_margins(self) -> bool:
+        """Whether its limit counts what margins tell: not if it has none, or is the paper's."""
+        return self.samples and self.classes is not None
+
     def limits(self, batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
         """The most trials that each group may have: a larger group is sampled."""
         if self.classes is None:

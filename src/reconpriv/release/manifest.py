@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from reconpriv._version import __version__
+from reconpriv.core.margin_plan import DescribedTable
 from reconpriv.core.margins import NEIGHBOURS
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Layout, Written, WrittenFile
@@ -88,25 +89,6 @@ class Files:
         # A Data Package knows one hash per resource; several files have a list of our own.
         hashes = {"hash": self.hashes[0]} if one else {"reconpriv:hashes": list(self.hashes)}
         return described | hashes
-
-
-@dataclass(frozen=True)
-class DescribedTable:
-    """A margin table: its name in the file, its columns, and how many of its rows there are."""
-
-    name: str
-    columns: tuple[str, ...]
-    rows: int
-    left_out: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "name": self.name,
-            "columns": list(self.columns),
-            "rows": self.rows,
-            "left_out": self.left_out,
-        }
 
 
 @dataclass(frozen=True)

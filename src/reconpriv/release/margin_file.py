@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from reconpriv.core.cells import Encoded, encode
-from reconpriv.core.margin_plan import MarginPlan, PlannedTable
-from reconpriv.core.margin_tables import MarginTable, table_name
+from reconpriv.core.margin_plan import DescribedTable, MarginPlan, PlannedTable
+from reconpriv.core.margin_tables import MarginTable
 from reconpriv.engines.local import read_all
 from reconpriv.engines.record_file import RecordFile
 from reconpriv.errors import ReleaseError
 from reconpriv.release.folder import ReleaseFolder
-from reconpriv.release.manifest import DescribedMargins, DescribedTable, Files
+from reconpriv.release.manifest import DescribedMargins, Files
 from reconpriv.schema import Schema
 from reconpriv.sources.column_names import free_name
 
@@ -56,18 +57,10 @@ def write_tables(
         for one in tables:
             if not one.table.rows:
                 continue
-            name = free_name(
-                table_name(one.table.attributes, schema), [table.name for table in described]
-            )
+            words = one.described(schema)
+            name = free_name(words.name, [table.name for table in described])
             file.add(_columns(one.table, name, [(a, types[a]) for a in used], schema))
-            described.append(
-                DescribedTable(
-                    name,
-                    tuple(schema.public[a].name for a in one.table.attributes),
-                    one.table.rows,
-                    one.left_out,
-                )
-            )
+            described.append(replace(words, name=name))
         written = file.close()
     except BaseException:
         file.abandon()

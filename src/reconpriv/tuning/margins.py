@@ -92,7 +92,7 @@ class MarginVariances:
         m, sampling, order = self.schema.domain_size, policy.sampling, self.queries.order
         sizes = self.queries.sizes
         limits = sample_limits(self.batch, policy, m)[order]
-        counted = sampling.classes is not None and sampling.samples
+        counted = sampling.counts_margins
         frequency = self.queries.frequency
         if counted:
             assert sampling.classes is not None
