@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
+from reconpriv.core.exposure import TableFacts, check_exposed_above, harmless_flags
 from reconpriv.core.margins import Margins, as_margins
 from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
-from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, resolve_bound
+from reconpriv.schema import Schema, Value, json_value
+from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, exact, resolve_bound
 from reconpriv.theory.perturbation import check_retention
 from reconpriv.theory.privacy import check_delta
 
@@ -38,6 +40,11 @@ class Policy:
     ``sampling`` is the same as an object.
     ``unattainable`` says what happens to a group in which not even one trial is private.
     ``margins`` adds noisy tables of aggregates to the release: an ε, or :class:`Margins`.
+
+    ``exposed_above``, ``harmless`` and ``news_only`` say which values are protected: those that
+    more than this share of a group hold, except values that nobody minds, and, with ``news_only``,
+    except values whose frequency in the group is within ε of that in the whole table. ``facts``
+    are those of the table that these depend on; the table fills them in.
     """
 
     retention: float
@@ -47,6 +54,10 @@ class Policy:
     sample_size: str = "octave"
     unattainable: str = "refuse"
     margins: Margins | float | None = None
+    exposed_above: float = 0.0
+    harmless: tuple[Value, ...] = ()
+    news_only: bool = False
+    facts: TableFacts | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check every field, and that the bound and the sample size go together."""
@@ -69,6 +80,49 @@ class Policy:
                 hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
             )
         object.__setattr__(self, "margins", as_margins(self.margins))
+        object.__setattr__(self, "exposed_above", check_exposed_above(self.exposed_above))
+        if isinstance(self.harmless, str):
+            raise PolicyError(
+                f"Harmless values are given as a list; got the text {self.harmless!r}.",
+                hint=f"Write harmless=[{self.harmless!r}].",
+            )
+        object.__setattr__(self, "harmless", tuple(self.harmless))
+
+    @property
+    def tests_everything(self) -> bool:
+        """Whether every value that occurs in a group is tested, as in the paper."""
+        return self.exposed_above == 0.0 and not self.needs_facts
+
+    @property
+    def needs_facts(self) -> bool:
+        """Whether it has to know something about the table."""
+        return bool(self.harmless) or self.news_only
+
+    @property
+    def exposure(self) -> tuple[object, ...]:
+        """What decides which values of a table are exposed; equal for policies that agree on it."""
+        near = self.epsilon if self.news_only else None
+        return self.exposed_above, self.harmless, self.news_only, near, self.facts
+
+    @property
+    def harmless_values(self) -> int:
+        """How many values of the table's sensitive domain are harmless."""
+        return 0 if self.facts is None else sum(self.facts.harmless)
+
+    def harmless_in(self, schema: Schema) -> tuple[Value, ...]:
+        """The harmless values as the table has them, in the order of its domain."""
+        flags = harmless_flags(self.harmless, schema)
+        return tuple(v for v, flag in zip(schema.domain, flags, strict=True) if flag)
+
+    def on(self, schema: Schema, overall: tuple[float, ...] | None = None) -> Policy:
+        """The policy for a table, whose values must include the harmless ones.
+
+        ``overall`` are the frequencies of the sensitive values in the whole table.
+        """
+        if not self.needs_facts:
+            return self
+        facts = TableFacts(harmless_flags(self.harmless, schema), overall)
+        return replace(self, facts=facts)
 
     @property
     def wanted_margins(self) -> Margins | None:
@@ -96,9 +150,15 @@ class Policy:
         }
 
     def check_sampling(self) -> None:
-        """Refuse a sample size rounded in f with a bound whose worst f is not known."""
+        """Refuse a sample size that cannot keep its promise with this bound, or with margins."""
         if self.can_sample:
             return
+        if self._margins_break_tails:
+            raise PolicyError(
+                f"With the bound {self.tail_bound.name!r} δ is a probability, and margins would"
+                " change it by an amount that is not known.",
+                hint="Publish without margins, or choose another bound such as 'chernoff'.",
+            )
         others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.rounds_up]
         raise PolicyError(
             f"Sample size {self.sample_size!r} rounds the largest frequency up, which is safe"
@@ -117,7 +177,15 @@ class Policy:
     @property
     def can_sample(self) -> bool:
         """Whether the bound and the sample size go together."""
-        return not self.sampling.rounds_up or self.tail_bound.worst_at_largest_frequency
+        bound = self.tail_bound
+        by_class = bound.worst_at_largest_frequency or bound.tails is exact
+        return not self._margins_break_tails and (not self.sampling.rounds_up or by_class)
+
+    @property
+    def _margins_break_tails(self) -> bool:
+        """Whether margins are counted as trials although exact tails are promised."""
+        counted = self.margins is not None and self.sampling.counts_margins
+        return counted and self.tail_bound.lattice
 
     def __repr__(self) -> str:
         """The policy as you would write it; a bound, or a user's function, by its name."""
@@ -126,7 +194,8 @@ class Policy:
         return (
             f"Policy(retention={self.retention!r}, epsilon={self.epsilon!r}, delta={self.delta!r},"
             f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r}"
-            f"{'' if self.margins is None else f', margins={self.margins!r}'})"
+            f"{'' if self.margins is None else f', margins={self.margins!r}'}"
+            f"{''.join(f', {name}={value!r}' for name, value in self._exposure().items())})"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,4 +208,17 @@ class Policy:
             "sample_size": self.sample_size,
             "unattainable": self.unattainable,
             **({} if self.wanted_margins is None else {"margins": self.wanted_margins.as_dict()}),
+            **self.exposure_as_dict(),
         }
+
+    def exposure_as_dict(self) -> dict[str, Any]:
+        """What counts as exposed, as plain values; empty if everything does."""
+        plain = self._exposure()
+        if self.harmless:
+            plain["harmless"] = [json_value(value) for value in self.harmless]
+        return plain
+
+    def _exposure(self) -> dict[str, Any]:
+        """The fields that say what counts as exposed, without those at their defaults."""
+        names = ("exposed_above", "harmless", "news_only")
+        return {name: getattr(self, name) for name in names if getattr(self, name)}

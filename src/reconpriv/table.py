@@ -87,6 +87,7 @@ class Table:
         function in ``watch`` sees every batch of groups, in the same single pass.
         """
         kept = columns_to_keep(keep_identifier, self.schema)
+        policy = self.settled(policy)
         plan = self.margin_plan(policy)
         work = partial(
             audit_part,
@@ -115,6 +116,17 @@ class Table:
         self._warn_of(c for c in report.columns if c.identifier)
         return replace(report, warnings=self.warnings)
 
+    def settled(self, policy: Policy) -> Policy:
+        """The policy with what it has to know about this table: harmless values, frequencies."""
+        if not policy.needs_facts:
+            return policy
+        overall = None
+        if policy.news_only:
+            found = self.engine.value_counts(self.schema.sensitive)
+            counts = [found.get(value, 0) for value in self.schema.domain]
+            overall = tuple(count / sum(counts) for count in counts)
+        return policy.on(self.schema, overall)
+
     def margin_plan(self, policy: Policy) -> MarginPlan | None:
         """The margins that a policy asks for, without noise; None if it asks for none.
 
@@ -122,7 +134,7 @@ class Table:
         """
         if policy.margins is None:
             return None
-        policy = policy.publishable()
+        policy = self.settled(policy).publishable()
         if self._margin_plan is None or self._margin_plan[0] != policy:
             totals = count_margins(self._map_groups, policy, self.schema)
             self._margin_plan = policy, plan_margins(totals, policy, self.schema, None)
@@ -176,6 +188,7 @@ class Table:
 
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
+        policy = self.settled(policy)
         plan = self.margin_plan(policy)
         counted = None if plan is None else plan.counted
         for batch in self.batches():
@@ -208,6 +221,7 @@ class Table:
         check_format(file_format)
         secret = as_key(key)
         policy.check_sampling()
+        policy = self.settled(policy)
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
         manifest, written, plan = write_release(

@@ -12,6 +12,7 @@ import numpy as np
 from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
+from reconpriv.core.exposure import frequency_of, most_exposed
 from reconpriv.core.kernel import Kernel
 from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
@@ -69,7 +70,8 @@ class AttackedTable:
     @classmethod
     def of(cls, table: Table, policy: Policy) -> AttackedTable:
         """Read the table's cells into memory."""
-        return cls(table.schema, policy, collect(table.batches(), table.schema).as_batch())
+        batch = collect(table.batches(), table.schema).as_batch()
+        return cls(table.schema, table.settled(policy), batch)
 
     @cached_property
     def raw(self) -> Cube:
@@ -78,8 +80,13 @@ class AttackedTable:
 
     @cached_property
     def frequency(self) -> Floats:
-        """The largest f of every group."""
-        return self.batch.largest_frequencies
+        """How frequent each group's most exposed value is in it."""
+        return frequency_of(self.batch, self.values)
+
+    @cached_property
+    def values(self) -> Ints:
+        """The most exposed value of every group: the one that an adversary is after."""
+        return most_exposed(self.batch, self.policy)
 
     @cached_property
     def overall(self) -> Floats:

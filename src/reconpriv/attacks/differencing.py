@@ -12,7 +12,6 @@ from reconpriv.attacks.attacked_table import (
     Publication,
     count_of,
     dense,
-    largest_values,
 )
 from reconpriv.attacks.best_estimate import combined_counts
 from reconpriv.attacks.micro import KNEW
@@ -86,7 +85,7 @@ def _estimates(
     target: AttackedTable, published: Cube, stranger: Cube, keys: Ints, groups: Ints
 ) -> tuple[Floats, Floats, Floats]:
     """Local and global F' of each group's most frequent value, and one with another release's Y."""
-    top = largest_values(target.raw)[groups]
+    top = target.values[groups]
     local = _reconstruct(target, dense(published, groups)[np.arange(groups.size), top],
                          published.records[groups])  # fmt: skip
     x_count, x_size = _family_sums(published, keys, groups, top)
@@ -142,7 +141,7 @@ def _result(
         )
     groups, local, global_, mixed = (np.concatenate(column) for column in zip(*pieces, strict=True))
     truth, epsilon = target.frequency[groups], target.policy.epsilon
-    top = largest_values(target.raw)[groups]
+    top = target.values[groups]
     gained = relative_error(global_, truth) < relative_error(local, truth) - ROUNDING
     largest = float(np.abs(global_ - local).max())
     # A group belongs to several families; it is shown once.
@@ -223,7 +222,7 @@ def _through_margins(
 
     X is the whole table: the larger it is, the more a difference would differ.
     """
-    top, sizes = largest_values(target.raw)[groups], target.batch.sizes
+    top, sizes = target.values[groups], target.batch.sizes
     best, through = np.zeros(groups.size), np.zeros(groups.size)
     for value in np.unique(top).tolist():
         _, counts = combined_counts(target, published, value)
@@ -240,7 +239,7 @@ def _margin_rows(
     target: AttackedTable, published: Publication, groups: Ints
 ) -> Iterator[tuple[str, Flags, Floats]]:
     """For each margin table: which groups it has a row of, and F' as that row minus the others."""
-    top, sizes = largest_values(target.raw)[groups], target.batch.sizes
+    top, sizes = target.values[groups], target.batch.sizes
     alone = {
         value: combined_counts(target, published, value)[0] for value in np.unique(top).tolist()
     }

@@ -15,7 +15,6 @@ from reconpriv.attacks.attacked_table import (
     AttackedTable,
     Publication,
     attack_key,
-    largest_values,
 )
 from reconpriv.attacks.best_estimate import WHOLE, best_estimates, limits_of
 from reconpriv.attacks.result import AttackResult, Row
@@ -112,7 +111,7 @@ def look_at(target: AttackedTable, number: int) -> Iterator[Look]:
     """Every margin table as it is published with the lab's key of this number."""
     plan, groups = _plan(target, number), target.violating()
     tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, attack_key(number))
-    top = largest_values(target.raw)[groups]
+    top = target.values[groups]
     for i, (true, noisy) in enumerate(zip(plan.totals.tables, tables, strict=True)):
         row = _row_of_groups(target, true)
         there = _row_of_groups(target, plan.tables[i].table) >= 0
@@ -207,7 +206,7 @@ def _given_away(target: AttackedTable, groups: Ints) -> Rate:
     tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, key)
     cube = target.publish_as(replace(target.policy, margins=None), key)
     published = Publication(target.policy, cube, tables, plan.variance)
-    found = best_estimates(target, published, groups, largest_values(target.raw)[groups])
+    found = best_estimates(target, published, groups, target.values[groups])
     limits = limits_of(target, published, groups)
     return rate((limits - found.worth < 1.0) & (limits >= 1.0), "violating groups")
 

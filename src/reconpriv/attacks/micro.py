@@ -125,7 +125,7 @@ def measure_with_margins(
 
     Without margins both are the same.
     """
-    groups, top = target.violating(), largest_values(exposed.raw)
+    groups, top = target.violating(), exposed.values
     epsilon, coins = target.policy.epsilon, SAMPLE_SIZES[size].coins
     each = []
     for number in range(keys):
@@ -218,7 +218,7 @@ def _margin_figures(target: AttackedTable, size: str) -> Row:
 
 def top_errors(target: AttackedTable, published: Cube) -> Floats:
     """|F' - f|/f of each group's truly most frequent value."""
-    top = largest_values(target.raw)
+    top = target.values
     estimate = reconstruct_frequency(
         count_of(published, top),
         published.records,
@@ -291,7 +291,7 @@ def guesses(target: AttackedTable, guess: Ints) -> tuple[Flags, float]:
 
 def _baseline(exposed: AttackedTable, overall: Floats) -> Rate:
     """Without the group: the share of its most frequent value in the whole table."""
-    error = relative_error(overall[largest_values(exposed.raw)], exposed.frequency)
+    error = relative_error(overall[exposed.values], exposed.frequency)
     what = "violating groups whose f the whole table predicts within ε"
     return rate(error <= exposed.policy.epsilon, what)
 
@@ -310,7 +310,7 @@ def _control(target: AttackedTable, sample_size: str) -> Rate:
         error = top_errors(target, shuffled.publish(0, sample_size))[groups]
     else:
         published = shuffled.publication(0, sample_size)
-        top = largest_values(target.raw)[groups]
+        top = target.values[groups]
         found = best_estimates(shuffled, published, groups, top)
         error = relative_error(found.combined, target.frequency[groups])
     return rate(error <= target.policy.epsilon, "the same with the sensitive column shuffled")

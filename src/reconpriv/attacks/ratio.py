@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, largest_values
+from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.noisy_answers import noisy_answers
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
@@ -116,7 +116,7 @@ def _rates(target: AttackedTable, errors: Floats, privacy: float, draws: int) ->
 
 def _baseline(target: AttackedTable, exposed: Ints) -> Rate:
     """What the whole table reveals about the same value."""
-    top = largest_values(target.raw)[exposed]
+    top = target.values[exposed]
     error = relative_error(target.overall[top], target.frequency[exposed])
     return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table predicts")
 

@@ -11,7 +11,6 @@ from reconpriv.attacks.attacked_table import (
     AttackedTable,
     attack_key,
     count_of,
-    largest_values,
     uniforms,
 )
 from reconpriv.attacks.best_estimate import best_estimates
@@ -64,7 +63,7 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
             k = row["releases"]
             row["records alone"] = _error(alone, truth, k)
             row["ε of the margins"] = epsilon_of(k * margins.rho, margins.delta)
-    top = largest_values(exposed.raw)
+    top = exposed.values
     return AttackResult(
         name="repeat",
         knew=KNEW if margins is None else KNEW_MORE,
@@ -93,7 +92,7 @@ def _fresh(
     target: AttackedTable, exposed: AttackedTable, releases: int
 ) -> Iterator[tuple[Floats, Floats]]:
     """F' of each exposed group in each release: from records alone, and from everything."""
-    groups, top = target.violating(), largest_values(exposed.raw)
+    groups, top = target.violating(), exposed.values
     for number in range(releases):
         if target.policy.margins is None:
             found = estimates(exposed, exposed.publish(number))
@@ -106,7 +105,7 @@ def _fresh(
 def estimates(target: AttackedTable, published: Cube) -> Floats:
     """F' of each group's truly most frequent value."""
     return reconstruct_frequency(
-        count_of(published, largest_values(target.raw)),
+        count_of(published, target.values),
         published.records,
         retention=target.policy.retention,
         domain_size=target.schema.domain_size,

@@ -250,4 +250,7 @@ def _policy(manifest: Manifest) -> Policy:
         bound=manifest.bound,
         sample_size=manifest.sample_size,
         margins=None if margins is None else Margins(rho=margins.rho, delta=margins.delta),
+        exposed_above=manifest.exposed_above,
+        harmless=manifest.harmless,
+        news_only=manifest.news_only,
     )

@@ -23,6 +23,7 @@ from reconpriv.cli.output import (
     show_json,
     ticking,
 )
+from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
@@ -99,19 +100,10 @@ def _example(text: str) -> str:
         "reconpriv audit example:adult -s occupation --public age,sex,race --missing value"
     ),
 )
-@taking_table(engines=True)
+@taking_table(engines=True, unattainable=False)
 def audit(
     table: TableOptions,
-    retention: opt.Retention = 0.5,
-    epsilon: opt.Epsilon = 0.5,
-    delta: opt.Delta = 0.3,
-    bound: opt.BoundName = "chernoff",
-    sample_size: Annotated[
-        str,
-        opt.sample_size_option(
-            "The sample size of a release: the expected error and what margins cost depend on it."
-        ),
-    ] = "octave",
+    policy_options: PolicyOptions = NO_POLICY,
     margins: MarginOptions = NO_MARGINS,
     worst: Annotated[
         int, typer.Option("--worst", min=0, help="How many of the worst groups to show.")
@@ -153,9 +145,7 @@ def audit(
     verdict says how many there are.
     """
     with reported():
-        policy = opt.make_policy(
-            retention, epsilon, delta, bound, sample_size, margins=margins.chosen()
-        )
+        policy = policy_options.chosen(margins.chosen())
         kept = opt.split_names(keep_identifier or "")
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails needs --groups FILE.")
@@ -169,6 +159,7 @@ def audit(
             check_internal(report_file)
         opened = table.open()
         with contextlib.closing(opened), contextlib.ExitStack() as stack:
+            policy = opened.settled(policy)
             watch: list[Watcher] = []
             if groups is not None:
                 watch.append(stack.enter_context(_groups_file(groups, opened, policy, exact_tails)))
@@ -235,26 +226,7 @@ def publish(
             show_default=False,
         ),
     ] = None,
-    retention: opt.Retention = 0.5,
-    epsilon: opt.Epsilon = 0.5,
-    delta: opt.Delta = 0.3,
-    bound: opt.BoundName = "chernoff",
-    sample_size: Annotated[
-        str,
-        opt.sample_size_option(
-            "How the number of trials in a large group may depend on its largest frequency."
-        ),
-    ] = "octave",
-    unattainable: Annotated[
-        str,
-        typer.Option(
-            "--unattainable",
-            metavar="refuse|one-trial",
-            autocompletion=one_of("refuse", "one-trial"),
-            help="What to do with groups in which not even one trial is private.",
-            rich_help_panel=opt.POLICY,
-        ),
-    ] = "refuse",
+    policy_options: PolicyOptions = NO_POLICY,
     margins: MarginOptions = NO_MARGINS,
     key: Annotated[
         Path | None,
@@ -311,9 +283,7 @@ def publish(
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
-        policy = opt.make_policy(
-            retention, epsilon, delta, bound, sample_size, unattainable, margins.chosen()
-        )
+        policy = policy_options.chosen(margins.chosen())
         policy.check_sampling()
         check_format(file_format)
         kept = opt.split_names(keep_identifier or "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from reconpriv.cli.choices import attacks_using, registered
 from reconpriv.cli.completion import tables
 from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.phrases import listed
@@ -52,9 +53,6 @@ def register(app: typer.Typer) -> None:
     app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(attack)
 
 
-_POLICY_DEFAULTS = (0.5, 0.5, 0.3, "chernoff", "octave")
-
-
 def _refuse_ignored(name: str, effort: Effort) -> None:
     """Refuse an option that this attack does not use, rather than ignore it."""
     for field in fields(effort):
@@ -63,18 +61,11 @@ def _refuse_ignored(name: str, effort: Effort) -> None:
             raise PolicyError(f"--{field.name} works only with the attack {listed(uses, 'or')}.")
 
 
-@taking_table(source=AttackSource, sensitive_required=False)
+@taking_table(source=AttackSource, sensitive_required=False, unattainable=False)
 def attack(
     name: AttackName,
     table: TableOptions,
-    retention: opt.Retention = 0.5,
-    epsilon: opt.Epsilon = 0.5,
-    delta: opt.Delta = 0.3,
-    bound: opt.BoundName = "chernoff",
-    sample_size: Annotated[
-        str,
-        opt.sample_size_option("The sample size of the publication to attack."),
-    ] = "octave",
+    policy_options: PolicyOptions = NO_POLICY,
     margins: MarginOptions = NO_MARGINS,
     keys: Annotated[
         int,
@@ -114,8 +105,7 @@ def attack(
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
         _refuse_ignored(name, effort)
         if is_release(Path(table.source)):
-            chosen_policy = (retention, epsilon, delta, bound, sample_size)
-            if not table.only_source or chosen_policy != _POLICY_DEFAULTS or margins.given:
+            if not table.only_source or policy_options.given or margins.given:
                 raise PolicyError(
                     "A release has its columns and its policy already.",
                     hint="Leave out the table and policy options.",
@@ -127,9 +117,7 @@ def attack(
                 hint="Name it with -s, or give a folder that `reconpriv publish` made.",
             )
         else:
-            policy = opt.make_policy(
-                retention, epsilon, delta, bound, sample_size, "one-trial", margins.chosen()
-            )
+            policy = replace(policy_options.chosen(margins.chosen()), unattainable="one-trial")
             policy.check_sampling()
             opened = table.open()
             with contextlib.closing(opened):

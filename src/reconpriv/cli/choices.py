@@ -35,6 +35,12 @@ def _bounds() -> list[str]:
     return [*BOUNDS]
 
 
+def _presets() -> list[str]:
+    from reconpriv.presets import PRESETS
+
+    return [*PRESETS]
+
+
 def _estimators() -> list[str]:
     from reconpriv.queries.estimate import ESTIMATORS
 
@@ -76,6 +82,7 @@ _NAMES: dict[str, Callable[[], list[str]]] = {
     "sample sizes": _sample_sizes,
     "recommended": _recommended,
     "bounds": _bounds,
+    "presets": _presets,
     "estimators": _estimators,
     "estimator labels": _estimator_labels,
     "attacks": _attacks,

@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from reconpriv.cli.choices import registered
-
-if TYPE_CHECKING:
-    from reconpriv.core.margins import Margins
-    from reconpriv.policy import Policy
 
 TABLE = "Table"
 POLICY = "Policy"
@@ -31,27 +27,6 @@ Memory = Annotated[
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
-Retention = Annotated[
-    float,
-    typer.Option(
-        "-p", "--retention", help="p, the probability that a value is kept.", rich_help_panel=POLICY
-    ),
-]
-Epsilon = Annotated[
-    float,
-    typer.Option(
-        "-e",
-        "--epsilon",
-        help="ε, the relative error that must remain possible.",
-        rich_help_panel=POLICY,
-    ),
-]
-Delta = Annotated[
-    float,
-    typer.Option(
-        "-d", "--delta", help="δ: such an error must not be provably rarer.", rich_help_panel=POLICY
-    ),
-]
 BoundName = Annotated[
     str,
     typer.Option(
@@ -61,18 +36,6 @@ BoundName = Annotated[
         rich_help_panel=POLICY,
     ),
 ]
-
-
-def sample_size_option(help: str) -> typer.models.OptionInfo:
-    """The option that chooses a sample size, with the command's own help text."""
-    option: typer.models.OptionInfo = typer.Option(
-        "--sample-size",
-        metavar="{sample sizes|}",
-        autocompletion=registered("sample sizes"),
-        help=help,
-        rich_help_panel=POLICY,
-    )
-    return option
 
 
 KeepIdentifier = Annotated[
@@ -105,29 +68,6 @@ def warn_of_password(database: str) -> None:
             "Other users of this machine can see the password in the command;"
             " put it into ~/.pgpass or PGPASSWORD.",
         )
-
-
-def make_policy(
-    retention: float,
-    epsilon: float,
-    delta: float,
-    bound: str,
-    sample_size: str = "octave",
-    unattainable: str = "refuse",
-    margins: Margins | None = None,
-) -> Policy:
-    """The policy that the shared options describe."""
-    from reconpriv.policy import Policy
-
-    return Policy(
-        retention=retention,
-        epsilon=epsilon,
-        delta=delta,
-        bound=bound,
-        sample_size=sample_size,
-        unattainable=unattainable,
-        margins=margins,
-    )
 
 
 def split_names(text: str) -> list[str]:

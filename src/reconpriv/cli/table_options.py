@@ -23,6 +23,7 @@ from reconpriv.cli.options import (
     split_names,
     warn_of_password,
 )
+from reconpriv.cli.policy_options import PolicyOptions
 from reconpriv.cli.spreading import Command, parameters_of, spread_out
 from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
@@ -238,17 +239,27 @@ class TableOptions:
 
 
 def taking_table(
-    *, engines: bool = False, source: Any = Source, sensitive_required: bool = True
+    *,
+    engines: bool = False,
+    source: Any = Source,
+    sensitive_required: bool = True,
+    unattainable: bool = True,
 ) -> Callable[[Command], Command]:
     """Replace a command's ``TableOptions`` parameter with its arguments and options.
 
     ``engines`` adds the choice of engine; ``source`` describes another kind of argument. A
-    parameter of type ``MarginOptions`` is replaced likewise.
+    parameter of type ``PolicyOptions`` or ``MarginOptions`` is replaced likewise; a command that
+    publishes nothing does without ``unattainable``.
     """
     table = parameters_of(
         TableOptions, left_out=() if engines else _ENGINE, instead={"source": source}
     )
     if not sensitive_required:
         table = [one.replace(default=None) if one.name == "sensitive" else one for one in table]
-    groups = {TableOptions: table, MarginOptions: parameters_of(MarginOptions)}
+    policy = parameters_of(PolicyOptions, left_out=() if unattainable else ("unattainable",))
+    groups = {
+        TableOptions: table,
+        PolicyOptions: policy,
+        MarginOptions: parameters_of(MarginOptions),
+    }
     return lambda command: spread_out(command, groups)

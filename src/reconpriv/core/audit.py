@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
+from reconpriv.core.exposure import exposed_cells, frequency_of, most_exposed
 from reconpriv.core.margin_cost import (
     CostPart,
     MarginCost,
@@ -39,7 +40,8 @@ K = 5
 class GroupVerdict:
     """One micro group: for the publisher's eyes only.
 
-    ``value`` is the sensitive value with the largest frequency; in a tie, the first in the domain.
+    ``value`` is the exposed value with the largest frequency; in a tie, the first in the domain. In
+    a group without an exposed value, it is the most frequent one.
     """
 
     public: dict[str, Value]
@@ -368,14 +370,15 @@ def verdict_table(
     """
     m = schema.domain_size
     limits, private = judge(batch, policy, m)
+    values = most_exposed(batch, policy)
     columns: dict[str, Any] = {
         column.name: encoded.values.take(pa.array(encoded.codes))
         for column, encoded in zip(schema.public, batch.public, strict=True)
     }
     facts: dict[str, Any] = {
         "size": batch.sizes,
-        "largest_frequency": batch.largest_frequencies,
-        "largest_value": pa.array(schema.domain).take(pa.array(most_frequent(batch))),
+        "largest_frequency": frequency_of(batch, values),
+        "largest_value": pa.array(schema.domain).take(pa.array(values)),
         "largest_private_size": limits,
         "private": private,
     }
@@ -392,18 +395,14 @@ def verdict_table(
     return pa.table(columns)
 
 
-def most_frequent(batch: CellBatch) -> Ints:
-    """The index of each group's most frequent value; in a tie, the first in the domain."""
-    largest = batch.largest_counts[batch.group_of_cell]
-    candidates = np.flatnonzero(batch.count == largest)
-    owner = batch.group_of_cell[candidates]
-    return batch.value[candidates[np.searchsorted(owner, np.arange(batch.groups))]]
-
-
 def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Floats]:
-    """The smallest U and the smallest L over the values of each group, at |g| trials (Eq. 8)."""
+    """The smallest U and the smallest L over the exposed values of each group (Eq. 8).
+
+    They are at |g| trials. Both are 1 in a group without an exposed value.
+    """
     count = _count(batch.sizes[batch.group_of_cell], batch.count, policy, domain_size)
-    tails = policy.tail_bound.tails(count)
+    exposed = exposed_cells(batch, policy)
+    tails = (np.where(exposed, tail, 1.0) for tail in policy.tail_bound.tails(count))
     upper, lower = (np.minimum.reduceat(tail, batch.starts) for tail in tails)
     return upper, lower
 
@@ -411,8 +410,11 @@ def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple
 def smallest_exact_tails(
     batch: CellBatch, policy: Policy, domain_size: int
 ) -> tuple[Floats, Floats]:
-    """The exact tails of each group's most exposed value, whose smaller tail is smallest."""
-    candidates = _most_exposed(batch, policy, domain_size)
+    """The exact tails of each group's most exposed value, whose smaller tail is smallest.
+
+    Both are 1 in a group without an exposed value.
+    """
+    candidates = _worth_looking_at(batch, policy, domain_size)
     group = batch.group_of_cell[candidates]
     # Many cells share (|g|, count); the tails of each pair are computed once.
     pairs, where = np.unique(
@@ -421,22 +423,25 @@ def smallest_exact_tails(
     count = _count(pairs[0], pairs[1], policy, domain_size)
     upper, lower = (tail[where.reshape(-1)] for tail in exact_tails(count))
     order = np.lexsort((np.minimum(upper, lower), group))
-    first = np.searchsorted(group, np.arange(batch.groups))
-    exposed = order[first]
-    return upper[exposed], lower[exposed]
+    present, first = np.unique(group, return_index=True)
+    smallest = np.ones((2, batch.groups))
+    smallest[:, present] = np.stack([upper, lower])[:, order[first]]
+    return smallest[0], smallest[1]
 
 
-def _most_exposed(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
-    """The cells that may be their group's most exposed: all of them in a small group.
+def _worth_looking_at(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
+    """The exposed cells that may have their group's smallest tail: all of them in a small group.
 
     In a large one, a tail falls off exponentially with the distance of ε in standard deviations, so
     a value that is two of them closer to its mean than another has the larger tail.
     """
     sizes = batch.sizes[batch.group_of_cell]
     count = _count(sizes, batch.count, policy, domain_size)
+    exposed = exposed_cells(batch, policy)
     distance = count.trials * count.shift / np.sqrt(count.trials * count.trial_variance)
+    distance = np.where(exposed, distance, 0.0)
     furthest = np.maximum.reduceat(distance, batch.starts)[batch.group_of_cell]
-    return np.flatnonzero((sizes <= _SMALL_GROUP) | (distance >= furthest - 2.0))
+    return np.flatnonzero(exposed & ((sizes <= _SMALL_GROUP) | (distance >= furthest - 2.0)))
 
 
 def _count(sizes: Ints, counts: Ints, policy: Policy, domain_size: int) -> ObservedCount:
@@ -467,11 +472,12 @@ def _verdict(
     alone = batch.slice(group, group + 1)
     upper, lower = smallest_exact_tails(alone, policy, schema.domain_size)
     above, below = smallest_bounds(alone, policy, schema.domain_size)
+    value = most_exposed(alone, policy)
     return GroupVerdict(
         public=batch.public_values(group, schema),
         size=int(alone.sizes[0]),
-        largest_frequency=float(alone.largest_frequencies[0]),
-        value=schema.domain[int(most_frequent(alone)[0])],
+        largest_frequency=float(frequency_of(alone, value)[0]),
+        value=schema.domain[int(value[0])],
         largest_private_size=float(limits[group]),
         private=bool(private[group]),
         bound_above=float(above[0]),

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch, Encoded, python_values, unify
+from reconpriv.core.exposure import largest_exposed
 from reconpriv.core.margins import Margins
 from reconpriv.errors import PolicyError
 from reconpriv.messages.remedies import Control, Remedy, either
@@ -362,7 +363,7 @@ def limits_and_classes(
     if sampling.classes is None or not sampling.counts_margins:
         return None
     limits = sampling.limits(batch, policy, domain_size)
-    return limits, sampling.classes(batch.largest_frequencies)
+    return limits, sampling.classes(largest_exposed(batch, policy), policy)
 
 
 def join_margins(

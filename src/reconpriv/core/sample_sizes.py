@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reconpriv.core.exposure import exposed_borders, exposed_cells, largest_exposed
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.exact_classes import ExposedClass, exact_class_sizes
 from reconpriv.theory.privacy import largest_private_size, private_group_sizes
 
 if TYPE_CHECKING:
@@ -27,39 +29,98 @@ if TYPE_CHECKING:
 class ClassedGroups:
     """What a limit may depend on besides the policy, one entry per group: |g| and its class.
 
-    A class is named by a frequency: the one that its groups are limited by.
+    A class is named by a frequency: the one that its groups are limited by. 0 is the class of
+    groups in which no value is exposed. ``above`` holds the frequency that each class starts after.
     """
 
     sizes: Ints
     classes: Floats
+    above: Floats
     domain_size: int
 
 
-# From the largest frequency of each group to its class.
-Classes = Callable[[Floats], Floats]
+# From the largest exposed frequency of each group (0 if nothing is exposed) to its class.
+Classes = Callable[[Floats, "Policy"], Floats]
 # The most trials that each group may have.
 Limit = Callable[[ClassedGroups, "Policy"], Floats]
 
 
 def private_sizes(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
-    """s_g of every group under a policy, over every value that occurs in it."""
-    return private_group_sizes(batch.count, batch.starts, **policy.parameters(domain_size))
+    """s_g of every group under a policy, over every exposed value: the smallest of them."""
+    exposed = None if policy.tests_everything else exposed_cells(batch, policy)
+    return private_group_sizes(
+        batch.count, batch.starts, exposed=exposed, **policy.parameters(domain_size)
+    )
 
 
 def private_size(frequency: Floats, policy: Policy, domain_size: int) -> Floats:
-    """s_g by largest frequency under a policy (Theorems 4 and 5)."""
-    return largest_private_size(frequency, **policy.parameters(domain_size))
+    """s_g by largest exposed frequency under a policy (Theorems 4 and 5); no limit for 0."""
+    exposed = frequency > 0.0
+    found = largest_private_size(
+        np.where(exposed, frequency, 1.0), **policy.parameters(domain_size)
+    )
+    return np.where(exposed, found, np.inf)
+
+
+def one_class(frequency: Floats, _policy: Policy) -> Floats:
+    """All groups alike, whatever is exposed in them."""
+    return np.ones_like(frequency)
+
+
+def octaves(frequency: Floats, policy: Policy) -> Floats:
+    """f rounded up to 1, ½, ¼, …, or to 2φ, 4φ, … if only values above φ count as exposed."""
+    if policy.exposed_above == 0.0:
+        return round_up_to_octave(frequency)
+    borders = exposed_borders(policy.exposed_above)
+    place = np.searchsorted(borders, frequency, side="left")
+    return np.where(frequency > 0.0, borders[np.minimum(place, borders.size - 1)], 0.0)
+
+
+def start_of_octave(classes: Floats, policy: Policy) -> Floats:
+    """The frequency that each class starts after."""
+    if policy.exposed_above == 0.0:
+        return classes / 2.0
+    borders = exposed_borders(policy.exposed_above)
+    return np.where(classes > 0.0, borders[np.searchsorted(borders, classes) - 1], 0.0)
+
+
+def start_of_one_class(classes: Floats, policy: Policy) -> Floats:
+    """Any exposed frequency is in it."""
+    return np.full_like(classes, policy.exposed_above)
 
 
 def round_up_to_octave(frequency: Floats) -> Floats:
-    """f rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary."""
+    """f rounded up to 1, 1/2, 1/4, …; exact, since powers of two are exact in binary. 0 stays 0."""
     mantissa, exponent = np.frexp(frequency)
-    return np.asarray(np.ldexp(1.0, exponent - (mantissa == 0.5)))
+    rounded = np.ldexp(1.0, exponent - (mantissa == 0.5))
+    return np.where(frequency > 0.0, rounded, 0.0)
 
 
 def whole_size(groups: ClassedGroups, policy: Policy) -> Floats:
-    """s_g at the frequency of the class; whole, since it is published and must reveal no more."""
+    """s_g of the class; whole, since it is published and must reveal no more."""
+    if policy.tail_bound.lattice:
+        return _exact_size(groups, policy)
     return np.floor(private_size(groups.classes, policy, groups.domain_size))
+
+
+def _exact_size(groups: ClassedGroups, policy: Policy) -> Floats:
+    """The most trials at which the exact tails of every group of its class and size pass."""
+    limits = np.full(groups.sizes.shape, np.inf)
+    borders = np.stack([groups.above, groups.classes])
+    for above, upto in np.unique(borders[:, groups.classes > 0.0], axis=1).T:
+        group_class = ExposedClass(
+            float(above),
+            float(upto),
+            policy.exposed_above,
+            groups.domain_size - policy.harmless_values,
+            groups.domain_size,
+            policy.retention,
+            policy.epsilon,
+            policy.delta,
+        )
+        inside = groups.classes == upto
+        limits[inside] = exact_class_sizes(groups.sizes[inside], group_class)
+    return limits
 
 
 def no_limit(groups: ClassedGroups, _policy: Policy) -> Floats:
@@ -76,6 +137,7 @@ class SampleSize:
     is for a publisher who chooses it, ``class_name`` is what its classes are called.
 
     ``classes`` is None if the exact frequencies decide (Algorithm 1): ``limit`` is then unused.
+    ``starts`` gives the frequency after which a class starts.
     ``samples`` is False if every record is a trial. ``trials_public``: the release says how many
     trials each group has. ``coins``: Algorithm 1's coin flips make the sample and the copies;
     otherwise the sample is systematic and totals are exact. ``leaks``: the exact f can be read off.
@@ -88,7 +150,8 @@ class SampleSize:
     tells: str
     for_analysts: str
     method: str
-    classes: Classes | None = np.ones_like
+    classes: Classes | None = one_class
+    starts: Classes = start_of_one_class
     limit: Limit = whole_size
     samples: bool = True
     trials_public: bool = True
@@ -117,13 +180,15 @@ class SampleSize:
         """The most trials that each group may have: a larger group is sampled."""
         if self.classes is None:
             return private_sizes(batch, policy, domain_size)
-        return self.limits_at(batch.sizes, batch.largest_frequencies, policy, domain_size)
+        return self.limits_at(batch.sizes, largest_exposed(batch, policy), policy, domain_size)
 
     def limits_at(self, sizes: Ints, frequency: Floats, policy: Policy, domain_size: int) -> Floats:
-        """The same for groups known only by their size and largest frequency."""
+        """The same for groups known only by their size and largest exposed frequency."""
         if self.classes is None:
             return private_size(frequency, policy, domain_size)
-        return self.limit(ClassedGroups(sizes, self.classes(frequency), domain_size), policy)
+        classes = self.classes(frequency, policy)
+        groups = ClassedGroups(sizes, classes, self.starts(classes, policy), domain_size)
+        return self.limit(groups, policy)
 
 
 _FEWER = "Large groups rest on fewer independent trials than they have records"
@@ -151,7 +216,8 @@ OCTAVE = SampleSize(
     tells="Between which powers of ½ the largest frequency of a large group lies.",
     for_analysts=f"{_FEWER}; the groups file says how many.",
     method="sampling, perturbing, scaling with trial counts by octave of the largest frequency",
-    classes=round_up_to_octave,
+    classes=octaves,
+    starts=start_of_octave,
     class_name="octave",
 )
 PUBLIC = SampleSize(

@@ -162,7 +162,7 @@ def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
     """What an analyst can know about the trials in `paper` mode: s(F') of the estimated largest f.
 
     The largest of several noisy frequencies is too large on average, so s(F') is too small and
-    the interval too wide rather than too narrow.
+    the interval too wide rather than too narrow. So it is if the value is not an exposed one.
     """
     manifest = stored.manifest
     m = manifest.schema.domain_size
@@ -178,7 +178,7 @@ def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
     if bound is None or bound.lattice:
         bound = BOUNDS["chernoff-full"]
     sizes = largest_private_size(
-        np.clip(largest, 1.0 / m, 1.0),
+        np.clip(largest, max(1.0 / m, manifest.exposed_above), 1.0),
         retention=manifest.retention,
         domain_size=m,
         epsilon=manifest.epsilon,

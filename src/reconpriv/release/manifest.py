@@ -25,11 +25,11 @@ from reconpriv.messages.redaction import shown_path
 from reconpriv.policy import Policy
 from reconpriv.recoding import Recoding, read_recoding
 from reconpriv.release.labels import describe_field, read_labels
-from reconpriv.schema import Column, ColumnLabels, Kind, Schema, json_value, parse_value
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
 from reconpriv.sources.databases.url import is_database_url
 from reconpriv.writing.marker import BLOCK, MANIFEST
 
-FORMAT_VERSION = 3  # the newest that is read
+FORMAT_VERSION = 4  # the newest that is read
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -168,6 +168,9 @@ class Manifest:
     cell_count: str | None = None
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
     margins: DescribedMargins | None = None
+    exposed_above: float = 0.0
+    harmless: tuple[Value, ...] = ()
+    news_only: bool = False
     unknown: tuple[str, ...] = ()
 
     @classmethod
@@ -185,7 +188,10 @@ class Manifest:
         """The manifest of what was just written; ``labels`` are those that are published."""
         return cls(
             schema=replace(schema, records=0),  # the source's number is not published
-            **replace(policy, margins=None).as_dict(),
+            **{name: value for name, value in policy.as_dict().items() if name in _POLICY},
+            exposed_above=policy.exposed_above,
+            harmless=policy.harmless_in(schema),
+            news_only=policy.news_only,
             method=policy.sampling.method,
             created_by=f"reconpriv {__version__}",
             records=written.records,
@@ -202,6 +208,8 @@ class Manifest:
     @property
     def format_version(self) -> int:
         """The oldest format whose readers understand this manifest."""
+        if self.exposed_above or self.harmless or self.news_only:
+            return 4  # an older reader would claim that every value is protected
         if self.margins is not None:
             return 3
         return 2 if self.schema.recodings else 1
@@ -279,6 +287,12 @@ class Manifest:
             block["cell_count"] = self.cell_count
         if self.margins is not None:
             block["margins"] = self.margins.as_dict()
+        if self.exposed_above:
+            block["exposed_above"] = self.exposed_above
+        if self.harmless:
+            block["harmless"] = [json_value(value) for value in self.harmless]
+        if self.news_only:
+            block["news_only"] = True
         return block
 
     def _field(self, column: Column) -> dict[str, Any]:
@@ -376,10 +390,15 @@ class Manifest:
             cell_count=block.get("cell_count"),
             labels={name: said for name, said in labels.items() if said is not None},
             margins=_margins(block, resources),
+            exposed_above=_number(block.get("exposed_above", 0.0)),
+            harmless=tuple(parse_value(sensitive, value) for value in block.get("harmless", ())),
+            news_only=block.get("news_only", False) is True,
         )
         recoded = found.schema.recoding(sensitive.name)
         known = tuple(value for value in domain if value is not None)
         if recoded is not None and known != recoded.labels:
+            raise ValueError
+        if not 0 <= found.exposed_above < 1 or not set(found.harmless) < set(domain):
             raise ValueError
         if block["format_version"] != found.format_version:
             raise ValueError

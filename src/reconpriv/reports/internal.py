@@ -124,6 +124,7 @@ def find(
     keep_identifier: Iterable[str] = (),
 ) -> Findings:
     """Audit a table and gather what the report shows, in one pass over its groups."""
+    policy = table.settled(policy)
     survey = Survey(table.schema, policy, table.margin_plan(policy))
     audit = table.audit(
         policy, worst=TAILS, k=k, keep_identifier=keep_identifier, watch=[survey.add]

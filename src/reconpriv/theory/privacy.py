@@ -81,12 +81,15 @@ def private_group_sizes(
     epsilon: float,
     delta: float,
     bound: str | Bound | TailBound = "chernoff",
+    exposed: Flags | None = None,
 ) -> Floats:
     """s_g of every group, tested over every sensitive value that occurs in it.
 
-    For a lattice bound (``exact``) it is the largest n <= |g| at which all values pass.
+    ``exposed`` says which cells are tested, by default all; a group without any has no limit. For a
+    lattice bound (``exact``) s_g is the largest n <= |g| at which all tested values pass.
     """
     check_delta(delta)
+    tested = np.ones(counts.size, dtype=bool) if exposed is None else exposed
     chosen = resolve_bound(bound)
     sizes = np.add.reduceat(counts, starts)
     cells_per_group = np.diff(np.append(starts, counts.size))
@@ -99,17 +102,20 @@ def private_group_sizes(
         epsilon=epsilon,
     )
     if not chosen.lattice:
-        return np.asarray(np.minimum.reduceat(_sizes(chosen, count, delta), starts))
+        each = np.where(tested, _sizes(chosen, count, delta), np.inf)
+        return np.asarray(np.minimum.reduceat(each, starts))
     tails = chosen.tails(count)
-    passes = delta <= np.minimum(tails.upper, tails.lower)
+    passes = ~tested | (delta <= np.minimum(tails.upper, tails.lower))
     private = np.logical_and.reduceat(passes, starts)
     result = sizes.astype(np.float64)
-    known: dict[bytes, float] = {}
+    result[~np.logical_or.reduceat(tested, starts)] = np.inf
+    known: dict[tuple[int, bytes], float] = {}
     for group in np.flatnonzero(~private):
-        histogram = np.sort(counts[starts[group] : starts[group] + cells_per_group[group]])
-        key = histogram.tobytes()
+        cells = slice(starts[group], starts[group] + cells_per_group[group])
+        histogram = np.unique(counts[cells][tested[cells]])
+        key = int(sizes[group]), histogram.tobytes()
         if key not in known:
-            known[key] = _largest_passing(chosen, histogram, count, delta)
+            known[key] = _largest_passing(chosen, histogram, key[0], count, delta)
         result[group] = known[key]
     return result
 
@@ -144,13 +150,14 @@ def _size_by_bisection(bound: Bound, count: ObservedCount, delta: float) -> Floa
     return np.where(endless, np.inf, low)
 
 
-def _largest_passing(bound: Bound, histogram: Ints, count: ObservedCount, delta: float) -> float:
-    """The largest n below |g| at which every value passes; 0 if none does.
+def _largest_passing(
+    bound: Bound, tested: Ints, size: int, count: ObservedCount, delta: float
+) -> float:
+    """The largest n below |g| at which every tested count passes; 0 if none does.
 
     For the exact tails no n above Chernoff's s_g can pass, because they lie below that bound.
     """
-    size = int(histogram.sum())
-    frequency = np.unique(histogram) / size
+    frequency = tested / size
     shape = ObservedCount(
         np.ones_like(frequency), frequency, count.retention, count.domain_size, count.epsilon
     )

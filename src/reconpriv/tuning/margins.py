@@ -96,7 +96,7 @@ class MarginVariances:
         frequency = self.queries.frequency
         if counted:
             assert sampling.classes is not None
-            frequency = sampling.classes(frequency)
+            frequency = sampling.classes(frequency, policy)
         groups = Candidates(self.rows, sizes, limits, frequency)
         plan = self._plan(policy, groups, counted=counted)
         worth = plan.counted.worth

@@ -1,4 +1,4 @@
-"""Groups by what a policy sees of them: size and largest count."""
+"""Groups by what a policy sees of them: size and largest exposed frequency."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT = 4096
 
 @dataclass(frozen=True)
 class Shapes:
-    """Distinct (|g|, largest count), with the number of groups of each."""
+    """Distinct (|g|, largest exposed frequency, 0 for none), with the number of groups of each."""
 
     batch: CellBatch
     domain_size: int
@@ -29,11 +29,12 @@ class Shapes:
     _violations: dict[tuple[object, ...], tuple[int, int]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, batch: CellBatch, domain_size: int) -> Shapes:
-        """Count the shapes of one batch of whole groups."""
-        top = batch.largest_counts
-        pairs, groups = np.unique(np.stack([batch.sizes, top]), axis=1, return_counts=True)
-        return cls(batch, domain_size, pairs[0], pairs[1] / pairs[0], groups)
+    def of(cls, batch: CellBatch, domain_size: int, frequency: Floats) -> Shapes:
+        """Count the shapes of one batch of whole groups with these largest exposed frequencies."""
+        pairs, groups = np.unique(
+            np.stack([batch.sizes.astype(np.float64), frequency]), axis=1, return_counts=True
+        )
+        return cls(batch, domain_size, pairs[0].astype(np.int64), pairs[1], groups)
 
     def violations(self, policy: Policy) -> tuple[int, int]:
         """Violating groups and their records, as an audit counts them."""
@@ -59,7 +60,11 @@ class Shapes:
 
     def most_exposed(self, policy: Policy, trials: Floats) -> float:
         """The smallest expected error of F' over all groups, given each one's number of trials."""
+        some = self.frequency > 0.0
         errors = group_error(
-            self.frequency, trials, retention=policy.retention, domain_size=self.domain_size
+            self.frequency[some],
+            trials[some],
+            retention=policy.retention,
+            domain_size=self.domain_size,
         )
-        return float(errors.min())
+        return float(errors.min(initial=np.inf))

@@ -142,10 +142,17 @@ class QueryVariances:
 
     @classmethod
     def of(
-        cls, cube: Cube, batch: CellBatch, workload: Workload, asked: Coded | None = None
+        cls,
+        cube: Cube,
+        batch: CellBatch,
+        frequency: Floats,
+        workload: Workload,
+        asked: Coded | None = None,
     ) -> QueryVariances:
-        """Sort the cells and find which query counts which of them."""
-        frequency = batch.largest_frequencies
+        """Sort the cells and find which query counts which of them.
+
+        ``frequency`` is the largest exposed one of each group.
+        """
         order = np.lexsort((-batch.sizes, -round_up_to_octave(frequency)))
         per_group = batch.cells_per_group[order]
         starts = np.concatenate([[0], np.cumsum(per_group)])
@@ -189,7 +196,7 @@ class QueryVariances:
     def by_class(self, policy: Policy, domain_size: int) -> Floats:
         """The sums if a sample size limits the groups of each class."""
         total, sampling = self.nothing(), policy.sampling
-        parts = self._parts_of(sampling)
+        parts = self._parts_of(policy)
         limits = sampling.limits_at(parts.sizes, parts.frequency, policy, domain_size)
         least = np.minimum.reduceat(limits, parts.starts)
         most = np.maximum.reduceat(limits, parts.starts)
@@ -206,10 +213,12 @@ class QueryVariances:
             total += self.sums(part.groups[sampled], trials)
         return total
 
-    def _parts_of(self, sampling: SampleSize) -> Parts:
+    def _parts_of(self, policy: Policy) -> Parts:
+        sampling = policy.sampling
         if sampling not in self._parts:
             assert sampling.classes is not None
-            pairs = np.stack([round_up_to_octave(self.frequency), sampling.classes(self.frequency)])
+            classes = sampling.classes(self.frequency, policy)
+            pairs = np.stack([round_up_to_octave(self.frequency), classes])
             _, number = np.unique(pairs, axis=1, return_inverse=True)
             groups = [np.flatnonzero(number == one) for one in np.unique(number)[::-1]]
             shapes = [

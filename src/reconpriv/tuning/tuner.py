@@ -10,6 +10,7 @@ import numpy as np
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
+from reconpriv.core.exposure import largest_exposed
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
@@ -22,17 +23,47 @@ from reconpriv.tuning.report import Setting
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
 
+# How many notions of exposed are kept.
+_KEPT = 64
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Groups by their largest exposed frequency, and a workload on them, ready for any design."""
+
+    shapes: Shapes
+    variances: QueryVariances
+    counted: dict[object, MarginVariances] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        cube: Cube,
+        batch: CellBatch,
+        frequency: Floats,
+        workload: Workload,
+        asked: Coded | None,
+    ) -> Reduced:
+        """Sort and count the groups, and match them with the workload."""
+        return cls(
+            Shapes.of(batch, cube.schema.domain_size, frequency),
+            QueryVariances.of(cube, batch, frequency, workload, asked),
+        )
+
 
 @dataclass(frozen=True)
 class Tuner:
-    """The cells of a table and a workload, reduced to what a policy's figures depend on."""
+    """The cells of a table and a workload, reduced to what a policy's figures depend on.
 
-    schema: Schema
+    ``plain`` is what it takes for policies to which every value is exposed.
+    """
+
+    cube: Cube
     batch: CellBatch
     workload: Workload
-    shapes: Shapes
-    variances: QueryVariances
-    _counted: dict[object, MarginVariances] = field(default_factory=dict, repr=False)
+    plain: Reduced
+    asked: Coded | None = None
+    _reduced: dict[tuple[object, ...], Reduced] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -53,14 +84,13 @@ class Tuner:
     def on(cls, cube: Cube, workload: Workload, asked: Coded | None = None) -> Tuner:
         """Cells in memory, judged by a workload whose codes may already be known."""
         batch = cube.as_batch()
-        shapes = Shapes.of(batch, cube.schema.domain_size)
-        variances = QueryVariances.of(cube, batch, workload, asked)
-        return cls(cube.schema, batch, workload, shapes, variances)
+        plain = Reduced.of(cube, batch, batch.largest_frequencies, workload, asked)
+        return cls(cube, batch, workload, plain, asked)
 
     def setting(self, policy: Policy, *, rho1: float = PRIOR) -> Setting:
         """What a policy would do to this table, without publishing it."""
         policy.check_sampling()
-        violating = self.shapes.violations(policy)
+        violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
         plan = self._plan(policy)
         return Setting(
@@ -74,7 +104,7 @@ class Tuner:
             sampled_groups=plan.sampled,
             trials=plan.trials,
             unattainable_groups=plan.unattainable,
-            error=float(np.dot(self.variances.questions.weight, plan.errors)),
+            error=float(np.dot(self.plain.variances.questions.weight, plan.errors)),
             group_error=plan.most_exposed,
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
@@ -87,6 +117,32 @@ class Tuner:
         """The expected relative error of every distinct question of the workload."""
         policy.check_sampling()
         return self._plan(policy).errors
+
+    @property
+    def schema(self) -> Schema:
+        """The columns and the sensitive domain."""
+        return self.cube.schema
+
+    @property
+    def variances(self) -> QueryVariances:
+        """The workload, ready for any design under which every value is exposed."""
+        return self.plain.variances
+
+    def reduced(self, policy: Policy) -> Reduced:
+        """The cells by what this policy calls exposed."""
+        if policy.tests_everything:
+            return self.plain
+        if policy.exposure not in self._reduced:
+            if len(self._reduced) >= _KEPT:
+                self._reduced.clear()
+            self._reduced[policy.exposure] = Reduced.of(
+                self.cube,
+                self.batch,
+                largest_exposed(self.batch, policy),
+                self.workload,
+                self.asked,
+            )
+        return self._reduced[policy.exposure]
 
     @property
     def records(self) -> int:
@@ -105,14 +161,15 @@ class Tuner:
 
     def _by_class(self, policy: Policy) -> _Plan:
         """A limit for each class of the largest frequency; groups of one shape share it."""
-        shapes, limits = self.shapes, self.shapes.limits(policy)
+        reduced = self.reduced(policy)
+        shapes, limits = reduced.shapes, reduced.shapes.limits(policy)
         sampled = np.where(shapes.size > limits, shapes.how_many, 0)
         trials = np.where(sampled, np.maximum(np.minimum(limits, shapes.size), 1.0), shapes.size)
         return _Plan(
             int(sampled.sum()),
             int(shapes.how_many @ trials),
             int(sampled[limits < 1.0].sum()),
-            self._errors(policy, self.variances.by_class(policy, self.schema.domain_size)),
+            self._errors(policy, reduced.variances.by_class(policy, self.schema.domain_size)),
             shapes.most_exposed(policy, trials),
         )
 
@@ -121,8 +178,14 @@ class Tuner:
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
         trials = np.where(sampled, np.maximum(limits, 1.0), self._sizes)
+        variances = self.reduced(policy).variances
+        frequency = largest_exposed(self.batch, policy)
+        some = frequency > 0.0
         error = group_error(
-            self._frequency, trials, retention=policy.retention, domain_size=self.schema.domain_size
+            frequency[some],
+            trials[some],
+            retention=policy.retention,
+            domain_size=self.schema.domain_size,
         )
         return _Plan(
             int(sampled.sum()),
@@ -130,22 +193,21 @@ class Tuner:
             int((sampled & (limits < 1.0)).sum()),
             self._errors(
                 policy,
-                self.variances.coin_sums(
-                    limits[self.variances.order], systematic=policy.tail_bound.lattice
-                ),
+                variances.coin_sums(limits[variances.order], systematic=policy.tail_bound.lattice),
             ),
-            float(error.min()),
+            float(error.min(initial=np.inf)),
         )
 
     def _with_margins(self, policy: Policy) -> _Plan:
         """Limits that count what margins are worth, and answers that use margins."""
+        variances = self.reduced(policy).variances
         found = self._margins(policy).design(policy)
-        sampled = self.variances.sizes > found.limits
+        sampled = variances.sizes > found.limits
         return _Plan(
             int(sampled.sum()),
             round(float(found.trials.sum())),
             int((sampled & (found.limits < 1.0)).sum()),
-            self.variances.questions.errors(found.variance),
+            variances.questions.errors(found.variance),
             found.exposed.error,
             found.exposed.told,
             found.left_out,
@@ -155,18 +217,15 @@ class Tuner:
         """The margin tables that a policy names, counted once."""
         margins = policy.wanted_margins
         assert margins is not None
-        if margins.tables not in self._counted:
-            self._counted[margins.tables] = MarginVariances.of(
-                self.schema, self.batch, self.variances, policy
+        reduced = self.reduced(policy)
+        if margins.tables not in reduced.counted:
+            reduced.counted[margins.tables] = MarginVariances.of(
+                self.schema, self.batch, reduced.variances, policy
             )
-        return self._counted[margins.tables]
+        return reduced.counted[margins.tables]
 
     def _errors(self, policy: Policy, sums: Floats) -> Floats:
-        return self.variances.errors(sums, policy.retention, self.schema.domain_size)
-
-    @cached_property
-    def _frequency(self) -> Floats:
-        return self.batch.largest_frequencies
+        return self.plain.variances.errors(sums, policy.retention, self.schema.domain_size)
 
 
 @dataclass(frozen=True)

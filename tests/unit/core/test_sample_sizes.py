@@ -40,7 +40,7 @@ TEN = SampleSize(
 QUARTERS = replace(
     TEN,
     name="quarters",
-    classes=lambda frequency: np.ceil(4.0 * frequency) / 4.0,
+    classes=lambda frequency, policy: np.ceil(4.0 * frequency) / 4.0,
     limit=SAMPLE_SIZES["octave"].limit,
     rounds_up=True,
 )

@@ -1,0 +1,146 @@
+"""The options that make a policy, the same in every command that takes one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reconpriv.cli.choices import one_of, registered
+from reconpriv.cli.options import POLICY, split_names
+
+if TYPE_CHECKING:
+    from reconpriv.core.margins import Margins
+    from reconpriv.policy import Policy
+
+
+def _option(*names: str, help: str, default: str = "", **more: Any) -> Any:
+    """An option; its default is that of the preset, so the help names it."""
+    text = f"{help} [default: {default}]".replace("[", r"\[") if default else help
+    return typer.Option(*names, help=text, show_default=False, rich_help_panel=POLICY, **more)
+
+
+PresetName = Annotated[
+    str | None,
+    _option(
+        "--preset",
+        default="paper",
+        metavar="NAME",
+        help="A policy by name ({presets}), which the options below change.",
+        autocompletion=registered("presets"),
+    ),
+]
+Retention = Annotated[
+    float | None,
+    _option("-p", "--retention", default="0.5", help="p, the probability that a value is kept."),
+]
+Epsilon = Annotated[
+    float | None,
+    _option(
+        "-e", "--epsilon", default="0.5", help="ε, the relative error that must remain possible."
+    ),
+]
+Delta = Annotated[
+    float | None,
+    _option("-d", "--delta", default="0.3", help="δ: such an error must not be provably rarer."),
+]
+BoundName = Annotated[
+    str | None,
+    _option("--bound", default="chernoff", help="{bounds}.", autocompletion=registered("bounds")),
+]
+SampleSize = Annotated[
+    str | None,
+    _option(
+        "--sample-size",
+        default="octave",
+        metavar="{sample sizes|}",
+        autocompletion=registered("sample sizes"),
+        help="How the number of trials in a large group may depend on its largest frequency.",
+    ),
+]
+ExposedAbove = Annotated[
+    float | None,
+    _option(
+        "--exposed-above",
+        default="0",
+        metavar="φ",
+        help="Protect only values that more than this share of a group hold.",
+    ),
+]
+Harmless = Annotated[
+    str | None,
+    _option(
+        "--harmless",
+        metavar="VALUE,…",
+        help="Sensitive values that need no protection; NULL is the missing value.",
+    ),
+]
+NewsOnly = Annotated[
+    bool,
+    _option(
+        "--news-only",
+        help="Protect only values whose share of the group differs by more than ε from their share"
+        " of the whole table.",
+    ),
+]
+Unattainable = Annotated[
+    str | None,
+    _option(
+        "--unattainable",
+        default="refuse",
+        metavar="refuse|one-trial",
+        autocompletion=one_of("refuse", "one-trial"),
+        help="What to do with groups in which no number of trials is private.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class PolicyOptions:
+    """A policy as the command line describes it; each field is an option."""
+
+    preset: PresetName = None
+    retention: Retention = None
+    epsilon: Epsilon = None
+    delta: Delta = None
+    bound: BoundName = None
+    sample_size: SampleSize = None
+    exposed_above: ExposedAbove = None
+    harmless: Harmless = None
+    news_only: NewsOnly = False
+    unattainable: Unattainable = None
+
+    @property
+    def given(self) -> bool:
+        """Whether any of the options was used."""
+        return self != PolicyOptions()
+
+    def chosen(self, margins: Margins | None = None) -> Policy:
+        """The policy that the options stand for: a preset, changed by what was given."""
+        from reconpriv.presets import DEFAULT, PRESETS
+
+        base = DEFAULT if self.preset is None else PRESETS.find(self.preset)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        del given["preset"]
+        # 0 is a value that was given; a switch that was not used is False.
+        changed = {
+            name: value for name, value in given.items() if value is not None and value is not False
+        }
+        if self.harmless is not None:
+            changed["harmless"] = _harmless(self.harmless)
+        if margins is not None:
+            changed["margins"] = margins
+        return replace(base.policy, **changed)
+
+
+NO_POLICY = PolicyOptions()
+
+
+def _harmless(text: str) -> tuple[str, ...]:
+    from reconpriv.errors import PolicyError
+
+    names = split_names(text)
+    if not names:
+        raise PolicyError("--harmless is empty.", hint="Name sensitive values, or leave it out.")
+    return tuple(names)

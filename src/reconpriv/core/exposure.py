@@ -1,0 +1,125 @@
+"""What counts as exposed: the values of a group that a policy protects from reconstruction.
+
+By default every value that occurs is tested, as in the paper. A policy may test only values that
+more than a share φ of the group hold, leave out values that nobody minds (harmless), and leave out
+values that are not news: those about as frequent in the group as in the whole table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reconpriv.errors import PolicyError
+from reconpriv.messages.phrases import listed
+from reconpriv.schema import Schema, Value, parse_value
+from reconpriv.theory.arrays import Flags, Floats, Ints
+
+if TYPE_CHECKING:
+    from reconpriv.core.cells import CellBatch
+    from reconpriv.policy import Policy
+
+# On the command line a missing value has no text of its own.
+MISSING = "NULL"
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What a policy has to know about a table, by position in the sensitive domain.
+
+    ``harmless`` says which values are; ``overall`` how frequent each is in the whole table, if the
+    policy compares groups with it.
+    """
+
+    harmless: tuple[bool, ...]
+    overall: tuple[float, ...] | None = None
+
+
+def check_exposed_above(share: float) -> float:
+    """Return φ if 0 <= φ < 1."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+        raise PolicyError(
+            f"The share above which a value counts as exposed must be at least 0 and below 1;"
+            f" got {share!r}.",
+            hint="0 tests every value, as in the paper; 0.25 only values of more than a quarter.",
+        )
+    return float(share)
+
+
+def harmless_flags(wanted: tuple[Value, ...], schema: Schema) -> tuple[bool, ...]:
+    """Which values of the domain a policy calls harmless."""
+    found = {_in_domain(value, schema) for value in wanted}
+    if len(found) == schema.domain_size:
+        raise PolicyError(
+            "Every value of the sensitive column is called harmless: there is nothing to protect.",
+            hint="Leave out the values that somebody might mind.",
+        )
+    return tuple(value in found for value in schema.domain)
+
+
+def _in_domain(value: Value, schema: Schema) -> Value:
+    domain = schema.domain
+    parsed = None if value is None else parse_value(schema.sensitive, value)
+    if parsed in domain:
+        return parsed
+    if value == MISSING and None in domain:
+        return None
+    some = [repr(one) for one in domain[:5]]
+    more = ", …" if len(domain) > len(some) else ""
+    raise PolicyError(
+        f"Column {schema.sensitive.name!r} has no value {value!r} that could be harmless.",
+        hint=f"Its values are {', '.join(some)}{more}." if more else f"{listed(some, 'or')}.",
+    )
+
+
+def exposed_cells(batch: CellBatch, policy: Policy) -> Flags:
+    """The cells that a policy tests."""
+    frequency = batch.count / batch.sizes[batch.group_of_cell]
+    # A quotient is correctly rounded, so 29 of 100 is not "more than 0.29".
+    exposed = frequency > policy.exposed_above
+    if policy.needs_facts:
+        facts = policy.facts
+        assert facts is not None
+        exposed &= ~np.array(facts.harmless)[batch.value]
+        if policy.news_only:
+            overall = np.array(facts.overall)[batch.value]
+            exposed &= np.abs(frequency - overall) > policy.epsilon * overall
+    return np.asarray(exposed)
+
+
+def largest_exposed(batch: CellBatch, policy: Policy) -> Floats:
+    """The largest frequency of an exposed value in each group; 0 if it has none."""
+    if policy.tests_everything:
+        return batch.largest_frequencies
+    counts = np.where(exposed_cells(batch, policy), batch.count, 0)
+    return np.asarray(np.maximum.reduceat(counts, batch.starts) / batch.sizes)
+
+
+def most_exposed(batch: CellBatch, policy: Policy) -> Ints:
+    """The index of each group's most frequent exposed value, or, without one, of any value.
+
+    In a tie, the first in the domain.
+    """
+    counts = batch.count
+    if not policy.tests_everything:
+        # Exposed values come first, whatever the counts of the others.
+        counts = counts + np.where(exposed_cells(batch, policy), counts.max(initial=0), 0)
+    largest = np.maximum.reduceat(counts, batch.starts)
+    group = batch.group_of_cell
+    candidates = np.flatnonzero(counts == largest[group])
+    return batch.value[candidates[np.searchsorted(group[candidates], np.arange(batch.groups))]]
+
+
+def frequency_of(batch: CellBatch, values: Ints) -> Floats:
+    """How frequent the value given for each group is in it."""
+    count = np.where(batch.value == values[batch.group_of_cell], batch.count, 0)
+    return np.asarray(np.add.reduceat(count, batch.starts) / batch.sizes)
+
+
+def exposed_borders(exposed_above: float) -> Floats:
+    """φ, 2φ, 4φ, … and 1: the borders of classes of the largest exposed frequency, for φ > 0."""
+    doublings = np.arange(int(np.ceil(-np.log2(exposed_above))) + 1)
+    borders = np.ldexp(exposed_above, doublings)
+    return np.append(borders[borders < 1.0], 1.0)

@@ -1,0 +1,166 @@
+"""How many trials are private by the exact tails for *every* group of a class.
+
+The exact tails of a group depend on its whole histogram, so a size made for one group would reveal
+it. A size made for a class of groups reveals the class and no more: it is the largest n at which
+each exposed value of each possible group of that class has both tails at or above δ.
+
+Finitely many frequencies decide. In a sample of n from a larger group, the holders of a value are
+n f rounded down or up, so both tails are piecewise linear in f. More holders mean a larger count:
+within a piece the upper tail rises with f and the lower one falls. The upper tail jumps down where
+n (p (1+ε) f + t) becomes whole, the lower one jumps up just after n (p (1-ε) f + t) was whole. So
+the smallest upper tail is at such a point or at the lower end of the class, the smallest lower
+tail at such a point or at the upper end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.bounds import chernoff_full_size
+from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact import exact_tails
+
+# Groups up to this size are judged by the frequencies that they can have; for larger ones, which
+# can have nearly any, a sample is judged by all frequencies of the class.
+_COUNTED = 32
+# Above this many trials only every hundredth part is tried. All that are tried are judged in full.
+_ALL_TRIED = 400
+_STEP = 100
+_AT_ONCE = 64
+_KEPT = 1 << 16
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class ExposedClass:
+    """Groups whose largest exposed frequency is above ``above`` and at most ``upto``.
+
+    A value is exposed if more than ``exposed_above`` of the group hold it, unless it is one of the
+    domain's harmless values: ``values`` are not.
+    """
+
+    above: float
+    upto: float
+    exposed_above: float
+    values: int
+    domain_size: int
+    retention: float
+    epsilon: float
+    delta: float
+
+    def exposed_frequencies(self, size: int) -> Floats:
+        """The frequencies of exposed values that occur in groups of this size and class."""
+        counts = np.arange(1, size + 1)
+        frequency = counts / size
+        most = int(np.searchsorted(frequency, self.upto, side="right"))
+        # One value more, as frequent as the class allows, puts the group into the class.
+        other = np.minimum(most, size - counts)
+        largest = frequency > self.above
+        with_other = (other / size > self.above) & (self.values > 1)
+        if self.values < self.domain_size:
+            fits = largest | with_other  # harmless values fill the rest
+        else:
+            fits = (largest & (size - counts <= (self.values - 1) * most)) | (
+                with_other & (size - counts - other <= (self.values - 2) * most)
+            )
+        return frequency[fits & (frequency > self.exposed_above) & (frequency <= self.upto)]
+
+    def deciding_frequencies(self, trials: int) -> Floats:
+        """Where the tails of a sample are smallest over all frequencies of the class.
+
+        If no value is harmless, the rarest exposed one must leave room for no more than the others.
+        """
+        least = self.exposed_above
+        if self.values == self.domain_size:
+            least = max(least, 1.0 - (self.values - 1) * self.upto)
+        found = [np.array([least, self.upto])]
+        replacement = (1.0 - self.retention) / self.domain_size
+        for factor in (1.0 + self.epsilon, 1.0 - self.epsilon):
+            slope = trials * self.retention * factor
+            if slope > 0:
+                ends = trials * replacement + slope * np.array([least, self.upto])
+                whole = np.arange(np.ceil(ends[0]), np.floor(ends[1]) + 1)
+                found.append((whole - trials * replacement) / slope)
+        every = np.concatenate(found)
+        return every[(every >= least) & (every <= self.upto)]
+
+    def pass_at(self, trials: Floats | Ints, frequency: Floats) -> np.ndarray:
+        """Whether both exact tails are at least δ, pair by pair."""
+        count = self._count(trials, frequency)
+        return np.asarray(np.minimum(*exact_tails(count)) >= self.delta - _ROUNDING)
+
+    def most_trials(self, frequency: float) -> float:
+        """No more trials can pass: the exact tails lie below Chernoff's bound."""
+        count = self._count(np.ones(1), np.array([frequency]))
+        return float(chernoff_full_size(count, self.delta)[0]) + 1e-9
+
+    def _count(self, trials: Floats | Ints, frequency: Floats) -> ObservedCount:
+        n = np.asarray(trials, dtype=np.float64)
+        return ObservedCount(n, frequency, self.retention, self.domain_size, self.epsilon)
+
+
+@lru_cache(_KEPT)
+def largest_exact_size(group_class: ExposedClass, size: int) -> int:
+    """The largest n up to |g| at which every group of this class and size passes; 0 if none does.
+
+    With n = |g| nothing is sampled, and the holders of each value are whole.
+    """
+    frequency = group_class.exposed_frequencies(size)
+    if not frequency.size:
+        return size
+    if size <= _COUNTED:
+        trials = np.arange(1, size + 1)
+        passes = group_class.pass_at(
+            np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
+        ).reshape(size, -1)
+        found = np.flatnonzero(passes.all(axis=1))
+        return int(trials[found[-1]]) if found.size else 0
+    all_pass = size <= group_class.most_trials(float(frequency[-1])) and bool(
+        group_class.pass_at(np.full(frequency.size, size), frequency).all()
+    )
+    return size if all_pass else _largest_sample(group_class, size)
+
+
+def exact_class_sizes(sizes: Ints, group_class: ExposedClass) -> Floats:
+    """The same for many groups of one class."""
+    distinct, where = np.unique(sizes, return_inverse=True)
+    found = [float(largest_exact_size(group_class, int(size))) for size in distinct]
+    return np.asarray(found)[where.reshape(-1)]
+
+
+def _largest_sample(group_class: ExposedClass, size: int) -> int:
+    """The largest n below |g| at which every frequency of the class passes."""
+    highest = min(size - 1, int(group_class.most_trials(group_class.upto)))
+    return _largest_sample_upto(group_class, highest)
+
+
+@lru_cache(_KEPT)
+def _largest_sample_upto(group_class: ExposedClass, highest: int) -> int:
+    candidates = _tried(highest)
+    for start in range(0, candidates.size, _AT_ONCE):
+        some = candidates[start : start + _AT_ONCE]
+        # The most frequent value fails most often; the others are judged only if it passes.
+        some = some[group_class.pass_at(some, np.full(some.size, group_class.upto))]
+        for trials in some.tolist():
+            if _every_frequency_passes(group_class, trials):
+                return int(trials)
+    return 0
+
+
+@lru_cache(_KEPT)
+def _every_frequency_passes(group_class: ExposedClass, trials: int) -> bool:
+    frequency = group_class.deciding_frequencies(trials)
+    return bool(group_class.pass_at(np.full(frequency.size, trials), frequency).all())
+
+
+def _tried(highest: int) -> Ints:
+    """Numbers of trials from the largest down: all of the small ones, some of the large ones."""
+    found, trials = [], highest
+    while trials > _ALL_TRIED:
+        found.append(trials)
+        trials -= trials // _STEP
+    return np.concatenate([found, np.arange(trials, 0, -1)]).astype(np.int64)
