@@ -11,7 +11,7 @@ from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
 from reconpriv.schema import Schema, Value, json_value
-from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, exact, resolve_bound
+from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, resolve_bound
 from reconpriv.theory.perturbation import check_retention
 from reconpriv.theory.privacy import check_delta
 
@@ -177,8 +177,7 @@ class Policy:
     @property
     def can_sample(self) -> bool:
         """Whether the bound and the sample size go together."""
-        bound = self.tail_bound
-        by_class = bound.worst_at_largest_frequency or bound.tails is exact
+        by_class = self.tail_bound.sizes_classes
         return not self._margins_break_tails and (not self.sampling.rounds_up or by_class)
 
     @property

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.exposure import frequency_of, most_exposed
@@ -18,6 +17,7 @@ from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
 from reconpriv.core.margin_tables import MarginTable, MarginTotals
 from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
+from reconpriv.core.sample_sizes import private_as_they_are
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.plan import publish_cube
@@ -97,7 +97,7 @@ class AttackedTable:
 
     def violating(self, least: int = 1) -> Ints:
         """The groups of a minimum size that perturbation alone would expose."""
-        _, private = judge(self.batch, self.policy, self.schema.domain_size)
+        private = private_as_they_are(self.batch, self.policy, self.schema.domain_size)
         return np.flatnonzero(~private & (self.batch.sizes >= least))
 
     def only(self, groups: Ints) -> AttackedTable:

@@ -27,6 +27,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
+from reconpriv.promise import promise
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
@@ -141,6 +142,11 @@ class AuditReport(Readable):
         )
 
     @property
+    def promise(self) -> str:
+        """What a publication with this policy would promise."""
+        return promise(self.policy.publishable().as_dict())
+
+    @property
     def columns_sentence(self) -> str:
         """Which columns are nearly unique, and what leaving one out would do."""
         return Advice(
@@ -181,6 +187,7 @@ class AuditReport(Readable):
             "private": self.private,
             "verdict": self._verdict(),
             "policy": self.policy.as_dict(),
+            "promise": self.promise,
             "sensitive": self.sensitive,
             "public": list(self.public),
             "size_distribution": [

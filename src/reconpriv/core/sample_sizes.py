@@ -16,9 +16,9 @@ import numpy as np
 
 from reconpriv.core.exposure import exposed_borders, exposed_cells, largest_exposed
 from reconpriv.registry import Registry
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.exact_classes import ExposedClass, exact_class_sizes
-from reconpriv.theory.privacy import largest_private_size, private_group_sizes
+from reconpriv.theory.privacy import largest_private_size, private_group_sizes, private_groups
 
 if TYPE_CHECKING:
     from reconpriv.core.cells import CellBatch
@@ -49,6 +49,14 @@ def private_sizes(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
     """s_g of every group under a policy, over every exposed value: the smallest of them."""
     exposed = None if policy.tests_everything else exposed_cells(batch, policy)
     return private_group_sizes(
+        batch.count, batch.starts, exposed=exposed, **policy.parameters(domain_size)
+    )
+
+
+def private_as_they_are(batch: CellBatch, policy: Policy, domain_size: int) -> Flags:
+    """Which groups are private if every record is a trial (Corollary 2)."""
+    exposed = None if policy.tests_everything else exposed_cells(batch, policy)
+    return private_groups(
         batch.count, batch.starts, exposed=exposed, **policy.parameters(domain_size)
     )
 

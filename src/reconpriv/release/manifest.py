@@ -240,6 +240,17 @@ class Manifest:
             Column(count, Kind.INTEGER),
         ]
 
+    def policy_as_dict(self) -> dict[str, Any]:
+        """The policy as plain values; defaults of what counts as exposed are left out."""
+        exposed = {
+            "exposed_above": self.exposed_above,
+            "harmless": [json_value(value) for value in self.harmless],
+            "news_only": self.news_only,
+        }
+        names = ("retention", "epsilon", "delta", "bound", "sample_size")
+        plain = {name: getattr(self, name) for name in names}
+        return plain | {name: value for name, value in exposed.items() if value}
+
     # --- writing ----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
@@ -287,13 +298,7 @@ class Manifest:
             block["cell_count"] = self.cell_count
         if self.margins is not None:
             block["margins"] = self.margins.as_dict()
-        if self.exposed_above:
-            block["exposed_above"] = self.exposed_above
-        if self.harmless:
-            block["harmless"] = [json_value(value) for value in self.harmless]
-        if self.news_only:
-            block["news_only"] = True
-        return block
+        return block | self.policy_as_dict()
 
     def _field(self, column: Column) -> dict[str, Any]:
         """A column in the terms of Table Schema; the sensitive one lists its domain."""

@@ -17,6 +17,7 @@ from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
 from reconpriv.messages.readable import Readable
+from reconpriv.promise import promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
@@ -68,6 +69,11 @@ class Release(Readable):
     def records(self) -> int:
         """How many records are published."""
         return self.description.records
+
+    @property
+    def promise(self) -> str:
+        """What its policy promises, in a sentence or two."""
+        return promise(self.description.policy_as_dict() | self._margins())
 
     @property
     def domain(self) -> list[Value]:
@@ -255,6 +261,7 @@ class Release(Readable):
             **described.block(),
             "domain": by_number(domain),
             "release": self.place,
+            "promise": self.promise,
             "public_counts_exact": not SAMPLE_SIZES[described.sample_size].coins,
             "local_dp_epsilon": local_privacy_level(described.retention, len(domain)),
             **self._labels(),
@@ -374,10 +381,8 @@ class Release(Readable):
         if self.tables:
             summary["tables"] = list(self.tables)
         return summary | {
-            "policy": {
-                name: getattr(self.description, name)
-                for name in ("retention", "epsilon", "delta", "bound", "sample_size")
-            },
+            "policy": self.description.policy_as_dict(),
+            "promise": self.promise,
             **self._margins(),
             "warnings": list(self.warnings),
         }

@@ -323,6 +323,7 @@ def _parameters(info: dict[str, Any]) -> Section:
         ("ε", f"{info['epsilon']:g}"),
         ("δ", f"{info['delta']:g}"),
         ("tail bound", str(info["bound"])),
+        ("promise", str(info["promise"])),
         ("sample size", str(info["sample_size"])),
         ("local differential privacy of one trial", f"ε = {info['local_dp_epsilon']:.3g}"),
         *_margin_rows(info.get("margins")),

@@ -442,6 +442,7 @@ def _parameters(found: Findings) -> Section:
         ("δ", f"{policy.delta:g}"),
         ("tail bound", policy.tail_bound.name),
         ("sample size", policy.sample_size),
+        ("promise", audit.promise),
         ("unattainable groups", policy.unattainable),
         ("sensitive column", f"{audit.sensitive} ({m} values)"),
         ("public columns", ", ".join(audit.public) or "none"),

@@ -85,7 +85,7 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
         retentions=[*(one for one in RETENTIONS if one < p), p],
         epsilons=_EPSILONS,
         deltas=_DELTAS,
-        bound=bound if bound.worst_at_largest_frequency else CURRENT.bound,
+        bound=bound if bound.sizes_classes else CURRENT.bound,
         current=policy,
     )
     alone = frontier([s for s in report.settings if s.margins is None])

@@ -50,6 +50,7 @@ def audit_figures(report: AuditReport) -> RichTable:
         ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
         ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
         ("policy", policy_line(report.policy.as_dict())),
+        ("promise", report.promise),
         ("violating groups", f"{report.violating_groups:,}"),
         ("violating records", f"{report.violating_records:,}"),
         ("unique records", share_words(single.unique, single.records)),

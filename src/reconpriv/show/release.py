@@ -29,6 +29,7 @@ def release_figures(release: Release) -> RichTable:
     rows = [
         ("records", f"{summary['records']:,}"),
         ("policy", f"{policy_line(policy)}, sample size {policy['sample_size']}"),
+        ("promise", summary["promise"]),
     ]
     if release.written is not None:
         rows += [

@@ -17,6 +17,9 @@ def policy_line(policy: dict[str, Any]) -> str:
     return (
         f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
         f" bound {policy['bound']}"
+        + (f", exposed above {policy['exposed_above']:g}" if policy.get("exposed_above") else "")
+        + (f", {len(policy['harmless'])} harmless" if policy.get("harmless") else "")
+        + (", news only" if policy.get("news_only") else "")
     )
 
 
@@ -109,12 +112,12 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         if facts["public_counts_exact"]
         else "Counts over these columns alone are right to within a few coin flips in large groups."
     )
-    promise = (
-        ": (ε, δ)-reconstruction-privacy. A count for one full combination of public values"
-        " rests on few trials; counts over many do not."
-        if SAMPLE_SIZES[facts["sample_size"]].samples
-        else ": no group is protected beyond the perturbation of its records."
-    )
+    promise = f". {facts['promise']}"
+    if SAMPLE_SIZES[facts["sample_size"]].samples:
+        promise += (
+            " A count for one full combination of public values rests on few trials; counts over"
+            " many do not."
+        )
     if facts.get("unattainable") == "one-trial":
         promise += (
             " Groups in which not even one trial is private keep one; nothing is promised for them."

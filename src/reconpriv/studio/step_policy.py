@@ -465,4 +465,4 @@ def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
 def _bound_for_sampling(policy: rp.Policy) -> str:
     """The policy's bound if settings with a sample can use it; otherwise the plain one."""
     bound = policy.tail_bound
-    return bound.name if bound.worst_at_largest_frequency else _PLAIN_BOUND
+    return bound.name if bound.sizes_classes else _PLAIN_BOUND

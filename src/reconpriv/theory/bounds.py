@@ -55,6 +55,11 @@ class Bound:
     label: str = ""
     explanation: str = ""
 
+    @property
+    def sizes_classes(self) -> bool:
+        """Whether it has a size for a whole class of groups, as ``octave`` and ``public`` need."""
+        return self.worst_at_largest_frequency or self.tails is exact
+
 
 def _log_lower_factor(theta: Floats) -> Floats:
     """ln Y = -θ - (1-θ) ln(1-θ), by its series where the two terms would cancel."""

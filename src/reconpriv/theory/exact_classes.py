@@ -10,6 +10,9 @@ within a piece the upper tail rises with f and the lower one falls. The upper ta
 n (p (1+ε) f + t) becomes whole, the lower one jumps up just after n (p (1-ε) f + t) was whole. So
 the smallest upper tail is at such a point or at the lower end of the class, the smallest lower
 tail at such a point or at the upper end.
+
+Trials are published in unequal numbers of copies, which moves an estimate that is close to a limit.
+So a number of trials must pass as published, too, for the size of the group (exact_published.py).
 """
 
 from __future__ import annotations
@@ -23,13 +26,15 @@ from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.bounds import chernoff_full_size
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.exact_published import published_tails
 
 # Groups up to this size are judged by the frequencies that they can have; for larger ones, which
 # can have nearly any, a sample is judged by all frequencies of the class.
 _COUNTED = 32
-# Above this many trials only every hundredth part is tried. All that are tried are judged in full.
-_ALL_TRIED = 400
-_STEP = 100
+# No more trials are drawn from a larger group: judging them as published would take too long.
+_MOST_SAMPLED = 500
+# Up to this size every frequency is judged as published; above, those next to the deciding ones.
+_ALL_COUNTS = 2048
 _AT_ONCE = 64
 _KEPT = 1 << 16
 _ROUNDING = 1e-12
@@ -93,6 +98,23 @@ class ExposedClass:
         count = self._count(trials, frequency)
         return np.asarray(np.minimum(*exact_tails(count)) >= self.delta - _ROUNDING)
 
+    def pass_as_published(self, size: int, trials: int) -> bool:
+        """Whether a sample of so many trials passes in the counts that are published."""
+        exposed = self.exposed_frequencies(size)
+        if size > _ALL_COUNTS:
+            near = np.searchsorted(exposed, self.deciding_frequencies(trials))
+            around = (near[:, None] + np.arange(-2, 3)).clip(0, exposed.size - 1)
+            exposed = exposed[np.unique(around)]
+        upper, lower = published_tails(
+            size,
+            trials,
+            np.rint(exposed * size).astype(np.int64),
+            retention=self.retention,
+            domain_size=self.domain_size,
+            epsilon=self.epsilon,
+        )
+        return bool((np.minimum(upper, lower) >= self.delta - _ROUNDING).all())
+
     def most_trials(self, frequency: float) -> float:
         """No more trials can pass: the exact tails lie below Chernoff's bound."""
         count = self._count(np.ones(1), np.array([frequency]))
@@ -113,12 +135,7 @@ def largest_exact_size(group_class: ExposedClass, size: int) -> int:
     if not frequency.size:
         return size
     if size <= _COUNTED:
-        trials = np.arange(1, size + 1)
-        passes = group_class.pass_at(
-            np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
-        ).reshape(size, -1)
-        found = np.flatnonzero(passes.all(axis=1))
-        return int(trials[found[-1]]) if found.size else 0
+        return _largest_of_small(group_class, size, frequency)
     all_pass = size <= group_class.most_trials(float(frequency[-1])) and bool(
         group_class.pass_at(np.full(frequency.size, size), frequency).all()
     )
@@ -132,17 +149,33 @@ def exact_class_sizes(sizes: Ints, group_class: ExposedClass) -> Floats:
     return np.asarray(found)[where.reshape(-1)]
 
 
+def _largest_of_small(group_class: ExposedClass, size: int, frequency: Floats) -> int:
+    trials = np.arange(1, size + 1)
+    passes = group_class.pass_at(
+        np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
+    ).reshape(size, -1)
+    for candidate in trials[passes.all(axis=1)][::-1].tolist():
+        if candidate == size or group_class.pass_as_published(size, candidate):
+            return int(candidate)
+    return 0
+
+
 def _largest_sample(group_class: ExposedClass, size: int) -> int:
     """The largest n below |g| at which every frequency of the class passes."""
-    highest = min(size - 1, int(group_class.most_trials(group_class.upto)))
-    return _largest_sample_upto(group_class, highest)
+    most = int(group_class.most_trials(group_class.upto))
+    trials = min(size, most + 1, _MOST_SAMPLED + 1)
+    while trials > 0:
+        trials = _next_sample(group_class, trials)
+        if trials and group_class.pass_as_published(size, trials):
+            return trials
+    return 0
 
 
 @lru_cache(_KEPT)
-def _largest_sample_upto(group_class: ExposedClass, highest: int) -> int:
-    candidates = _tried(highest)
-    for start in range(0, candidates.size, _AT_ONCE):
-        some = candidates[start : start + _AT_ONCE]
+def _next_sample(group_class: ExposedClass, below: int) -> int:
+    """The largest n below this one at which the trials of every frequency pass."""
+    for start in range(below - 1, 0, -_AT_ONCE):
+        some = np.arange(start, max(start - _AT_ONCE, 0), -1)
         # The most frequent value fails most often; the others are judged only if it passes.
         some = some[group_class.pass_at(some, np.full(some.size, group_class.upto))]
         for trials in some.tolist():
@@ -155,12 +188,3 @@ def _largest_sample_upto(group_class: ExposedClass, highest: int) -> int:
 def _every_frequency_passes(group_class: ExposedClass, trials: int) -> bool:
     frequency = group_class.deciding_frequencies(trials)
     return bool(group_class.pass_at(np.full(frequency.size, trials), frequency).all())
-
-
-def _tried(highest: int) -> Ints:
-    """Numbers of trials from the largest down: all of the small ones, some of the large ones."""
-    found, trials = [], highest
-    while trials > _ALL_TRIED:
-        found.append(trials)
-        trials -= trials // _STEP
-    return np.concatenate([found, np.arange(trials, 0, -1)]).astype(np.int64)

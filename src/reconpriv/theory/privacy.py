@@ -89,24 +89,15 @@ def private_group_sizes(
     lattice bound (``exact``) s_g is the largest n <= |g| at which all tested values pass.
     """
     check_delta(delta)
-    tested = np.ones(counts.size, dtype=bool) if exposed is None else exposed
     chosen = resolve_bound(bound)
-    sizes = np.add.reduceat(counts, starts)
-    cells_per_group = np.diff(np.append(starts, counts.size))
-    frequency = counts / np.repeat(sizes, cells_per_group)
-    count = observed_count(
-        np.repeat(sizes, cells_per_group).astype(np.float64),
-        frequency,
-        retention=retention,
-        domain_size=domain_size,
-        epsilon=epsilon,
-    )
+    tested = np.ones(counts.size, dtype=bool) if exposed is None else exposed
+    count = _observed(counts, starts, retention, domain_size, epsilon)
     if not chosen.lattice:
         each = np.where(tested, _sizes(chosen, count, delta), np.inf)
         return np.asarray(np.minimum.reduceat(each, starts))
-    tails = chosen.tails(count)
-    passes = ~tested | (delta <= np.minimum(tails.upper, tails.lower))
-    private = np.logical_and.reduceat(passes, starts)
+    private = _all_pass(chosen, count, starts, tested, delta)
+    sizes = np.add.reduceat(counts, starts)
+    cells_per_group = np.diff(np.append(starts, counts.size))
     result = sizes.astype(np.float64)
     result[~np.logical_or.reduceat(tested, starts)] = np.inf
     known: dict[tuple[int, bytes], float] = {}
@@ -118,6 +109,47 @@ def private_group_sizes(
             known[key] = _largest_passing(chosen, histogram, key[0], count, delta)
         result[group] = known[key]
     return result
+
+
+def private_groups(
+    counts: Ints,
+    starts: Ints,
+    *,
+    retention: float,
+    domain_size: int,
+    epsilon: float,
+    delta: float,
+    bound: str | Bound | TailBound = "chernoff",
+    exposed: Flags | None = None,
+) -> Flags:
+    """Whether every group is private as it is: Corollary 2, without looking for s_g."""
+    check_delta(delta)
+    tested = np.ones(counts.size, dtype=bool) if exposed is None else exposed
+    count = _observed(counts, starts, retention, domain_size, epsilon)
+    return _all_pass(resolve_bound(bound), count, starts, tested, delta)
+
+
+def _observed(
+    counts: Ints, starts: Ints, retention: float, domain_size: int, epsilon: float
+) -> ObservedCount:
+    """O* of every cell, if every record of its group is a trial."""
+    sizes = np.add.reduceat(counts, starts)
+    each = np.repeat(sizes, np.diff(np.append(starts, counts.size)))
+    return observed_count(
+        each.astype(np.float64),
+        counts / each,
+        retention=retention,
+        domain_size=domain_size,
+        epsilon=epsilon,
+    )
+
+
+def _all_pass(
+    bound: Bound, count: ObservedCount, starts: Ints, tested: Flags, delta: float
+) -> Flags:
+    tails = bound.tails(count)
+    passes = ~tested | (delta <= np.minimum(tails.upper, tails.lower))
+    return np.asarray(np.logical_and.reduceat(passes, starts))
 
 
 def _sizes(bound: Bound, count: ObservedCount, delta: float) -> Floats:

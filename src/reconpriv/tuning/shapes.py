@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.sample_sizes import private_size
+from reconpriv.core.sample_sizes import private_as_they_are, private_size
 from reconpriv.policy import Policy
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
@@ -48,7 +47,7 @@ class Shapes:
     def _count_violations(self, policy: Policy) -> tuple[int, int]:
         bound = policy.tail_bound
         if bound.lattice or not bound.worst_at_largest_frequency:
-            _, private = judge(self.batch, policy, self.domain_size)
+            private = private_as_they_are(self.batch, policy, self.domain_size)
             return int((~private).sum()), int(self.batch.sizes[~private].sum())
         limits = private_size(self.frequency, policy, self.domain_size)
         groups = np.where(self.size > limits, self.how_many, 0)
