@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from reconpriv.frames import audit as audit
     from reconpriv.frames import publish as publish
     from reconpriv.policy import Policy as Policy
+    from reconpriv.presets import PRESETS as PRESETS
+    from reconpriv.presets import preset as preset
     from reconpriv.queries.estimate import Estimate as Estimate
     from reconpriv.randomised_response import Frequencies as Frequencies
     from reconpriv.randomised_response import perturb as perturb
@@ -43,6 +45,7 @@ _HOMES = {
     "Key": "core.randomness",
     "Margins": "core.margins",
     "ObservedCount": "theory.counts",
+    "PRESETS": "presets",
     "Policy": "policy",
     "Quantiles": "recoding",
     "ReconprivError": "errors",
@@ -56,6 +59,7 @@ _HOMES = {
     "dataset_path": "datasets",
     "describe": "summary",
     "open": "release.release",
+    "preset": "presets",
     "perturb": "randomised_response",
     "publish": "frames",
     "read": "reading",

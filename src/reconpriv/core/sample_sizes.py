@@ -191,7 +191,11 @@ class SampleSize:
         return self.limits_at(batch.sizes, largest_exposed(batch, policy), policy, domain_size)
 
     def limits_at(self, sizes: Ints, frequency: Floats, policy: Policy, domain_size: int) -> Floats:
-        """The same for groups known only by their size and largest exposed frequency."""
+        """The same for groups known only by their size and largest frequency that may be exposed.
+
+        What is not above φ counts as not exposed.
+        """
+        frequency = np.where(frequency > policy.exposed_above, frequency, 0.0)
         if self.classes is None:
             return private_size(frequency, policy, domain_size)
         classes = self.classes(frequency, policy)

@@ -1,0 +1,241 @@
+"""Sizes by exact tails for a class of groups, against every group of that class."""
+
+import itertools
+from fractions import Fraction
+from functools import cache
+from math import ceil, comb, floor
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import reconpriv as rp
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.kernel import Kernel
+from reconpriv.policy import Policy
+from reconpriv.schema import Column, Kind, Schema
+from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.exact_classes import ExposedClass, exact_class_sizes, largest_exact_size
+from reconpriv.theory.exact_published import published_tails
+
+HALF = Fraction(1, 2)
+
+
+def a_class(above, upto, *, phi=0.0, m=14, values=None, p=0.5, epsilon=0.5, delta=0.05):
+    values = m if values is None else values
+    return ExposedClass(above, upto, phi, values, m, p, epsilon, delta)
+
+
+# --- the referee: every group, every trial, in fractions -----------------------------------------
+
+
+@cache
+def binomial(n, q):
+    return tuple(comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1))
+
+
+@cache
+def observed(n, holders, p, m):
+    """Pr[O* = x] for x = 0 … n."""
+    t = (1 - p) / m
+    kept, drawn = binomial(holders, p + t), binomial(n - holders, t)
+    mass = [Fraction(0)] * (n + 1)
+    for (a, x), (b, y) in itertools.product(enumerate(kept), enumerate(drawn)):
+        mass[a + b] += x * y
+    return tuple(mass)
+
+
+def referee_tails(size, n, held, p, m, epsilon):
+    """The tails of F' from n trials and from the counts that are published, four numbers."""
+    f, t = Fraction(held, size), (1 - p) / m
+    low, high = (p * f * (1 + sign * epsilon) + t for sign in (-1, 1))
+    quota = Fraction(n * held, size)
+    shares = {floor(quota): 1 - (quota - floor(quota)), ceil(quota): quota - floor(quota)}
+    if quota.denominator == 1:
+        shares = {int(quota): Fraction(1)}
+    mass = [
+        sum(share * observed(n, holders, p, m)[x] for holders, share in shares.items())
+        for x in range(n + 1)
+    ]
+    trials = [
+        sum(mass[x] for x in range(n + 1) if Fraction(x, n) > high),
+        sum(mass[x] for x in range(n + 1) if Fraction(x, n) < low),
+    ]
+    copies, more = divmod(size, n)
+    published = [Fraction(0), Fraction(0)]
+    for x, extra in itertools.product(range(n + 1), range(more + 1)):
+        ways = Fraction(comb(x, extra) * comb(n - x, more - extra), comb(n, more))
+        share = Fraction(copies * x + extra, size)
+        published[0] += mass[x] * ways * (share > high)
+        published[1] += mass[x] * ways * (share < low)
+    return trials + published
+
+
+@cache
+def smallest_tail(size, n, held, p, m, epsilon):
+    return min(referee_tails(size, n, held, p, m, epsilon))
+
+
+def histograms(size, m):
+    """Every group of this size: the counts of m values, some of them 0."""
+    for cuts in itertools.combinations(range(size + m - 1), m - 1):
+        edges = (-1, *cuts, size + m - 1)
+        yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
+
+
+def referee_size(group_class, size):
+    """The largest n at which every exposed value of every group of the class passes."""
+    c = group_class
+    p, epsilon, delta = (Fraction(str(x)) for x in (c.retention, c.epsilon, c.delta))
+    held = set()
+    for counts in histograms(size, c.domain_size):
+        exposed = [k for k in counts[: c.values] if k and k / size > c.exposed_above]
+        if exposed and c.above < max(exposed) / size <= c.upto:
+            held |= set(exposed)
+    passing = [
+        n
+        for n in range(1, size + 1)
+        if all(smallest_tail(size, n, k, p, c.domain_size, epsilon) >= delta for k in held)
+    ]
+    return max(passing, default=0)
+
+
+@pytest.mark.parametrize(("p", "epsilon", "delta"), [(0.5, 0.5, 0.05), (0.3, 0.8, 0.2)])
+@pytest.mark.parametrize(("m", "values"), [(2, 2), (3, 3), (4, 4), (3, 2), (4, 1)])
+def test_sizes_are_those_of_exhaustive_enumeration(m, values, p, epsilon, delta):
+    borders = [(0.5, 1.0, 0.0), (0.25, 0.5, 0.0), (0.0, 1.0, 0.0), (0.25, 0.5, 0.25), (0.6, 1, 0.3)]
+    different = 0
+    for above, upto, phi in borders:
+        one = a_class(above, upto, phi=phi, m=m, values=values, p=p, epsilon=epsilon, delta=delta)
+        for size in range(1, 13):
+            found = largest_exact_size(one, size)
+            assert found == referee_size(one, size), (above, upto, phi, size)
+            different += found != size
+    assert different > 5  # the test is about groups that are sampled
+
+
+# --- all frequencies at once ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 6, 9, 17, 48])
+@pytest.mark.parametrize(("above", "upto", "phi"), [(0.5, 1, 0), (0.25, 0.5, 0), (0.3, 0.6, 0.3)])
+def test_no_frequency_has_smaller_tails_than_the_deciding_ones(trials, above, upto, phi):
+    one = a_class(above, upto, phi=phi)
+    deciding = one.deciding_frequencies(trials)
+    grid = np.linspace(max(phi, 1e-6), upto, 4001)[1:]
+
+    def tails(frequency):
+        count = one._count(np.full(frequency.size, trials), frequency)
+        return exact_tails(count)
+
+    for dense, few in zip(tails(grid), tails(deciding), strict=True):
+        assert dense.min() >= few.min() - 1e-12
+        assert few.min() >= dense.min() - 0.02  # they are attained, or nearly so
+
+
+def test_golden_sizes_of_octaves():
+    """Trials by class at p = .5, ε = .5, m = 14; the last class is too rare for any limit."""
+    found = {
+        delta: [
+            largest_exact_size(a_class(top / 2, top, delta=delta), 10_000)
+            for top in (1.0, 0.5, 0.25, 0.125)
+        ]
+        for delta in (0.05, 0.1)
+    }
+    assert found == {0.05: [6, 17, 48, 145], 0.1: [0, 0, 26, 84]}
+    assert largest_exact_size(a_class(0.5, 1.0, phi=0.25, delta=0.1), 10_000) == 1
+
+
+def test_a_size_depends_on_nothing_but_class_and_size():
+    one = a_class(0.25, 0.5)
+    sizes = np.array([5, 40, 5, 1000, 40])
+    assert exact_class_sizes(sizes, one).tolist() == [
+        largest_exact_size(one, int(size)) for size in sizes
+    ]
+
+
+@pytest.mark.parametrize(("size", "trials"), [(9, 8), (33, 6), (40, 17), (12, 12), (30, 10)])
+def test_published_tails_equal_the_referee(size, trials):
+    held = np.arange(1, size + 1)
+    upper, lower = published_tails(size, trials, held, retention=0.5, domain_size=14, epsilon=0.5)
+    for k, *found in zip(held.tolist(), upper, lower, strict=True):
+        *_, above, below = referee_tails(size, trials, k, HALF, 14, HALF)
+        assert found == pytest.approx([float(above), float(below)], abs=1e-12)
+
+
+# --- real publications ----------------------------------------------------------------------------
+
+COPIES = 8_000
+M = 14
+SCHEMA = Schema((Column("g", Kind.INTEGER),), Column("s", Kind.INTEGER), tuple(range(M)))
+
+
+def shapes(size):
+    """Groups of one size, from one value for all to a value each for as many as possible."""
+    shares = (0, 1 / 8, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 6 / 7, 0.955, 1)
+    for top in sorted({max(int(share * size), 1) for share in shares}):
+        rest, counts = size - top, [top]
+        while rest and len(counts) < M:
+            left = M - len(counts)
+            counts.append(min(top, max(rest - (left - 1) * top, -(-rest // left))))
+            rest -= counts[-1]
+        if not rest:
+            yield tuple(counts)
+
+
+def published_shares(counts, policy, factor=1.0):
+    """How often F' of the most frequent value is more than ε too high, and too low."""
+    groups = COPIES
+    starts = np.arange(groups) * len(counts)
+    batch = CellBatch(
+        (Encoded(np.arange(groups, dtype=np.int32), pa.array(range(groups), pa.int64())),),
+        starts,
+        np.tile(np.arange(len(counts)), groups),
+        np.tile(np.array(counts), groups),
+    )
+    kernel = Kernel(SCHEMA, policy, rp.Key(bytes(range(32))))
+    if factor != 1.0:
+        limits = np.ceil(kernel.limits(batch) * factor)
+        kernel = OtherLimits(SCHEMA, policy, kernel.key, limits=limits)
+    found = np.zeros(groups)
+    first = 0
+    for part in kernel(batch):
+        hit = part.value == 0
+        found[first + part.group[hit]] = part.count[hit]
+        first += part.sizes.size
+    size, f, p = sum(counts), counts[0] / sum(counts), policy.retention
+    estimate = (found / size - (1 - p) / M) / p
+    error = estimate / f - 1.0
+    slack = 1e-9
+    return (error > policy.epsilon + slack).mean(), (error < -policy.epsilon - slack).mean()
+
+
+class OtherLimits(Kernel):
+    """A kernel that takes its limits from outside."""
+
+    def __init__(self, *given, limits):
+        super().__init__(*given)
+        object.__setattr__(self, "_limits", limits)
+
+    def limits(self, batch):
+        return self._limits[: batch.groups]
+
+
+def lowest(policy, factor=1.0):
+    """The smallest share of large errors over all shapes, in standard errors from δ."""
+    spread = np.sqrt(policy.delta * (1 - policy.delta) / COPIES)
+    found = []
+    for size in (3, 9, 22, 40, 128):
+        for counts in shapes(size):
+            if counts[0] / size > policy.exposed_above:
+                shares = published_shares(counts, policy, factor)
+                found.append((min(shares) - policy.delta) / spread)
+    return min(found)
+
+
+@pytest.mark.parametrize("sample_size", ["octave", "public"])
+@pytest.mark.parametrize("phi", [0.0, 0.25])
+def test_no_group_is_estimated_better_than_promised(sample_size, phi):
+    policy = Policy(0.5, 0.5, 0.05, bound="exact", sample_size=sample_size, exposed_above=phi)
+    assert lowest(policy) > -3.0
+    assert lowest(policy, 1.3) < -3.0
