@@ -155,7 +155,13 @@ def attack_granularity(
 ) -> AttackResult:
     """Attack every violating group of a minimum size, for each scaled sample size."""
     own = target.policy.sample_size
-    scaled = [one.name for one in SAMPLE_SIZES.values() if one.samples]
+    # Without classes, exact tails give each histogram a size of its own, which cannot be inverted.
+    lattice = target.policy.tail_bound.lattice
+    scaled = [
+        one.name
+        for one in SAMPLE_SIZES.values()
+        if one.samples and (one.classes is not None or one.name == own or not lattice)
+    ]
     if own not in scaled:
         raise InputError(
             "Without sampling nothing is scaled, so there is no granularity to read.",

@@ -18,6 +18,7 @@ from reconpriv.theory.reconstruction import constrained_frequencies, observed_me
 
 # Candidates for f, evenly spaced in its logarithm between 1/m and 1.
 _GRID = 800
+_ENDLESS = 1 << 40  # records: more than any group has
 # Search for f within this many standard deviations of the plain estimate.
 _REACH = 5.0
 # The adversary's prior on the values other than the most frequent one: their perturbed shares
@@ -40,14 +41,14 @@ class Knowledge:
     @classmethod
     def of(cls, policy: Policy, domain_size: int) -> Knowledge:
         """Tabulate the number of trials that the sample size allows for each candidate f."""
-        if policy.tail_bound.lattice:
+        if policy.tail_bound.lattice and policy.sampling.classes is None:
             raise PolicyError(
                 f"With the bound {policy.tail_bound.name!r} the number of trials is not a function"
                 " of the largest frequency alone, so it cannot be inverted.",
                 hint="Choose another bound, such as chernoff.",
             )
         frequency = np.geomspace(1.0 / domain_size, 1.0, _GRID)
-        endless = np.full(_GRID, np.iinfo(np.int64).max)
+        endless = np.full(_GRID, _ENDLESS)
         size = policy.sampling.limits_at(endless, frequency, policy, domain_size)
         return cls(policy, domain_size, frequency, np.maximum(size, 1.0))
 

@@ -22,6 +22,7 @@ class Control(StrEnum):
     DOMAIN = "domain"
     DROP = "drop"
     ENGINE = "engine"
+    EXPOSED_ABOVE = "exposed_above"
     GROUP = "group"
     KEEP_IDENTIFIER = "keep_identifier"
     KEY = "key"

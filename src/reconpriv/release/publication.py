@@ -25,6 +25,8 @@ from reconpriv.sources.databases.url import is_database_url
 from reconpriv.writing.folder import is_uri, new_folder
 from reconpriv.writing.marker import MANIFEST
 
+_LARGER_SHARES = 0.25
+
 
 def check_format(file_format: str) -> None:
     """Refuse a format that a release cannot have."""
@@ -64,7 +66,7 @@ def write_release(
 
     def describe(written: Written, margins: DescribedMargins | None) -> Manifest:
         if written.unattainable_groups and policy.unattainable == "refuse":
-            raise _unattainable(written.unattainable_groups, written.unattainable_records)
+            raise _unattainable(policy, written)
         return Manifest.of(
             schema,
             policy,
@@ -138,12 +140,17 @@ def _finish_folder(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def _unattainable(groups: int, records: int) -> UnattainableError:
+def _unattainable(policy: Policy, written: Written) -> UnattainableError:
+    exact = policy.tail_bound.lattice
+    groups, records = written.unattainable_groups, written.unattainable_records
+    # Rare values are rarely overestimated by half, so exact tails may not be had for all values.
+    rarer = Remedy("protect only larger shares", Control.EXPOSED_ABOVE, _LARGER_SHARES)
+    what = "no number of trials is private" if exact else "not even one trial is private (s_g < 1)"
     return UnattainableError(
-        f"In {groups:,} group(s) with {records:,} record(s) not even one trial is private"
-        " (s_g < 1).",
+        f"In {groups:,} group(s) with {records:,} record(s) {what}.",
         hint=either(
             "lower p, ε or δ",
+            *([rarer] if exact and policy.exposed_above < _LARGER_SHARES else []),
             Remedy("accept one trial in each of them", Control.UNATTAINABLE, "one-trial"),
         ),
     )

@@ -17,6 +17,7 @@ _WORDS = {
     Control.DOMAIN: "choose another column",
     Control.DROP: "{do} in the roles step",
     Control.ENGINE: "",
+    Control.EXPOSED_ABOVE: "{do} in the policy step",
     Control.GROUP: "{do} in the roles step",
     Control.KEEP_IDENTIFIER: "{do} by ticking the box in the publish step",
     Control.KEY: "let the studio generate one",

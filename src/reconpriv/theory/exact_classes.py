@@ -100,15 +100,16 @@ class ExposedClass:
 
     def pass_as_published(self, size: int, trials: int) -> bool:
         """Whether a sample of so many trials passes in the counts that are published."""
-        exposed = self.exposed_frequencies(size)
-        if size > _ALL_COUNTS:
-            near = np.searchsorted(exposed, self.deciding_frequencies(trials))
-            around = (near[:, None] + np.arange(-2, 3)).clip(0, exposed.size - 1)
-            exposed = exposed[np.unique(around)]
+        if size <= _ALL_COUNTS:
+            counts = np.rint(self.exposed_frequencies(size) * size).astype(np.int64)
+        else:
+            near = np.rint(self.deciding_frequencies(trials) * size).astype(np.int64)
+            counts = np.unique(near[:, None] + np.arange(-2, 3))
+            counts = counts[(counts > self.exposed_above * size) & (counts <= self.upto * size)]
         upper, lower = published_tails(
             size,
             trials,
-            np.rint(exposed * size).astype(np.int64),
+            counts,
             retention=self.retention,
             domain_size=self.domain_size,
             epsilon=self.epsilon,
@@ -131,6 +132,8 @@ def largest_exact_size(group_class: ExposedClass, size: int) -> int:
 
     With n = |g| nothing is sampled, and the holders of each value are whole.
     """
+    if size > _ALL_COUNTS and size > group_class.most_trials(group_class.upto * (1.0 - 1.0 / size)):
+        return _largest_sample(group_class, size)
     frequency = group_class.exposed_frequencies(size)
     if not frequency.size:
         return size
