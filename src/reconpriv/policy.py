@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from reconpriv.core.margins import Margins, as_margins
+from reconpriv.core.protection import Protection, as_protection
 from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
@@ -38,6 +40,8 @@ class Policy:
     ``sampling`` is the same as an object.
     ``unattainable`` says what happens to a group in which not even one trial is private.
     ``margins`` adds noisy tables of aggregates to the release: an ε, or :class:`Margins`.
+    ``protect`` extends the promise to whoever pools over public columns: how each of them is
+    coarsened, such as {"age": 10, "race": "*"}.
     """
 
     retention: float
@@ -47,6 +51,7 @@ class Policy:
     sample_size: str = "octave"
     unattainable: str = "refuse"
     margins: Margins | float | None = None
+    protect: Protection | Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Check every field, and that the bound and the sample size go together."""
@@ -69,6 +74,30 @@ class Policy:
                 hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
             )
         object.__setattr__(self, "margins", as_margins(self.margins))
+        object.__setattr__(self, "protect", as_protection(self.protect))
+        self._check_protection()
+
+    def _check_protection(self) -> None:
+        """Refuse what protection groups do not go together with."""
+        if self.protect is None:
+            return
+        if self.sampling.coins:
+            others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.coins]
+            raise PolicyError(
+                "Protection beyond the micro group needs exact totals, which the coin flips of"
+                f" sample size {self.sample_size!r} do not keep.",
+                hint=f"Choose sample size {listed(others, 'or')}.",
+            )
+        if self.margins is not None:
+            raise PolicyError(
+                "Margins cannot be combined with protection beyond the micro group.",
+                hint="Leave out one of the two.",
+            )
+
+    @property
+    def wanted_protection(self) -> Protection | None:
+        """The protection as an object, however it was given."""
+        return as_protection(self.protect)
 
     @property
     def wanted_margins(self) -> Margins | None:
@@ -126,7 +155,8 @@ class Policy:
         return (
             f"Policy(retention={self.retention!r}, epsilon={self.epsilon!r}, delta={self.delta!r},"
             f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r}"
-            f"{'' if self.margins is None else f', margins={self.margins!r}'})"
+            f"{'' if self.margins is None else f', margins={self.margins!r}'}"
+            f"{'' if self.protect is None else f', protect={self.protect!r}'})"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,4 +169,9 @@ class Policy:
             "sample_size": self.sample_size,
             "unattainable": self.unattainable,
             **({} if self.wanted_margins is None else {"margins": self.wanted_margins.as_dict()}),
+            **(
+                {}
+                if self.wanted_protection is None
+                else {"protect": self.wanted_protection.as_dict()}
+            ),
         }
