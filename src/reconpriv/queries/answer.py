@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
+from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums
+from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
@@ -97,7 +98,12 @@ class Answerer:
 
     @property
     def cube(self) -> Cube:
-        """All cells at once, for what cannot be answered part by part."""
+        """All cells at once, for what cannot be answered part by part.
+
+        They are those of the protection groups, if the release has any.
+        """
+        if isinstance(self.cells, ProtectedCube):
+            return self.cells.whole
         if isinstance(self.cells, Cube):
             return self.cells
         raise InputError(
@@ -368,7 +374,7 @@ class Answerer:
         found = []
         for part in self.cells.parts():
             keys, selection = combinations(part, attributes, self.mask(selected, part))
-            found.append((keys, sum_selections(part, selection, keys.shape[1], chosen)))
+            found.append((keys, part.sums(selection, keys.shape[1], chosen)))
         return join_sums(found)
 
     def _labels(self, public: list[str], keys: Ints) -> list[dict[str, Value]]:
@@ -497,7 +503,7 @@ class Answerer:
         wanted = [tuple(q.equalities[a] for a in attributes) for q in queries]
         keys = sorted(set(wanted))
         parts = [
-            sum_selections(part, key_positions(part, attributes, keys), len(keys), None)
+            part.sums(key_positions(part, attributes, keys), len(keys), None)
             for part in self.cells.parts()
         ]
         sums = reduce(Sums.__add__, parts)

@@ -97,6 +97,17 @@ class Release(Readable):
             margins = prepare_margins(cells, tables, described.margins.variance, design)
         return Answerer(cells, design, margins)
 
+    @cached_property
+    def group_answerer(self) -> Answerer:
+        """The same by the groups that trials are limited in: protection groups, if there are any.
+
+        Questions about a column that they pool are asked in its coarse values.
+        """
+        answerer = self.answerer
+        if self.description.protect is None:
+            return answerer
+        return Answerer(answerer.cube, answerer.design)
+
     def count(
         self,
         where: str | None = None,
