@@ -23,6 +23,7 @@ from reconpriv.cli.output import (
     show_json,
     ticking,
 )
+from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
@@ -113,6 +114,7 @@ def audit(
         ),
     ] = "octave",
     margins: MarginOptions = NO_MARGINS,
+    protect: ProtectOptions = NO_PROTECTION,
     worst: Annotated[
         int, typer.Option("--worst", min=0, help="How many of the worst groups to show.")
     ] = 10,
@@ -154,7 +156,13 @@ def audit(
     """
     with reported():
         policy = opt.make_policy(
-            retention, epsilon, delta, bound, sample_size, margins=margins.chosen()
+            retention,
+            epsilon,
+            delta,
+            bound,
+            sample_size,
+            margins=margins.chosen(),
+            protect=protect.chosen(),
         )
         kept = opt.split_names(keep_identifier or "")
         if exact_tails and groups is None:
@@ -175,7 +183,8 @@ def audit(
             if report_file is not None:
                 from reconpriv.reports.internal import TAILS, Survey, write_findings
 
-                survey = Survey(opened.schema, policy, opened.margin_plan(policy))
+                schema = opened.group_schema(policy)
+                survey = Survey(schema, policy, opened.margin_plan(policy))
                 watch.append(survey.add)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(
@@ -210,10 +219,9 @@ def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Itera
 
     plan = table.margin_plan(policy)
     counted = None if plan is None else plan.counted
+    schema = table.group_schema(policy)
     with groups_file(path) as add:
-        yield lambda batch: add(
-            verdict_table(batch, table.schema, policy, exact=exact, counted=counted)
-        )
+        yield lambda batch: add(verdict_table(batch, schema, policy, exact=exact, counted=counted))
 
 
 @app.command(
@@ -256,6 +264,7 @@ def publish(
         ),
     ] = "refuse",
     margins: MarginOptions = NO_MARGINS,
+    protect: ProtectOptions = NO_PROTECTION,
     key: Annotated[
         Path | None,
         typer.Option(
@@ -312,7 +321,14 @@ def publish(
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
         policy = opt.make_policy(
-            retention, epsilon, delta, bound, sample_size, unattainable, margins.chosen()
+            retention,
+            epsilon,
+            delta,
+            bound,
+            sample_size,
+            unattainable,
+            margins.chosen(),
+            protect.chosen(),
         )
         policy.check_sampling()
         check_format(file_format)

@@ -14,6 +14,7 @@ from reconpriv.cli.choices import attacks_using, registered
 from reconpriv.cli.completion import tables
 from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.phrases import listed
@@ -76,6 +77,7 @@ def attack(
         opt.sample_size_option("The sample size of the publication to attack."),
     ] = "octave",
     margins: MarginOptions = NO_MARGINS,
+    protect: ProtectOptions = NO_PROTECTION,
     keys: Annotated[
         int,
         typer.Option("--keys", help="Publications to attack, each with its own key"
@@ -115,7 +117,8 @@ def attack(
         _refuse_ignored(name, effort)
         if is_release(Path(table.source)):
             chosen_policy = (retention, epsilon, delta, bound, sample_size)
-            if not table.only_source or chosen_policy != _POLICY_DEFAULTS or margins.given:
+            extra = margins.given or protect.given
+            if not table.only_source or chosen_policy != _POLICY_DEFAULTS or extra:
                 raise PolicyError(
                     "A release has its columns and its policy already.",
                     hint="Leave out the table and policy options.",
@@ -128,7 +131,14 @@ def attack(
             )
         else:
             policy = opt.make_policy(
-                retention, epsilon, delta, bound, sample_size, "one-trial", margins.chosen()
+                retention,
+                epsilon,
+                delta,
+                bound,
+                sample_size,
+                "one-trial",
+                margins.chosen(),
+                protect.chosen(),
             )
             policy.check_sampling()
             opened = table.open()

@@ -13,6 +13,7 @@ from reconpriv.cli.choices import registered
 
 if TYPE_CHECKING:
     from reconpriv.core.margins import Margins
+    from reconpriv.core.protection import Protection
     from reconpriv.policy import Policy
 
 TABLE = "Table"
@@ -115,6 +116,7 @@ def make_policy(
     sample_size: str = "octave",
     unattainable: str = "refuse",
     margins: Margins | None = None,
+    protect: Protection | None = None,
 ) -> Policy:
     """The policy that the shared options describe."""
     from reconpriv.policy import Policy
@@ -127,6 +129,7 @@ def make_policy(
         sample_size=sample_size,
         unattainable=unattainable,
         margins=margins,
+        protect=protect,
     )
 
 

@@ -6,6 +6,7 @@ with the arguments and options of the command line. To add an option, add a fiel
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,6 +24,7 @@ from reconpriv.cli.options import (
     split_names,
     warn_of_password,
 )
+from reconpriv.cli.protect_options import ProtectOptions
 from reconpriv.cli.spreading import Command, parameters_of, spread_out
 from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
@@ -243,12 +245,14 @@ def taking_table(
     """Replace a command's ``TableOptions`` parameter with its arguments and options.
 
     ``engines`` adds the choice of engine; ``source`` describes another kind of argument. A
-    parameter of type ``MarginOptions`` is replaced likewise.
+    parameter of type ``MarginOptions`` or ``ProtectOptions`` is replaced likewise.
     """
     table = parameters_of(
         TableOptions, left_out=() if engines else _ENGINE, instead={"source": source}
     )
     if not sensitive_required:
         table = [one.replace(default=None) if one.name == "sensitive" else one for one in table]
-    groups = {TableOptions: table, MarginOptions: parameters_of(MarginOptions)}
+    groups: dict[type, list[inspect.Parameter]] = {TableOptions: table}
+    for kind in (MarginOptions, ProtectOptions):
+        groups[kind] = parameters_of(kind)
     return lambda command: spread_out(command, groups)

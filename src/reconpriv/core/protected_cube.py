@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,23 @@ class ProtectedCube(Cube):
         )
         shares = _shares(self.whole, pairs % self.whole.groups, records.astype(np.int64))
         return sum_selections(shares, pairs // self.whole.groups, selections, chosen)
+
+    def only(self, groups: Ints, like: Cube) -> ProtectedCube:
+        """Some of the micro groups, with the codes of a cube that has just these."""
+        place = np.full(self.groups, -1)
+        place[groups] = np.arange(groups.size)
+        inside = place[self.group] >= 0
+        return replace(
+            self,
+            codes=like.codes,
+            values=like.values,
+            records=self.records[groups],
+            trials=self.trials[groups],
+            group=place[self.group[inside]],
+            value=self.value[inside],
+            count=self.count[inside],
+            within=self.within[groups],
+        )
 
 
 def with_protection(dealt: Cube, whole: Cube, within: Ints) -> ProtectedCube:

@@ -345,7 +345,8 @@ class Answerer:
         flat = sums.at(asked.selection, asked.value)
         found = self.margins.combine(self.cells, flat, asked, wanted)
         shaped = Sums(*(column.reshape(rows, m) for column in found.columns()))
-        return replace(shaped, groups=sums.groups, records=sums.records, trials=sums.trials)
+        alike = {name: getattr(sums, name) for name in ("groups", "records", "trials", "cut")}
+        return replace(shaped, **alike)
 
     def _selection(self, selected: Selected, public: list[str], keys: Ints) -> Selection:
         """Which combination each group of a part belongs to, or -1."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.coarsening import coarsen
 from reconpriv.core.cube import Cells, Cube, collect
-from reconpriv.core.protected_cube import with_protection
+from reconpriv.core.protected_cube import ProtectedCube, with_protection
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import memory_bytes
 from reconpriv.engines.local import LocalEngine, read_all
@@ -63,6 +63,12 @@ def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
         name = stored.data_files[0].name
         raise ReleaseError(f"The file {name} does not match its manifest (protection).") from None
     return with_protection(cube, _with_trials(whole, stored, memory), within)
+
+
+def load_group_cube(stored: ReleaseFolder) -> Cube:
+    """The groups that rest on published trials: protection groups, if there are any."""
+    cube = load_cube(stored)
+    return cube.whole if isinstance(cube, ProtectedCube) else cube
 
 
 def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:

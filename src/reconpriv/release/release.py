@@ -390,8 +390,13 @@ class Release(Readable):
                 for name in ("retention", "epsilon", "delta", "bound", "sample_size")
             },
             **self._margins(),
+            **({} if self.description.protect is None else {"protect": self._protect()}),
             "warnings": list(self.warnings),
         }
+
+    def _protect(self) -> dict[str, Any]:
+        protect = self.description.protect
+        return {} if protect is None else protect.as_dict()
 
 
 def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:
