@@ -47,7 +47,13 @@ from reconpriv.release.publication import (
 from reconpriv.release.release import Release
 from reconpriv.schema import Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
-from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
+from reconpriv.tuning.columns import (
+    CELLS_IN_MEMORY,
+    column_effects,
+    distinct_in,
+    standard_workload,
+)
+from reconpriv.tuning.protected import expected_error
 from reconpriv.tuning.report import Target, TuneReport
 from reconpriv.tuning.sweep import check_target as check_tune_target
 from reconpriv.tuning.sweep import sweep
@@ -150,12 +156,16 @@ class Table:
         """Test protection groups: their records share what is dealt, so no row stands alone."""
         raw = self._raw(progress)
         settled = self._settle(policy, raw)
-        groups = coarsen(raw, settled).cube
-        batch = groups.as_batch()
+        coarsened = coarsen(raw, settled)
+        batch, schema = coarsened.cube.as_batch(), coarsened.cube.schema
         for see in watch:
             see(batch)
-        part = audit_part([batch], groups.schema, policy, worst, k)
-        report = join_parts([part], groups.schema, policy, worst=worst, k=k)
+        part = audit_part([batch], schema, policy, worst, k)
+        report = join_parts([part], schema, policy, worst=worst, k=k)
+        error = None
+        wanted = columns or (columns is None and raw.count.size <= CELLS_IN_MEMORY)
+        if wanted and policy.can_sample and (pool := standard_workload(raw)) is not None:
+            error = expected_error(raw, coarsened, policy, pool)
         found = column_risks(distinct_in(raw), report.records, kept=kept)
         self._identifiers = {c.name: c.distinct for c in found if c.identifier}
         self._warn_of(c for c in found if c.identifier)
@@ -165,6 +175,7 @@ class Table:
             report,
             columns=found,
             columns_note=note if columns is not False else "",
+            error=error,
             protection=settled,
             warnings=(MERGED_NOTE,) if guessed else (),
         )

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from reconpriv.core.cube import Cube, Sums, sum_selections
 from reconpriv.theory.arrays import Flags, Floats, Ints
+
+
+class PartsOfGroups(NamedTuple):
+    """Parts of protection groups: the selection that holds one, its group, and how much of it."""
+
+    selection: Ints
+    group: Ints
+    records: Ints
+    share: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +35,11 @@ class ProtectedCube(Cube):
 
     def sums(self, selection: Ints, selections: int, chosen: Sequence[int] | None) -> Sums:
         """Sum shares of protection groups into selections of micro groups."""
+        parts = self.parts_in(selection)
+        return sum_selections(_shares(self.whole, parts), parts.selection, selections, chosen)
+
+    def parts_in(self, selection: Ints) -> PartsOfGroups:
+        """The parts of protection groups that each selection of micro groups holds."""
         inside = np.flatnonzero(selection >= 0)
         pairs, position = np.unique(
             selection[inside] * self.whole.groups + self.within[inside], return_inverse=True
@@ -32,8 +47,9 @@ class ProtectedCube(Cube):
         records = np.bincount(
             position.reshape(-1), weights=self.records[inside], minlength=pairs.size
         )
-        shares = _shares(self.whole, pairs % self.whole.groups, records.astype(np.int64))
-        return sum_selections(shares, pairs // self.whole.groups, selections, chosen)
+        group = pairs % self.whole.groups
+        share = np.asarray(records / self.whole.records[group])
+        return PartsOfGroups(pairs // self.whole.groups, group, records.astype(np.int64), share)
 
     def only(self, groups: Ints, like: Cube) -> ProtectedCube:
         """Some of the micro groups, with the codes of a cube that has just these."""
@@ -98,25 +114,30 @@ class Shares(Cube):
         return np.asarray(self.share < 1.0)
 
 
-def _shares(whole: Cube, groups: Ints, records: Ints) -> Shares:
-    """Parts of these groups (a group may come several times) with so many of their records."""
+def cells_of_parts(whole: Cube, parts: PartsOfGroups) -> tuple[Ints, Ints]:
+    """The cells of the group of every part, and the part that each is for."""
     starts = np.searchsorted(whole.group, np.arange(whole.groups + 1))
-    length = np.diff(starts)[groups]
-    part = np.repeat(np.arange(groups.size), length)
+    length = np.diff(starts)[parts.group]
+    part = np.repeat(np.arange(parts.group.size), length)
     within = np.arange(part.size) - np.repeat(np.cumsum(length) - length, length)
-    cell = np.repeat(starts[:-1][groups], length) + within
-    share = records / whole.records[groups]
+    return np.repeat(starts[:-1][parts.group], length) + within, part
+
+
+def _shares(whole: Cube, parts: PartsOfGroups) -> Shares:
+    """Parts of groups as a cube; a group may be in it several times."""
+    cell, part = cells_of_parts(whole, parts)
     return Shares(
         schema=whole.schema,
         codes=(),
         values=(),
-        records=records,
-        trials=whole.trials[groups],
+        records=parts.records,
+        trials=whole.trials[parts.group],
         group=part,
         value=whole.value[cell],
-        count=whole.count[cell] * share[part],
+        # Shares of whole numbers are not whole; nothing in a sum relies on it.
+        count=cast("Ints", whole.count[cell] * parts.share[part]),
         coins=whole.coins,
-        share=share,
-        was_sampled=whole.sampled[groups],
-        was_uneven=whole.uneven[groups],
+        share=parts.share,
+        was_sampled=whole.sampled[parts.group],
+        was_uneven=whole.uneven[parts.group],
     )

@@ -102,8 +102,12 @@ class Answerer:
 
         They are those of the protection groups, if the release has any.
         """
-        if isinstance(self.cells, ProtectedCube):
-            return self.cells.whole
+        found = self.micro_groups
+        return found.whole if isinstance(found, ProtectedCube) else found
+
+    @property
+    def micro_groups(self) -> Cube:
+        """All micro groups at once, by the values that they are published with."""
         if isinstance(self.cells, Cube):
             return self.cells
         raise InputError(

@@ -195,10 +195,12 @@ def _summary(found: Findings) -> Section:
             f" {groups.sampled_groups:,} groups sampled",
         ),
     ]
+    error = None if setting is None else setting.error
+    if audit.protection is not None:
+        error = audit.error  # of questions that cut protection groups, too
+    if error is not None:
+        cards.append(("expected error", percent(error), "of an analyst's count, mean relative"))
     if setting is not None:
-        cards.append(
-            ("expected error", percent(setting.error), "of an analyst's count, mean relative")
-        )
         cards.append(
             ("most exposed group", percent(setting.group_error), "expected error of an adversary")
         )
@@ -447,6 +449,7 @@ def _parameters(found: Findings) -> Section:
         ("unattainable groups", policy.unattainable),
         ("sensitive column", f"{audit.sensitive} ({m} values)"),
         ("public columns", ", ".join(audit.public) or "none"),
+        *([] if audit.protection is None else [("pooled over", audit.protection.words)]),
         ("local differential privacy of one trial", f"ε = {local_privacy_level(p, m):.3g}"),
         (
             "ρ1-ρ2 privacy of one trial",
