@@ -67,11 +67,6 @@ class Protection:
         """Plain values, as one would write them."""
         return {name: _written(declared) for name, declared in self.columns}
 
-    @property
-    def words(self) -> str:
-        """The coarsenings in words."""
-        return ", ".join(f"{name} {_words(declared)}" for name, declared in self.columns)
-
     def __repr__(self) -> str:
         """As you would write it."""
         return repr(self.as_dict())
@@ -127,18 +122,6 @@ def _written(declared: Declared) -> Any:
 
 def _plain_number(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
-
-
-def _words(declared: Declared) -> str:
-    if declared == IGNORED:
-        return "ignored"
-    if declared == MERGED:
-        return "merged where alike"
-    if isinstance(declared, Bins):
-        if declared.width is not None:
-            return f"in bins of {plain(declared.width)}"
-        return f"in bins from {', '.join(map(plain, declared.borders))}"
-    return "in groups"
 
 
 @dataclass(frozen=True)
