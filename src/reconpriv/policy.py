@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from reconpriv.core.exposure import TableFacts, check_exposed_above, harmless_flags
 from reconpriv.core.margins import Margins, as_margins
+from reconpriv.core.protection import Protection, as_protection
 from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
@@ -40,6 +42,8 @@ class Policy:
     ``sampling`` is the same as an object.
     ``unattainable`` says what happens to a group in which not even one trial is private.
     ``margins`` adds noisy tables of aggregates to the release: an ε, or :class:`Margins`.
+    ``protect`` extends the promise to whoever pools over public columns: how each of them is
+    coarsened, such as {"age": 10, "race": "*"}.
 
     ``exposed_above``, ``harmless`` and ``news_only`` say which values are protected: those that
     more than this share of a group hold, except values that nobody minds, and, with ``news_only``,
@@ -54,6 +58,7 @@ class Policy:
     sample_size: str = "octave"
     unattainable: str = "refuse"
     margins: Margins | float | None = None
+    protect: Protection | Mapping[str, Any] | None = None
     exposed_above: float = 0.0
     harmless: tuple[Value, ...] = ()
     news_only: bool = False
@@ -80,6 +85,8 @@ class Policy:
                 hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
             )
         object.__setattr__(self, "margins", as_margins(self.margins))
+        object.__setattr__(self, "protect", as_protection(self.protect))
+        self._check_protection()
         object.__setattr__(self, "exposed_above", check_exposed_above(self.exposed_above))
         if isinstance(self.harmless, str):
             raise PolicyError(
@@ -87,6 +94,28 @@ class Policy:
                 hint=f"Write harmless=[{self.harmless!r}].",
             )
         object.__setattr__(self, "harmless", tuple(self.harmless))
+
+    def _check_protection(self) -> None:
+        """Refuse what protection groups do not go together with."""
+        if self.protect is None:
+            return
+        if self.sampling.coins:
+            others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.coins]
+            raise PolicyError(
+                "Protection beyond the micro group needs exact totals, which the coin flips of"
+                f" sample size {self.sample_size!r} do not keep.",
+                hint=f"Choose sample size {listed(others, 'or')}.",
+            )
+        if self.margins is not None:
+            raise PolicyError(
+                "Margins cannot be combined with protection beyond the micro group.",
+                hint="Leave out one of the two.",
+            )
+
+    @property
+    def wanted_protection(self) -> Protection | None:
+        """The protection as an object, however it was given."""
+        return as_protection(self.protect)
 
     @property
     def tests_everything(self) -> bool:
@@ -194,6 +223,7 @@ class Policy:
             f"Policy(retention={self.retention!r}, epsilon={self.epsilon!r}, delta={self.delta!r},"
             f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r}"
             f"{'' if self.margins is None else f', margins={self.margins!r}'}"
+            f"{'' if self.protect is None else f', protect={self.protect!r}'}"
             f"{''.join(f', {name}={value!r}' for name, value in self._exposure().items())})"
         )
 
@@ -207,6 +237,11 @@ class Policy:
             "sample_size": self.sample_size,
             "unattainable": self.unattainable,
             **({} if self.wanted_margins is None else {"margins": self.wanted_margins.as_dict()}),
+            **(
+                {}
+                if self.wanted_protection is None
+                else {"protect": self.wanted_protection.as_dict()}
+            ),
             **self.exposure_as_dict(),
         }
 

@@ -49,7 +49,8 @@ def exposed_words(policy: Mapping[str, Any]) -> str:
 def _in_probabilities(policy: Mapping[str, Any]) -> str:
     off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
     return (
-        "In every group, an estimate of an exposed value's share from the group's own records is"
+        f"In every {_group(policy)}, an estimate of an exposed value's share from the group's own"
+        " records is"
         f" more than {off} too high with a probability of at least {often}, and more than {off} too"
         f" low with a probability of at least {often}."
     )
@@ -59,11 +60,15 @@ def _by_bound(policy: Mapping[str, Any]) -> str:
     off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
     records = "own records and the margins" if policy.get("margins") else "own records"
     return (
-        f"In every group, the {policy['bound']} bound cannot show that an estimate of an exposed"
-        f" value's share from the group's {records} is more than {off} too high with a probability"
+        f"In every {_group(policy)}, the {policy['bound']} bound cannot show that an estimate of an"
+        f" exposed value's share from the group's {records} is more than {off} too high with a probability"
         f" below {often}, nor that it is more than {off} too low. The true probabilities are"
         " smaller than the bound; only the exact bound makes them a promise."
     )
+
+
+def _group(policy: Mapping[str, Any]) -> str:
+    return "protection group" if policy.get("protect") else "group"
 
 
 def _percent(share: float) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
 from reconpriv.core.cells import CellBatch
+from reconpriv.core.coarsening import coarsen, settle
 from reconpriv.core.column_risk import ColumnRisk, column_risks
 from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
@@ -25,6 +26,7 @@ from reconpriv.core.identifiers import (
 )
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
 from reconpriv.core.margins import Margins
+from reconpriv.core.protection import Settled
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.single_records import check_k
 from reconpriv.engines.base import Engine, Progress, no_progress
@@ -36,11 +38,22 @@ from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.release.labels import labels_of
-from reconpriv.release.publication import check_format, publication_notes, write_release
+from reconpriv.release.publication import (
+    check_format,
+    protection_cells,
+    publication_notes,
+    write_release,
+)
 from reconpriv.release.release import Release
 from reconpriv.schema import Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
-from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
+from reconpriv.tuning.columns import (
+    CELLS_IN_MEMORY,
+    column_effects,
+    distinct_in,
+    standard_workload,
+)
+from reconpriv.tuning.protected import expected_error
 from reconpriv.tuning.report import Target, TuneReport
 from reconpriv.tuning.sweep import check_target as check_tune_target
 from reconpriv.tuning.sweep import sweep
@@ -50,6 +63,16 @@ from reconpriv.writing.folder import is_uri
 T = TypeVar("T")
 Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
+
+
+MERGED_NOTE = (
+    "Which values are merged depends on the key: a release may merge others than this audit does."
+)
+
+
+def _merges(policy: Policy) -> bool:
+    protection = policy.wanted_protection
+    return protection is not None and protection.merges
 
 
 class Table:
@@ -66,6 +89,7 @@ class Table:
         self._warned: set[str] = set()
         self._identifiers: dict[str, int] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
+        self._settled: dict[Policy, Settled] = {}
         self._drop_missing = drop_missing
 
     def audit(
@@ -84,10 +108,14 @@ class Table:
         ``k``: records in groups of fewer than ``k`` are counted. ``columns`` says whether to
         compute what the audit would be without each public column; None does so if the cells fit
         into memory. ``keep_identifier`` names nearly unique columns that are kept on purpose. Each
-        function in ``watch`` sees every batch of groups, in the same single pass.
+        function in ``watch`` sees every batch of groups, in the same single pass. If the policy
+        asks for protection groups, these are the groups.
         """
         kept = columns_to_keep(keep_identifier, self.schema)
         policy = self.settled(policy)
+        if policy.protect is not None:
+            report = self._audit_protected(policy, worst, k, columns, kept, progress, watch)
+            return replace(report, warnings=self.warnings + report.warnings)
         plan = self.margin_plan(policy)
         work = partial(
             audit_part,
@@ -126,6 +154,63 @@ class Table:
             counts = [found.get(value, 0) for value in self.schema.domain]
             overall = tuple(count / sum(counts) for count in counts)
         return policy.on(self.schema, overall)
+
+    def _audit_protected(
+        self,
+        policy: Policy,
+        worst: int,
+        k: int,
+        columns: bool | None,
+        kept: frozenset[str],
+        progress: Progress,
+        watch: Sequence[Watcher],
+    ) -> AuditReport:
+        """Test protection groups: their records share what is dealt, so no row stands alone."""
+        raw = self._raw(progress)
+        settled = self._settle(policy, raw)
+        coarsened = coarsen(raw, settled)
+        batch, schema = coarsened.cube.as_batch(), coarsened.cube.schema
+        for see in watch:
+            see(batch)
+        part = audit_part([batch], schema, policy, worst, k)
+        report = join_parts([part], schema, policy, worst=worst, k=k)
+        error = None
+        wanted = columns or (columns is None and raw.count.size <= CELLS_IN_MEMORY)
+        if wanted and policy.can_sample and (pool := standard_workload(raw)) is not None:
+            error = expected_error(raw, coarsened, policy, pool)
+        found = column_risks(distinct_in(raw), report.records, kept=kept)
+        self._identifiers = {c.name: c.distinct for c in found if c.identifier}
+        self._warn_of(c for c in found if c.identifier)
+        note = "What the audit would be without each column is not computed for protection groups."
+        guessed = _merges(policy) and policy not in self._settled
+        return replace(
+            report,
+            columns=found,
+            columns_note=note if columns is not False else "",
+            error=error,
+            protection=settled,
+            warnings=(MERGED_NOTE,) if guessed else (),
+        )
+
+    def _raw(self, progress: Progress = no_progress) -> Cube:
+        """All cells in memory, which protection groups are made from."""
+        return protection_cells(
+            self.engine, self.schema, drop_missing=self._drop_missing, progress=progress
+        )
+
+    def group_schema(self, policy: Policy) -> Schema:
+        """The schema of the groups that a policy makes a promise about: its protection groups."""
+        if policy.protect is None:
+            return self.schema
+        return self._settle(policy, self._raw()).coarse(self.schema)
+
+    def _settle(self, policy: Policy, raw: Cube) -> Settled:
+        """How protection groups are made: as in the last release, if there was one."""
+        protection = policy.wanted_protection
+        assert protection is not None
+        if policy in self._settled:
+            return self._settled[policy]
+        return settle(protection, raw, policy.retention, Key.test())
 
     def margin_plan(self, policy: Policy) -> MarginPlan | None:
         """The margins that a policy asks for, without noise; None if it asks for none.
@@ -189,6 +274,11 @@ class Table:
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
         policy = self.settled(policy)
+        if policy.protect is not None:
+            raw = self._raw()
+            groups = coarsen(raw, self._settle(policy, raw)).cube
+            yield verdict_table(groups.as_batch(), groups.schema, policy, exact=exact)
+            return
         plan = self.margin_plan(policy)
         counted = None if plan is None else plan.counted
         for batch in self.batches():
@@ -241,6 +331,8 @@ class Table:
             ColumnRisk(name, values, identifier=True, kept=True)
             for name, values in self._find_identifiers().items()
         )
+        if manifest.protect is not None:
+            self._settled[policy] = manifest.protect
         notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
         uri = str(out) if is_uri(out) else None
         return Release(Path(out), manifest, written, notes, uri=uri)

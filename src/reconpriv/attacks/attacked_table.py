@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reconpriv.core.cells import CellBatch
+from reconpriv.core.coarsening import coarsen, settle
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.exposure import frequency_of, most_exposed
 from reconpriv.core.kernel import Kernel
 from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
 from reconpriv.core.margin_tables import MarginTable, MarginTotals
+from reconpriv.core.protected import protected_cube, publish_protected
 from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
 from reconpriv.core.sample_sizes import private_as_they_are
 from reconpriv.errors import InputError
@@ -58,20 +60,33 @@ class Publication:
 class AttackedTable:
     """A publisher's own table: the truth that every attack is measured against.
 
-    ``whole`` is the table that these groups are part of: margins are those of all its groups.
+    ``whole`` is the table that these groups are part of, and ``places`` is where in it they are:
+    margins and protection groups are those of all its groups.
     """
 
     schema: Schema
     policy: Policy
     batch: CellBatch
     whole: AttackedTable | None = None
+    places: Ints | None = None
     _totals: dict[Policy, MarginTotals] = field(init=False, repr=False, default_factory=dict)
 
     @classmethod
     def of(cls, table: Table, policy: Policy) -> AttackedTable:
-        """Read the table's cells into memory."""
+        """Read the table's cells into memory; its groups are micro groups."""
         batch = collect(table.batches(), table.schema).as_batch()
         return cls(table.schema, table.settled(policy), batch)
+
+    @classmethod
+    def of_groups(cls, table: Table, policy: Policy) -> AttackedTable:
+        """The same, by the groups that the policy makes a promise about: its protection groups."""
+        protection = policy.wanted_protection
+        if protection is None:
+            return cls.of(table, policy)
+        raw = collect(table.batches(), table.schema)
+        found = coarsen(raw, settle(protection, raw, policy.retention, attack_key(0))).cube
+        own = replace(table.settled(policy), protect=None)
+        return cls(found.schema, own, found.as_batch())
 
     @cached_property
     def raw(self) -> Cube:
@@ -116,10 +131,14 @@ class AttackedTable:
             self.batch.value[wanted],
             self.batch.count[wanted],
         )
-        return AttackedTable(self.schema, self.policy, batch, self.whole or self)
+        places = groups if self.places is None else self.places[groups]
+        return AttackedTable(self.schema, self.policy, batch, self.whole or self, places)
 
     def publish(self, number: int, sample_size: str | None = None) -> Cube:
-        """A publication in memory with the lab's key of this number."""
+        """A publication in memory with the lab's key of this number.
+
+        Protection groups come as a :class:`ProtectedCube`: dealt rows, and what they rest on.
+        """
         policy = replace(self.policy, sample_size=sample_size or self.policy.sample_size)
         return self.publish_as(policy, attack_key(number))
 
@@ -152,6 +171,10 @@ class AttackedTable:
         return plan_margins(self._totals[policy], policy, self.schema, key)
 
     def _cube(self, policy: Policy, key: Key, counted: CountedLimits | None) -> Cube:
+        if policy.protect is not None:
+            raw = self.raw if self.whole is None else self.whole.raw
+            dealt = protected_cube(raw, publish_protected(raw, policy, key))
+            return dealt if self.places is None else dealt.only(self.places, self.raw)
         return publish_cube(self.raw, [self.batch], Kernel(self.schema, policy, key, counted))
 
     def shuffled(self) -> AttackedTable:

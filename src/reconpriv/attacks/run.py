@@ -71,17 +71,17 @@ def _micro(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.micro import attack_micro
 
-    return attack_micro(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
+    return attack_micro(AttackedTable.of_groups(table, policy), keys=how.keys, worst=how.worst)
 
 
 def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.micro import guess_from_release
     from reconpriv.queries.estimate import Design
     from reconpriv.queries.margins import prepare_margins
-    from reconpriv.release.load import load_cube
+    from reconpriv.release.load import load_group_cube
     from reconpriv.release.margin_file import read_margins
 
-    manifest, cube = release.manifest, load_cube(release)
+    manifest, cube = release.manifest, load_group_cube(release)
     design = Design(manifest.retention, manifest.schema.domain_size, manifest.sample_size)
     margins = None
     if manifest.margins is not None:
@@ -94,7 +94,10 @@ def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.ratio import attack_ratio
 
     return attack_ratio(
-        AttackedTable.of(table, policy), privacy=how.privacy, draws=how.draws, worst=how.worst
+        AttackedTable.of_groups(table, policy),
+        privacy=how.privacy,
+        draws=how.draws,
+        worst=how.worst,
     )
 
 
@@ -103,29 +106,31 @@ def _granularity(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.granularity import attack_granularity
 
     return attack_granularity(
-        AttackedTable.of(table, policy), keys=how.keys, least=how.least, worst=how.worst
+        AttackedTable.of_groups(table, policy), keys=how.keys, least=how.least, worst=how.worst
     )
 
 
 def _granularity_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.granularity import infer_from_release
-    from reconpriv.release.load import load_cube
+    from reconpriv.release.load import load_group_cube
 
-    return infer_from_release(load_cube(release), _policy(release.manifest), show=show)
+    return infer_from_release(load_group_cube(release), _policy(release.manifest), show=show)
 
 
 def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.repeat import attack_repeat
 
-    return attack_repeat(AttackedTable.of(table, policy), releases=how.releases, worst=how.worst)
+    return attack_repeat(
+        AttackedTable.of_groups(table, policy), releases=how.releases, worst=how.worst
+    )
 
 
 def _differencing(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.differencing import attack_differencing
 
-    return attack_differencing(AttackedTable.of(table, policy), worst=how.worst)
+    return attack_differencing(AttackedTable.of_groups(table, policy), worst=how.worst)
 
 
 def _margins(table: Table, policy: Policy, how: Effort) -> AttackResult:

@@ -25,9 +25,11 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import PublishedBatch
 from reconpriv.core.margin_plan import PlannedTable
+from reconpriv.core.protected import ProtectedPublication
+from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.engines.base import Layout, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
-from reconpriv.engines.writer import write_release_files
+from reconpriv.engines.writer import write_protected_files, write_release_files
 from reconpriv.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube, load_records, load_rows
@@ -111,6 +113,7 @@ def release_channels(folder: Path) -> Iterator[Channel]:
 
 def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
     """Write data, groups and margins again from what they say, and compare bytes."""
+    schema = stored.manifest.schema
     trials = cube.trials.astype(np.int64)
 
     def publish(batch: CellBatch) -> Iterator[PublishedBatch]:
@@ -126,21 +129,34 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
         bool(stored.group_files),
     )
     with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
-        write_release_files(
-            [cube.as_batch()],
-            stored.manifest.schema,
-            publish,
-            Path(work),
-            layout,
-            no_progress,
-        )
+        if isinstance(cube, ProtectedCube):
+            dealt = _as_published(stored, cube)
+            write_protected_files(dealt, schema, Path(work), layout, no_progress)
+        else:
+            write_release_files([cube.as_batch()], schema, publish, Path(work), layout, no_progress)
         if stored.margin_files:
             tables = [PlannedTable(table, 0) for table in read_margins(stored)]
-            write_tables(Path(work), tables, stored.manifest.schema, layout.file_format)
+            write_tables(Path(work), tables, schema, layout.file_format)
         for file in stored.files:
             same = _same(file, Path(work, file.name))
             detail = "same bytes when written from its rows" if same else "other bytes"
             yield Channel(f"bytes of {file.name}", not same, detail)
+
+
+def _as_published(stored: ReleaseFolder, cube: ProtectedCube) -> ProtectedPublication:
+    """Dealt rows and their protection groups, as they were when they were written."""
+    whole = cube.whole
+    batch, none = whole.as_batch(), np.zeros(whole.groups, dtype=bool)
+    groups = PublishedBatch(
+        batch.public, whole.group, whole.value, whole.count,
+        whole.records, whole.records, whole.trials.astype(np.int64), none, none,
+    )  # fmt: skip
+    protect = stored.manifest.protect
+    assert protect is not None
+    return ProtectedPublication(
+        protect, whole.schema, (groups,), cube.as_batch().public, cube.within,
+        cube.group, cube.value, cube.count,
+    )  # fmt: skip
 
 
 def _row_order(stored: ReleaseFolder) -> Channel:

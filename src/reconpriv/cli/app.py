@@ -24,6 +24,7 @@ from reconpriv.cli.output import (
     ticking,
 )
 from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
+from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
@@ -105,6 +106,7 @@ def audit(
     table: TableOptions,
     policy_options: PolicyOptions = NO_POLICY,
     margins: MarginOptions = NO_MARGINS,
+    protect: ProtectOptions = NO_PROTECTION,
     worst: Annotated[
         int, typer.Option("--worst", min=0, help="How many of the worst groups to show.")
     ] = 10,
@@ -145,7 +147,7 @@ def audit(
     verdict says how many there are.
     """
     with reported():
-        policy = policy_options.chosen(margins.chosen())
+        policy = policy_options.chosen(margins.chosen(), protect.chosen())
         kept = opt.split_names(keep_identifier or "")
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails needs --groups FILE.")
@@ -166,7 +168,8 @@ def audit(
             if report_file is not None:
                 from reconpriv.reports.internal import TAILS, Survey, write_findings
 
-                survey = Survey(opened.schema, policy, opened.margin_plan(policy))
+                schema = opened.group_schema(policy)
+                survey = Survey(schema, policy, opened.margin_plan(policy))
                 watch.append(survey.add)
             with ticking(opened.schema.records) as ticker:
                 report = opened.audit(
@@ -201,10 +204,9 @@ def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Itera
 
     plan = table.margin_plan(policy)
     counted = None if plan is None else plan.counted
+    schema = table.group_schema(policy)
     with groups_file(path) as add:
-        yield lambda batch: add(
-            verdict_table(batch, table.schema, policy, exact=exact, counted=counted)
-        )
+        yield lambda batch: add(verdict_table(batch, schema, policy, exact=exact, counted=counted))
 
 
 @app.command(
@@ -228,6 +230,7 @@ def publish(
     ] = None,
     policy_options: PolicyOptions = NO_POLICY,
     margins: MarginOptions = NO_MARGINS,
+    protect: ProtectOptions = NO_PROTECTION,
     key: Annotated[
         Path | None,
         typer.Option(
@@ -283,7 +286,7 @@ def publish(
 
         if key is not None and test_key:
             raise PolicyError("Give either --key or --test-key, not both.")
-        policy = policy_options.chosen(margins.chosen())
+        policy = policy_options.chosen(margins.chosen(), protect.chosen())
         policy.check_sampling()
         check_format(file_format)
         kept = opt.split_names(keep_identifier or "")

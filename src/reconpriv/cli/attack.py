@@ -15,6 +15,7 @@ from reconpriv.cli.completion import tables
 from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
+from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.phrases import listed
@@ -67,6 +68,7 @@ def attack(
     table: TableOptions,
     policy_options: PolicyOptions = NO_POLICY,
     margins: MarginOptions = NO_MARGINS,
+    protect: ProtectOptions = NO_PROTECTION,
     keys: Annotated[
         int,
         typer.Option("--keys", help="Publications to attack, each with its own key"
@@ -105,7 +107,8 @@ def attack(
         effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
         _refuse_ignored(name, effort)
         if is_release(Path(table.source)):
-            if not table.only_source or policy_options.given or margins.given:
+            given = policy_options.given or margins.given or protect.given
+            if not table.only_source or given:
                 raise PolicyError(
                     "A release has its columns and its policy already.",
                     hint="Leave out the table and policy options.",
@@ -117,7 +120,8 @@ def attack(
                 hint="Name it with -s, or give a folder that `reconpriv publish` made.",
             )
         else:
-            policy = replace(policy_options.chosen(margins.chosen()), unattainable="one-trial")
+            chosen = policy_options.chosen(margins.chosen(), protect.chosen())
+            policy = replace(chosen, unattainable="one-trial")
             policy.check_sampling()
             opened = table.open()
             with contextlib.closing(opened):

@@ -12,6 +12,7 @@ from reconpriv.cli.options import POLICY, split_names
 
 if TYPE_CHECKING:
     from reconpriv.core.margins import Margins
+    from reconpriv.core.protection import Protection
     from reconpriv.policy import Policy
 
 
@@ -116,7 +117,7 @@ class PolicyOptions:
         """Whether any of the options was used."""
         return self != PolicyOptions()
 
-    def chosen(self, margins: Margins | None = None) -> Policy:
+    def chosen(self, margins: Margins | None = None, protect: Protection | None = None) -> Policy:
         """The policy that the options stand for: a preset, changed by what was given."""
         from reconpriv.presets import DEFAULT, PRESETS
 
@@ -131,6 +132,8 @@ class PolicyOptions:
             changed["harmless"] = _harmless(self.harmless)
         if margins is not None:
             changed["margins"] = margins
+        if protect is not None:
+            changed["protect"] = protect
         return replace(base.policy, **changed)
 
 

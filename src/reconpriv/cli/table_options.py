@@ -24,6 +24,7 @@ from reconpriv.cli.options import (
     warn_of_password,
 )
 from reconpriv.cli.policy_options import PolicyOptions
+from reconpriv.cli.protect_options import ProtectOptions
 from reconpriv.cli.spreading import Command, parameters_of, spread_out
 from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
@@ -248,8 +249,8 @@ def taking_table(
     """Replace a command's ``TableOptions`` parameter with its arguments and options.
 
     ``engines`` adds the choice of engine; ``source`` describes another kind of argument. A
-    parameter of type ``PolicyOptions`` or ``MarginOptions`` is replaced likewise; a command that
-    publishes nothing does without ``unattainable``.
+    parameter of type ``PolicyOptions``, ``MarginOptions`` or ``ProtectOptions`` is replaced
+    likewise; a command that publishes nothing does without ``unattainable``.
     """
     table = parameters_of(
         TableOptions, left_out=() if engines else _ENGINE, instead={"source": source}
@@ -257,9 +258,7 @@ def taking_table(
     if not sensitive_required:
         table = [one.replace(default=None) if one.name == "sensitive" else one for one in table]
     policy = parameters_of(PolicyOptions, left_out=() if unattainable else ("unattainable",))
-    groups = {
-        TableOptions: table,
-        PolicyOptions: policy,
-        MarginOptions: parameters_of(MarginOptions),
-    }
+    groups = {TableOptions: table, PolicyOptions: policy}
+    for kind in (MarginOptions, ProtectOptions):
+        groups[kind] = parameters_of(kind)
     return lambda command: spread_out(command, groups)

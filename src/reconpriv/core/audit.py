@@ -21,6 +21,7 @@ from reconpriv.core.margin_cost import (
 )
 from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.core.protection import Settled
 from reconpriv.core.sample_sizes import private_sizes
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
@@ -78,7 +79,8 @@ class AuditReport(Readable):
     ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
     ``error`` is the analysts' expected mean relative error on the standard workload, from the
     records alone. If the effect of each column was not computed, ``columns_note`` says why.
-    ``margins`` is there if the policy asks for margins: what they cost the groups.
+    ``margins`` is there if the policy asks for margins: what they cost the groups. With
+    ``protection`` the groups are protection groups.
     """
 
     policy: Policy
@@ -98,6 +100,7 @@ class AuditReport(Readable):
     error: float | None = None
     margins: MarginCost | None = None
     warnings: tuple[str, ...] = field(default=())
+    protection: Settled | None = None
 
     @property
     def private(self) -> bool:
@@ -130,12 +133,20 @@ class AuditReport(Readable):
         )
 
     @property
+    def group_word(self) -> str:
+        """What its groups are called."""
+        return "group" if self.protection is None else "protection group"
+
+    @property
     def groups_sentence(self) -> str:
         """Whether groups could be reconstructed."""
         if self.private:
-            return "Every group meets this policy with perturbation alone, without sampling."
+            return (
+                f"Every {self.group_word} meets this policy with perturbation alone, without"
+                " sampling."
+            )
         return (
-            f"Not private: {self.violating_groups:,} of {self.groups:,} groups, with"
+            f"Not private: {self.violating_groups:,} of {self.groups:,} {self.group_word}s, with"
             f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
             " the table were only perturbed."
             + (" Publishing samples those groups." if self.policy.sampling.samples else "")
@@ -196,6 +207,7 @@ class AuditReport(Readable):
             ],
             "worst": [verdict.as_dict() for verdict in self.worst],
             **({} if self.margins is None else {"margins": self.margins.as_dict()}),
+            **({} if self.protection is None else {"protection": self.protection.as_dict()}),
             "warnings": list(self.warnings),
         }
 

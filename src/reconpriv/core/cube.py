@@ -50,6 +50,11 @@ class Cube:
         """Which groups rest on fewer trials than records."""
         return np.asarray(self.trials < self.records)
 
+    @property
+    def cut(self) -> Flags:
+        """Which groups are only a part of what was published as one."""
+        return np.zeros(self.groups, dtype=bool)
+
     def as_batch(self) -> CellBatch:
         """The cells as one batch of whole groups."""
         public = tuple(Encoded(c, v) for c, v in zip(self.codes, self.values, strict=True))
@@ -59,6 +64,10 @@ class Cube:
     def parts(self) -> Iterator[Cube]:
         """The cube itself: all of it is in memory."""
         yield self
+
+    def sums(self, selection: Ints, selections: int, chosen: Sequence[int] | None) -> Sums:
+        """Sum groups into selections: see :func:`sum_selections`."""
+        return sum_selections(self, selection, selections, chosen)
 
     def group_table(self) -> pa.Table:
         """The public values of every group, for predicates to be evaluated on."""
@@ -159,7 +168,8 @@ class Sums:
     """What an estimate needs from a selection of groups; arrays have one row per selection.
 
     ``observed``, ``scaled_observed``, ``noise`` and ``other`` are for the chosen set of sensitive
-    values; ``other`` is a variance that comes from outside the selection, with margins.
+    values; ``other`` is a variance that comes from outside the selection, with margins. ``cut`` is
+    the number of protection groups of which the selection holds only a part.
     """
 
     groups: Floats
@@ -174,6 +184,7 @@ class Sums:
     scaled_observed: Floats
     noise: Floats
     other: Floats
+    cut: Floats
 
     def columns(self) -> list[Floats]:
         """All sums, in order."""
@@ -240,12 +251,13 @@ def sum_selections(
         scaled_records=per_selection(cube.scale * cube.records),
         scaled_squares=per_selection(cube.scale**2 * cube.records),
         sampled_squares=per_selection(squares),
-        unsampled=per_selection(np.where(cube.sampled, 0, cube.records)),
+        unsampled=per_selection(np.where(cube.sampled, 0.0, cube.scale * cube.records)),
         uneven=per_selection(cube.uneven),
         observed=per_slot(count, slot),
         scaled_observed=per_slot(count * cube.scale[group], slot),
         noise=per_slot(cube.scaling_noise(noise_count, noise_group), noise_slot),
         other=np.zeros(shape),
+        cut=per_selection(cube.cut.astype(np.int64)),
     )
 
 

@@ -80,10 +80,7 @@ class Kernel:
         randomness = self.randomness()
         sensitive_hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
         limits = self.limits(batch)
-        group_ids = np.zeros(batch.groups, dtype=np.uint64)
-        for column, encoded in zip(self.schema.public, batch.public, strict=True):
-            values = python_values(encoded.values, column.name)
-            group_ids += randomness.hash_values(column, values)[encoded.codes]
+        ids = group_ids(randomness, self.schema, batch)
         for first, last in _pieces(batch, limits, self.schema.domain_size):
             yield _publish_piece(
                 batch.slice(first, last),
@@ -91,9 +88,18 @@ class Kernel:
                 self.schema,
                 self.policy,
                 randomness,
-                group_ids[first:last],
+                ids[first:last],
                 sensitive_hashes,
             )
+
+
+def group_ids(randomness: Randomness, schema: Schema, batch: CellBatch) -> Words:
+    """The id of every group: the sum of the keyed hashes of its public values."""
+    ids = np.zeros(batch.groups, dtype=np.uint64)
+    for column, encoded in zip(schema.public, batch.public, strict=True):
+        values = python_values(encoded.values, column.name)
+        ids += randomness.hash_values(column, values)[encoded.codes]
+    return ids
 
 
 def _pieces(batch: CellBatch, limits: Floats, domain_size: int) -> Iterator[tuple[int, int]]:

@@ -242,6 +242,16 @@ def margins_purpose(
     return b"margins" + digest + perturbation_purpose(variance, column, domain)
 
 
+def deal_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
+    """What the deal of published values within a protection group is bound to."""
+    return b"deal" + perturbation_purpose(retention, column, domain)
+
+
+def merging_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
+    """What the randomised records are bound to that say which public values are alike."""
+    return b"merging" + perturbation_purpose(retention, column, domain)
+
+
 def encoded(column: Column, value: Value) -> bytes:
     """A value of a column as unambiguous bytes, the same in every input format."""
     return _encode(column.kind, value)

@@ -17,7 +17,8 @@ class SingleRecords:
 
     Anyone who knows such a person's public values finds the record. The published value is the true
     one with ``retention_probability``, and raises a belief of ``prior`` in it to at most
-    ``posterior``. Sampling does not change that: it concerns large groups.
+    ``posterior``. Sampling does not change that: it concerns large groups. ``columns`` are those
+    that set a record apart: in a protection group values are dealt, so nobody's own value shows.
     """
 
     k: int
@@ -27,6 +28,7 @@ class SingleRecords:
     retention_probability: float
     prior: float
     posterior: float
+    columns: str = "the public columns"
 
     @classmethod
     def of(
@@ -41,6 +43,7 @@ class SingleRecords:
             retention_probability=keep_probability(policy.retention, domain_size),
             prior=PRIOR,
             posterior=posterior_limit(policy.retention, domain_size, PRIOR),
+            columns="the public columns" if policy.protect is None else "the coarsened columns",
         )
 
     @property
@@ -53,7 +56,7 @@ class SingleRecords:
         if self.unique:
             verb, them = ("is", "it") if self.unique == 1 else ("are", "them")
             text = (
-                f"{share_words(self.unique, self.records)} {verb} unique on the public columns"
+                f"{share_words(self.unique, self.records)} {verb} unique on {self.columns}"
                 f" (sampling groups does not protect {them})"
             )
             if self.below_k > self.unique:
@@ -61,12 +64,11 @@ class SingleRecords:
             return f"{text}."
         if self.below_k:
             return (
-                f"No record is unique on the public columns, but"
+                f"No record is unique on {self.columns}, but"
                 f" {share_words(self.below_k, self.records)} are in groups of fewer than {self.k}."
             )
         return (
-            "No record is unique on the public columns, and none is in a group of fewer than"
-            f" {self.k}."
+            f"No record is unique on {self.columns}, and none is in a group of fewer than {self.k}."
         )
 
     @property

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch, Encoded
 from reconpriv.core.kernel import PublishedBatch
+from reconpriv.core.protected import ProtectedPublication
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
 from reconpriv.engines.record_file import RecordFile
 from reconpriv.schema import Schema
@@ -56,10 +57,47 @@ def write_release_files(
     return Written(data=data_files, groups_files=groups_files, **totals)
 
 
+def write_protected_files(
+    publication: ProtectedPublication,
+    schema: Schema,
+    folder: Path,
+    layout: Layout,
+    progress: Progress,
+) -> Written:
+    """Write dealt records as ``data``, and the protection groups as ``groups``."""
+    data, groups = open_files(folder, schema, layout, publication.schema)
+    totals = dict.fromkeys(TOTALS, 0)
+    try:
+        progress("publishing", 0.0)
+        sensitive = Encoded(publication.value.astype(np.int32), pa.array(schema.domain))
+        columns = [*(column.take(publication.group) for column in publication.public), sensitive]
+        if layout.cells:
+            data.add([*columns, publication.count])
+        else:
+            data.add(columns, publication.count)
+        for published in publication.groups:
+            if groups is not None:
+                groups.add([*published.public, published.records, published.trials])
+            for name, number in batch_totals(published).items():
+                totals[name] += number
+        data_files = data.close()
+        groups_files = groups.close() if groups is not None else ()
+        progress("publishing", 1.0)
+    except BaseException:
+        data.abandon()
+        if groups is not None:
+            groups.abandon()
+        raise
+    return Written(data=data_files, groups_files=groups_files, **totals)
+
+
 def open_files(
-    folder: Path, schema: Schema, layout: Layout
+    folder: Path, schema: Schema, layout: Layout, group_schema: Schema | None = None
 ) -> tuple[RecordFile, RecordFile | None]:
-    """The two series of files of a release, the second only if trials may be published."""
+    """The two series of files of a release, the second only if trials may be published.
+
+    ``group_schema`` is that of protection groups, if the release has any.
+    """
     data = RecordFile(
         folder / f"data.{layout.file_format}",
         data_names(schema, layout),
@@ -69,7 +107,7 @@ def open_files(
         return data, None
     groups = RecordFile(
         folder / f"groups.{layout.file_format}",
-        group_names(schema),
+        group_names(group_schema or schema),
         rows_per_file=layout.rows_per_file,
     )
     return data, groups

@@ -102,10 +102,16 @@ def chi_square(
     Margins are used if the release has any; ``margins=False`` tests the records alone.
     """
     names = [columns] if isinstance(columns, str) else list(columns)
-    answerer = release.answerer
+    # Rows that share a protection group share its trials; its coarse values do not.
+    answerer = release.group_answerer
     schema = answerer.cells.schema
     known = [column.name for column in schema.public]
     for name in names:
+        if name not in known and name in release.column_names()[:-1]:
+            raise InputError(
+                f"The protection groups of this release ignore column {name!r}, so nothing about"
+                " it can be tested."
+            )
         if name == schema.sensitive.name:
             raise InputError(f"Column {name!r} is the sensitive one; name public columns.")
         if name not in known:

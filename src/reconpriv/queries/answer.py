@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums, sum_selections
+from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums
+from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
@@ -97,7 +98,16 @@ class Answerer:
 
     @property
     def cube(self) -> Cube:
-        """All cells at once, for what cannot be answered part by part."""
+        """All cells at once, for what cannot be answered part by part.
+
+        They are those of the protection groups, if the release has any.
+        """
+        found = self.micro_groups
+        return found.whole if isinstance(found, ProtectedCube) else found
+
+    @property
+    def micro_groups(self) -> Cube:
+        """All micro groups at once, by the values that they are published with."""
         if isinstance(self.cells, Cube):
             return self.cells
         raise InputError(
@@ -339,7 +349,8 @@ class Answerer:
         flat = sums.at(asked.selection, asked.value)
         found = self.margins.combine(self.cells, flat, asked, wanted)
         shaped = Sums(*(column.reshape(rows, m) for column in found.columns()))
-        return replace(shaped, groups=sums.groups, records=sums.records, trials=sums.trials)
+        alike = {name: getattr(sums, name) for name in ("groups", "records", "trials", "cut")}
+        return replace(shaped, **alike)
 
     def _selection(self, selected: Selected, public: list[str], keys: Ints) -> Selection:
         """Which combination each group of a part belongs to, or -1."""
@@ -368,7 +379,7 @@ class Answerer:
         found = []
         for part in self.cells.parts():
             keys, selection = combinations(part, attributes, self.mask(selected, part))
-            found.append((keys, sum_selections(part, selection, keys.shape[1], chosen)))
+            found.append((keys, part.sums(selection, keys.shape[1], chosen)))
         return join_sums(found)
 
     def _labels(self, public: list[str], keys: Ints) -> list[dict[str, Value]]:
@@ -497,7 +508,7 @@ class Answerer:
         wanted = [tuple(q.equalities[a] for a in attributes) for q in queries]
         keys = sorted(set(wanted))
         parts = [
-            sum_selections(part, key_positions(part, attributes, keys), len(keys), None)
+            part.sums(key_positions(part, attributes, keys), len(keys), None)
             for part in self.cells.parts()
         ]
         sums = reduce(Sums.__add__, parts)

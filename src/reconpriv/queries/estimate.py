@@ -35,6 +35,16 @@ OUTSIDE = (
 STRETCHED = "the interval was stretched to contain the estimate"
 
 
+def cut_groups(groups: float) -> str:
+    """The remark on a question about parts of protection groups."""
+    what = "a protection group" if groups == 1 else f"{groups:,.0f} protection groups"
+    whose = "its" if groups == 1 else "their"
+    return (
+        f"cuts {what}: it is answered by share, as if {whose} sensitive values were spread evenly;"
+        " the interval does not cover a departure from that"
+    )
+
+
 def approximate(sampling: SampleSize, what: str = "interval") -> str:
     """The remark on a result that rests on unknown numbers of trials."""
     return (
@@ -364,6 +374,8 @@ def estimated(
         remarks.append(MICRO if design.sampling.samples else SINGLE)
     if not design.sampling.trials_known:
         remarks.append(approximate(design.sampling))
+    if sums.cut[row]:
+        remarks.append(cut_groups(float(sums.cut[row])))
     empty = records == 0
     return Estimate(
         query=query,

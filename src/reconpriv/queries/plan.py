@@ -10,13 +10,14 @@ import numpy as np
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import Kernel
+from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.queries.answer import Selected, key_positions
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.reconstruction import reconstruct_count
 
 
 @dataclass(frozen=True)
-class _Subset:
+class Subset:
     """Queries on one set of attributes: where each group is counted, and where each query looks."""
 
     positions: Ints
@@ -30,7 +31,7 @@ class _Subset:
 class Plan:
     """Queries that are equalities with one sensitive value each, grouped by their attributes."""
 
-    subsets: tuple[_Subset, ...]
+    subsets: tuple[Subset, ...]
     queries: int
 
     def sums(self, cube: Cube) -> tuple[Floats, Floats]:
@@ -38,6 +39,11 @@ class Plan:
         records, observed = np.zeros(self.queries), np.zeros(self.queries)
         m = cube.schema.domain_size
         for subset in self.subsets:
+            if isinstance(cube, ProtectedCube):
+                found = cube.sums(subset.positions, subset.keys, None)
+                records[subset.queries] = found.records[subset.rows]
+                observed[subset.queries] = found.observed[subset.rows, subset.values]
+                continue
             inside = subset.positions >= 0
             sizes = np.bincount(
                 subset.positions[inside], weights=cube.records[inside], minlength=subset.keys
@@ -73,7 +79,7 @@ def plan_queries(cube: Cube, selected: Sequence[Selected]) -> Plan:
         keys = sorted(set(wanted))
         row = {key: i for i, key in enumerate(keys)}
         subsets.append(
-            _Subset(
+            Subset(
                 positions=key_positions(cube, attributes, keys),
                 keys=len(keys),
                 queries=np.array(members),

@@ -56,12 +56,16 @@ class Watched:
 
     def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
         """Publish the batch."""
+        self.see(batch)
+        return self.publish(batch)
+
+    def see(self, batch: CellBatch) -> None:
+        """Note the values of a batch that is published."""
         for column, coded in zip(self.schema.public, batch.public, strict=True):
             values = self.seen.setdefault(column.name, set())
             if column.name in self.labels and len(values) <= _MOST_CATEGORIES:
                 used = coded.values.take(np.unique(coded.codes)).to_pylist()
                 values.update(value for value in used if value is not None)
-        return self.publish(batch)
 
     @property
     def published(self) -> dict[str, ColumnLabels]:

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch
+from reconpriv.core.coarsening import coarsen
 from reconpriv.core.cube import Cells, Cube, collect
+from reconpriv.core.protected_cube import ProtectedCube, with_protection
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import memory_bytes
 from reconpriv.engines.local import LocalEngine, read_all
-from reconpriv.errors import ReleaseError
+from reconpriv.errors import InputError, ReleaseError
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
 from reconpriv.theory.arrays import Floats
@@ -30,9 +32,12 @@ _IN_MEMORY = 1 << 31
 
 
 def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
-    """The cells of a release: in memory, or on disk if they would take too much of it."""
+    """The cells of a release: in memory, or on disk if they would take too much of it.
+
+    Protection groups are always in memory.
+    """
     allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
-    if _needed_memory(stored) <= allowed:
+    if stored.manifest.protect is not None or _needed_memory(stored) <= allowed:
         return load_cube(stored, memory)
     with _opened(stored, memory) as batches:
         cells = store(batches, stored.manifest.schema, coins=_by_coins(stored))
@@ -50,6 +55,24 @@ def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
     """
     with _opened(stored, memory) as batches:
         cube = collect(batches, stored.manifest.schema, coins=_by_coins(stored))
+    if stored.manifest.protect is None:
+        return _with_trials(cube, stored, memory)
+    try:
+        whole, within = coarsen(cube, stored.manifest.protect)
+    except InputError:
+        name = stored.data_files[0].name
+        raise ReleaseError(f"The file {name} does not match its manifest (protection).") from None
+    return with_protection(cube, _with_trials(whole, stored, memory), within)
+
+
+def load_group_cube(stored: ReleaseFolder) -> Cube:
+    """The groups that rest on published trials: protection groups, if there are any."""
+    cube = load_cube(stored)
+    return cube.whole if isinstance(cube, ProtectedCube) else cube
+
+
+def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
+    """The cells with the trials that each group rests on."""
     sampling = SAMPLE_SIZES[stored.manifest.sample_size]
     if not sampling.samples:
         return cube

@@ -17,6 +17,7 @@ from typing import Any, Self
 from reconpriv._version import __version__
 from reconpriv.core.margin_plan import DescribedTable
 from reconpriv.core.margins import NEIGHBOURS
+from reconpriv.core.protection import Settled
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Layout, Written, WrittenFile
 from reconpriv.engines.writer import cell_count_name, count_names
@@ -146,8 +147,8 @@ class Manifest:
     """What a release says about itself, whether it is about to be written or was read.
 
     ``group_files`` and ``count_names`` (of records and trials) are there if trials are published,
-    ``cell_count`` if the data are cells, ``margins`` if there are any. ``unknown`` names whatever
-    else was in the file.
+    ``cell_count`` if the data are cells, ``margins`` if there are any, ``protect`` if groups and
+    trials are those of protection groups. ``unknown`` names whatever else was in the file.
     """
 
     schema: Schema
@@ -171,6 +172,7 @@ class Manifest:
     exposed_above: float = 0.0
     harmless: tuple[Value, ...] = ()
     news_only: bool = False
+    protect: Settled | None = None
     unknown: tuple[str, ...] = ()
 
     @classmethod
@@ -184,8 +186,10 @@ class Manifest:
         test_key: bool,
         labels: Mapping[str, ColumnLabels],
         margins: DescribedMargins | None = None,
+        protect: Settled | None = None,
     ) -> Self:
         """The manifest of what was just written; ``labels`` are those that are published."""
+        of_groups = schema if protect is None else protect.coarse(schema)
         return cls(
             schema=replace(schema, records=0),  # the source's number is not published
             **{name: value for name, value in policy.as_dict().items() if name in _POLICY},
@@ -199,17 +203,18 @@ class Manifest:
             file_format=layout.file_format,
             data_files=Files.of(written.data),
             group_files=Files.of(written.groups_files) if layout.with_trials else None,
-            count_names=count_names(schema) if layout.with_trials else _COUNT_NAMES,
+            count_names=count_names(of_groups) if layout.with_trials else _COUNT_NAMES,
             cell_count=cell_count_name(schema) if layout.cells else None,
             labels=labels,
             margins=margins,
+            protect=protect,
         )
 
     @property
     def format_version(self) -> int:
         """The oldest format whose readers understand this manifest."""
-        if self.exposed_above or self.harmless or self.news_only:
-            return 4  # an older reader would claim that every value is protected
+        if self.protect is not None or self.exposed_above or self.harmless or self.news_only:
+            return 4  # an older reader would misread trials, or claim that all values are protected
         if self.margins is not None:
             return 3
         return 2 if self.schema.recodings else 1
@@ -221,9 +226,15 @@ class Manifest:
         return [*self.schema.columns, *counts]
 
     @property
+    def group_schema(self) -> Schema:
+        """The schema of the groups whose trials are limited, such as protection groups."""
+        return self.schema if self.protect is None else self.protect.coarse(self.schema)
+
+    @property
     def groups_columns(self) -> list[Column]:
         """The columns of the groups with their records and trials."""
-        return [*self.schema.public, *(Column(name, Kind.INTEGER) for name in self.count_names)]
+        public = self.group_schema.public
+        return [*public, *(Column(name, Kind.INTEGER) for name in self.count_names)]
 
     @property
     def margin_columns(self) -> list[Column]:
@@ -265,7 +276,8 @@ class Manifest:
             data.append(_count_field(self.cell_count))
         resources = [self.data_files.as_dict("data", self.file_format, data)]
         if self.group_files is not None:
-            groups = [*public, *map(_count_field, self.count_names)]
+            coarse = [self._group_field(column) for column in self.group_schema.public]
+            groups = [*coarse, *map(_count_field, self.count_names)]
             resources.append(self.group_files.as_dict("groups", self.file_format, groups))
         if self.margins is not None:
             table, *columns, count = self.margin_columns
@@ -298,7 +310,19 @@ class Manifest:
             block["cell_count"] = self.cell_count
         if self.margins is not None:
             block["margins"] = self.margins.as_dict()
+        if self.protect is not None:
+            block["protect"] = self.protect.as_dict()
         return block | self.policy_as_dict()
+
+    def _group_field(self, column: Column) -> dict[str, Any]:
+        """A column of the groups; one that is coarsened for them has values of its own."""
+        if self.protect is None or column.name not in self.protect.names:
+            return self._field(column)
+        recoding, labels = self.group_schema.recoding(column.name), self.labels.get(column.name)
+        described: dict[str, Any] = {"name": column.name, "type": column.kind.value}
+        if recoding is not None:
+            described |= {"categories": list(recoding.labels), "categoriesOrdered": True}
+        return describe_field(described, None if labels is None else ColumnLabels(labels.title))
 
     def _field(self, column: Column) -> dict[str, Any]:
         """A column in the terms of Table Schema; the sensitive one lists its domain."""
@@ -398,6 +422,7 @@ class Manifest:
             exposed_above=_number(block.get("exposed_above", 0.0)),
             harmless=tuple(parse_value(sensitive, value) for value in block.get("harmless", ())),
             news_only=block.get("news_only", False) is True,
+            protect=_protect(block),
         )
         recoded = found.schema.recoding(sensitive.name)
         known = tuple(value for value in domain if value is not None)
@@ -443,6 +468,11 @@ def _margins(block: Mapping[str, Any], resources: Mapping[str, Any]) -> Describe
     if not all(name in public for table in found.tables for name in table.columns):
         raise ValueError
     return found
+
+
+def _protect(block: Mapping[str, Any]) -> Settled | None:
+    """How protection groups are made, if there are any."""
+    return Settled.from_dict(block["protect"], block["public"]) if "protect" in block else None
 
 
 def _count_field(name: str) -> dict[str, Any]:

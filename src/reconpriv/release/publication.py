@@ -8,11 +8,23 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.core.margin_cost import margin_notes
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
+from reconpriv.core.protected import publish_protected
 from reconpriv.core.randomness import Key
-from reconpriv.engines.base import FORMATS, Engine, Layout, Progress, PublishFunction, Written
+from reconpriv.engines.base import (
+    FORMATS,
+    Engine,
+    Layout,
+    Progress,
+    PublishFunction,
+    Written,
+    no_progress,
+)
+from reconpriv.engines.local import LocalEngine
+from reconpriv.engines.writer import write_protected_files
 from reconpriv.errors import OutputError, PolicyError, UnattainableError
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
@@ -60,9 +72,15 @@ def write_release(
         )
         totals = count_margins(map_groups, policy, schema)
         plan = plan_margins(totals, policy, schema, key)
+    protected = None
+    if policy.protect is not None:
+        raw = protection_cells(engine, schema, drop_missing=drop_missing, progress=progress)
+        protected = publish_protected(raw, policy, key)
     kernel: PublishFunction = Kernel(schema, policy, key, None if plan is None else plan.counted)
     if labels:
         kernel = Watched(kernel, schema, labels)
+        if protected is not None:
+            kernel.see(raw.as_batch())
 
     def describe(written: Written, margins: DescribedMargins | None) -> Manifest:
         if written.unattainable_groups and policy.unattainable == "refuse":
@@ -75,18 +93,19 @@ def write_release(
             test_key=key.is_test,
             labels=kernel.published if isinstance(kernel, Watched) else {},
             margins=margins,
+            protect=None if protected is None else protected.settled,
+        )
+
+    def write(folder: Path) -> Written:
+        if protected is not None:
+            return write_protected_files(protected, schema, folder, layout, progress)
+        return engine.write(
+            schema, kernel, folder, layout=layout, drop_missing=drop_missing, progress=progress
         )
 
     if not is_uri(out):
         with new_folder(Path(out), overwrite=overwrite) as folder:
-            written = engine.write(
-                schema,
-                kernel,
-                folder,
-                layout=layout,
-                drop_missing=drop_missing,
-                progress=progress,
-            )
+            written = write(folder)
             margins = None
             if plan is not None:
                 margins = write_margins(folder, plan, schema, layout.file_format)
@@ -94,7 +113,7 @@ def write_release(
             _finish_folder(folder, manifest)
             if also is not None:
                 also(folder)
-    elif is_database_url(out) or also is not None:
+    elif is_database_url(out) or also is not None or protected is not None:
         raise OutputError(
             "A release is written to a folder on this machine before it goes elsewhere.",
             hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
@@ -114,6 +133,18 @@ def write_release(
         )
         manifest = describe(written, margins)
     return manifest, written, plan
+
+
+def protection_cells(
+    engine: Engine, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
+) -> Cube:
+    """The cells of a table in memory, which protection groups are made from."""
+    if engine.name != LocalEngine.name:
+        raise PolicyError(
+            f"Protection beyond the micro group is not available on {engine.name}.",
+            hint=Remedy("use the default engine", Control.ENGINE, LocalEngine.name),
+        )
+    return collect(engine.batches(schema, drop_missing=drop_missing, progress=progress), schema)
 
 
 def _margin_contents(

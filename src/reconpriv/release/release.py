@@ -103,6 +103,17 @@ class Release(Readable):
             margins = prepare_margins(cells, tables, described.margins.variance, design)
         return Answerer(cells, design, margins)
 
+    @cached_property
+    def group_answerer(self) -> Answerer:
+        """The same by the groups that trials are limited in: protection groups, if there are any.
+
+        Questions about a column that they pool are asked in its coarse values.
+        """
+        answerer = self.answerer
+        if self.description.protect is None:
+            return answerer
+        return Answerer(answerer.cube, answerer.design)
+
     def count(
         self,
         where: str | None = None,
@@ -384,8 +395,13 @@ class Release(Readable):
             "policy": self.description.policy_as_dict(),
             "promise": self.promise,
             **self._margins(),
+            **({} if self.description.protect is None else {"protect": self._protect()}),
             "warnings": list(self.warnings),
         }
+
+    def _protect(self) -> dict[str, Any]:
+        protect = self.description.protect
+        return {} if protect is None else protect.as_dict()
 
 
 def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:

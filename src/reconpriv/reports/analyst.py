@@ -75,7 +75,7 @@ def analyst_html(release: Release) -> str:
         _words(info),
         _columns(answerer, info),
         *([_margins(release, info)] if "margins" in info else []),
-        _errors(bands),
+        _errors(bands, info),
         _distribution(release, info),
         _asking(release, answerer, info),
         _parameters(info),
@@ -86,8 +86,9 @@ def analyst_html(release: Release) -> str:
 def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, ...]) -> Section:
     cube = answerer.cube
     exact = "exact" if info["public_counts_exact"] else "nearly exact"
+    what = "protection " if "protect" in info else ""
     cards = [
-        ("records", f"{info['records']:,}", f"in {cube.groups:,} groups"),
+        ("records", f"{info['records']:,}", f"in {cube.groups:,} {what}groups"),
         ("public columns", f"{len(info['public'])}", f"counts over them are {exact}"),
         ("sensitive column", str(info["sensitive"]), f"{len(info['domain'])} values; estimated"),
         ("kept values", f"p = {info['retention']:g}", "the rest is drawn at random"),
@@ -144,7 +145,7 @@ def _margins(release: Release, info: dict[str, Any]) -> Section:
 
 def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
     rows = []
-    for column in answerer.cube.schema.columns:
+    for column in answerer.cells.schema.columns:
         known = answerer.known[column.name]
         named = info.get("labels", {}).get(column.name, {}).get("values", [])
         meaning = {one["value"]: f" = {one['label']}" for one in named}
@@ -159,13 +160,14 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
     return Section("columns", "Columns", (table(head, rows),))
 
 
-def _errors(bands: tuple[ErrorBand, ...]) -> Section:
+def _errors(bands: tuple[ErrorBand, ...], info: dict[str, Any]) -> Section:
     title = "Expected error by answer size"
     text = paragraph(
         "Larger counts are estimated more accurately. For counts of one sensitive value, alone or"
         " with one or two public values, this is how far off the estimate is on average, as a share"
         " of the answer. Sizes are those that the distribution of the whole table implies. Every"
         " answer comes with its own interval; trust that one."
+        + (" These counts are about whole protection groups." if "protect" in info else "")
     )
     if not bands:
         return Section("errors", title, (text, paragraph("The release is too small to say.")))
@@ -244,7 +246,7 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     """Commands for this very release: its columns, and values that occur in it."""
     folder = shlex.quote(f"{release.path.resolve().name}/")
     sensitive = info["sensitive"]
-    cube = answerer.cube
+    cube = answerer.micro_groups
     totals = np.bincount(cube.value, weights=cube.count, minlength=len(cube.schema.domain))
     value = cube.schema.domain[int(np.argmax(totals))]
     where = f"{written_name(sensitive)} {_equals(value)}"

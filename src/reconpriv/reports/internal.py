@@ -71,8 +71,11 @@ class Survey:
     """What the report needs from every group, gathered during an audit's pass over them."""
 
     def __init__(self, schema: Schema, policy: Policy, margins: MarginPlan | None = None) -> None:
-        """``policy`` is that of the audit, ``margins`` what the table plans for it."""
-        policy = policy.publishable()
+        """``policy`` is that of the audit, ``margins`` what the table plans for it.
+
+        If it asks for protection groups, ``schema`` is theirs, and they are taken as they are.
+        """
+        policy = replace(policy.publishable(), protect=None)
         self._schema, self._policy = schema, policy
         self._tally = GroupTally(schema, policy, None if margins is None else margins.counted)
         self._kept = CellKeeper(max(CELLS_IN_MEMORY, lab.LAB_RECORDS))
@@ -92,7 +95,7 @@ class Survey:
         if cube is not None and audit.cells <= CELLS_IN_MEMORY:
             bins = bin_effects(cube, policy, k=audit.single_records.k)
         return Findings(
-            audit=replace(audit, policy=policy),
+            audit=replace(audit, policy=replace(policy, protect=audit.policy.protect)),
             group_facts=self._tally.facts(),
             attacks=attacks,
             attack_note=note,
@@ -125,7 +128,7 @@ def find(
 ) -> Findings:
     """Audit a table and gather what the report shows, in one pass over its groups."""
     policy = table.settled(policy)
-    survey = Survey(table.schema, policy, table.margin_plan(policy))
+    survey = Survey(table.group_schema(policy), policy, table.margin_plan(policy))
     audit = table.audit(
         policy, worst=TAILS, k=k, keep_identifier=keep_identifier, watch=[survey.add]
     )
@@ -169,7 +172,7 @@ def _summary(found: Findings) -> Section:
     setting = None if found.tradeoff is None else found.tradeoff.setting
     single = audit.single_records
     cards = [
-        ("groups", f"{audit.groups:,}", f"{audit.records:,} records"),
+        (f"{audit.group_word}s", f"{audit.groups:,}", f"{audit.records:,} records"),
         (
             "violating groups",
             f"{audit.violating_groups:,}",
@@ -193,10 +196,12 @@ def _summary(found: Findings) -> Section:
             f" {groups.sampled_groups:,} groups sampled",
         ),
     ]
+    error = None if setting is None else setting.error
+    if audit.protection is not None:
+        error = audit.error  # of questions that cut protection groups, too
+    if error is not None:
+        cards.append(("expected error", percent(error), "of an analyst's count, mean relative"))
     if setting is not None:
-        cards.append(
-            ("expected error", percent(setting.error), "of an analyst's count, mean relative")
-        )
         cards.append(
             ("most exposed group", percent(setting.group_error), "expected error of an adversary")
         )
@@ -446,6 +451,7 @@ def _parameters(found: Findings) -> Section:
         ("unattainable groups", policy.unattainable),
         ("sensitive column", f"{audit.sensitive} ({m} values)"),
         ("public columns", ", ".join(audit.public) or "none"),
+        *([] if audit.protection is None else [("pooled over", audit.protection.words)]),
         ("local differential privacy of one trial", f"ε = {local_privacy_level(p, m):.3g}"),
         (
             "ρ1-ρ2 privacy of one trial",

@@ -47,7 +47,9 @@ def audit_figures(report: AuditReport) -> RichTable:
     single = report.single_records
     rows = [
         ("records", f"{report.records:,}"),
-        ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
+        (f"{report.group_word}s", f"{report.groups:,} (by {', '.join(report.public) or 'nothing'})")
+        if report.protection is not None
+        else ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
         ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
         ("policy", policy_line(report.policy.as_dict())),
         ("promise", report.promise),
@@ -56,6 +58,8 @@ def audit_figures(report: AuditReport) -> RichTable:
         ("unique records", share_words(single.unique, single.records)),
         (f"in groups below {single.k}", share_words(single.below_k, single.records)),
     ]
+    if report.protection is not None:
+        rows.insert(2, ("pooled over", report.protection.words))
     if report.error is not None:
         alone = "" if report.margins is None else ", from the records alone"
         rows.append(
@@ -124,7 +128,8 @@ def _counts(figures: Figures) -> tuple[str, str, str, str]:
 
 def sizes(report: AuditReport) -> RichTable:
     """How many groups and records there are of each size."""
-    table = RichTable(title="\nGroup sizes", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    title = f"\n{report.group_word.capitalize()} sizes"
+    table = RichTable(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("records in group", "groups", "records"):
         table.add_column(heading, justify="right")
     for low, high, groups, records in report.size_distribution:
@@ -136,7 +141,7 @@ def sizes(report: AuditReport) -> RichTable:
 def worst_groups(report: AuditReport) -> RichTable:
     """The groups farthest from private, with their true figures: internal."""
     table = RichTable(
-        title="\nWorst groups (internal: not for release)",
+        title=f"\nWorst {report.group_word}s (internal: not for release)",
         title_justify="left",
         box=None,
         padding=(0, 2, 0, 0),

@@ -31,9 +31,12 @@ def release_figures(release: Release) -> RichTable:
         ("policy", f"{policy_line(policy)}, sample size {policy['sample_size']}"),
         ("promise", summary["promise"]),
     ]
+    protect = release.description.protect
+    if protect is not None:
+        rows.append(("pooled over", protect.words))
     if release.written is not None:
         rows += [
-            ("groups", f"{summary['groups']:,}"),
+            ("groups" if protect is None else "protection groups", f"{summary['groups']:,}"),
             ("sampled groups", f"{summary['sampled_groups']:,}"),
             ("independent trials", f"{summary['trials']:,}"),
         ]

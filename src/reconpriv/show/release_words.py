@@ -65,6 +65,27 @@ def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [("Margins", said)]
 
 
+def protection_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What protection groups pool over, and how to ask; nothing if there are none."""
+    protect = facts.get("protect")
+    if protect is None:
+        return []
+    parts = []
+    for name, said in protect.items():
+        labels = said.get("labels", [])
+        shown = ", ".join(labels[:_SHOWN]) + (", …" if len(labels) > _SHOWN else "")
+        parts.append(f"{name} ({shown})" if labels else f"{name} (ignored)")
+    return [
+        (
+            "Protection",
+            f"records that differ only in {listed(parts)} form a protection group. Their"
+            f" {facts['sensitive']} values were dealt at random within it, so they say nothing"
+            " about a part of it. A question about a part is answered by its share of the group,"
+            " and the answer says so; ask about whole bins to avoid that.",
+        )
+    ]
+
+
 def _label_words(labels: dict[str, Any]) -> list[tuple[str, str]]:
     """The labels of the columns and of their codes, in a paragraph."""
     parts = []
@@ -135,6 +156,7 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
             " an interval.",
         ),
         *margin_words(facts),
+        *protection_words(facts),
         ("Groups", SAMPLE_SIZES[facts["sample_size"]].for_analysts),
         ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
         (

@@ -92,6 +92,17 @@ def _weight(sizes: Ints, trials: Floats, uneven: Floats) -> Floats:
     return np.asarray(trials * ((sizes / trials) ** 2 + uneven))
 
 
+def mean_absolute_error(bias: Floats, variance: Floats) -> Floats:
+    """E|X| of a normal X with this mean and variance (folded normal)."""
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    deviation = np.sqrt(variance)
+    ratio = np.divide(bias, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    spread = MEAN_ABSOLUTE * deviation * np.exp(-(ratio**2) / 2.0)
+    shift = np.abs(bias) * (1.0 - 2.0 * ndtr(-np.abs(ratio)))
+    return np.where(deviation > 0, spread + shift, np.abs(bias))
+
+
 def group_error(frequency: Floats, trials: Floats, *, retention: float, domain_size: int) -> Floats:
     """E|F' - f| / f of a value in its own group: the adversary's expected relative error.
 

@@ -83,6 +83,21 @@ def pearson(observed: Floats) -> ChiSquare:
     return _judged(statistic, float((counts.shape[0] - 1) * (counts.shape[1] - 1)))
 
 
+def two_samples(one: Floats, others: Floats) -> Floats:
+    """The p-values of Pearson's test of one sample of counts against each of several others.
+
+    X² = Σ (√(N'/N) a - √(N/N') b)² / (a + b), with one degree of freedom fewer than values occur.
+    """
+    from scipy.special import chdtrc  # noqa: PLC0415 - slow import
+
+    own, their = one.sum(), others.sum(axis=1, keepdims=True)
+    both = one + others
+    gap = np.sqrt(their / own) * one - np.sqrt(own / their) * others
+    statistic = np.where(both > 0, gap**2 / np.maximum(both, 1.0), 0.0).sum(axis=1)
+    freedom = (both > 0).sum(axis=1) - 1
+    return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
+
+
 def corrected(rows: PublishedRows, retention: float) -> tuple[ChiSquare, Floats]:
     """Pearson's test with the moments of the published design; also each row's design effect.
 

@@ -45,7 +45,7 @@ class WiderBins:
 def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
     """Drop each public column in turn from the cells and judge what is left."""
     policy = policy.publishable()
-    workload = _workload(cube, queries)
+    workload = standard_workload(cube, queries)
     now = None
     if workload is not None:
         asked = Coded.of(cube, workload)
@@ -91,7 +91,7 @@ def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     )
 
 
-def _workload(cube: Cube, queries: int) -> Workload | None:
+def standard_workload(cube: Cube, queries: int = QUERIES) -> Workload | None:
     """The standard workload; None if the table has no such queries."""
     try:
         return make_workload(cube, queries=queries)

@@ -12,6 +12,7 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.exposure import largest_exposed
 from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.schema import Schema
@@ -90,6 +91,11 @@ class Tuner:
     def setting(self, policy: Policy, *, rho1: float = PRIOR) -> Setting:
         """What a policy would do to this table, without publishing it."""
         policy.check_sampling()
+        if policy.protect is not None:
+            raise PolicyError(
+                "The error of a policy with protection groups cannot be predicted yet.",
+                hint="Publish with it and compare, or leave the protection out.",
+            )
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
         plan = self._plan(policy)

@@ -1,0 +1,240 @@
+"""A release with protection groups on disk: what is in it, and what its readers make of it."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import reconpriv as rp
+from reconpriv.core.cube import collect
+from reconpriv.core.protected import publish_protected
+from reconpriv.errors import OutputError, PolicyError, ReleaseError
+from reconpriv.release import manifest as manifests
+from reconpriv.release.folder import ReleaseFolder
+from reconpriv.release.load import load_cube
+from reconpriv.release.manifest import Manifest
+
+POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 10, "sex": "*"})
+
+
+def records(n=3_000, seed=1):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 50, n)
+    return pa.table(
+        {
+            "age": age,
+            "sex": rng.choice(["f", "m"], n),
+            "town": pa.array(rng.choice(["a", "b", ""], n), mask=rng.random(n) < 0.05),
+            "ill": np.where(rng.random(n) < age / 60, "x", rng.choice(list("yz"), n)),
+        }
+    )
+
+
+TABLE = records()
+
+
+def publish(folder, key, *, policy=POLICY, table=TABLE, **options):
+    with rp.read(table, sensitive="ill", missing="value") as opened:
+        return opened.publish(policy, folder, key=key, **options)
+
+
+@pytest.fixture(scope="module")
+def release(key, tmp_path_factory):
+    return publish(tmp_path_factory.mktemp("protected") / "release", key)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def public_rows(table):
+    return sorted(table.select(["age", "sex", "town"]).to_pylist(), key=str)
+
+
+def test_rows_keep_their_full_public_values(release):
+    assert public_rows(release.to_arrow()) == public_rows(TABLE)
+
+
+def test_the_groups_file_has_one_row_per_protection_group(release):
+    groups = pq.read_table(release.path / "groups.parquet")
+    assert groups.column_names == ["age", "town", "records", "trials"]
+    rows = groups.to_pylist()
+    bands = ["20 to 29", "30 to 39", "40 to 49"]
+    assert [(row["age"], row["town"]) for row in rows] == [
+        (band, town) for band in bands for town in ("", "a", "b", None)
+    ]
+    assert release.written.groups == len(rows) == 12
+    assert release.written.sampled_groups == 12
+    assert release.written.trials == sum(row["trials"] for row in rows) < TABLE.num_rows / 2
+    for row in rows:
+        low = int(row["age"][:2])
+        inside = [
+            low <= one["age"] < low + 10 and one["town"] == row["town"] for one in TABLE.to_pylist()
+        ]
+        assert row["records"] == sum(inside)
+
+
+def test_trials_are_those_of_the_table_coarsened_beforehand(release, key, tmp_path):
+    coarse = pa.table(
+        {
+            "age": [f"{age // 10}0 to {age // 10}9" for age in TABLE["age"].to_pylist()],
+            "town": TABLE["town"],
+            "ill": TABLE["ill"],
+        }
+    )
+    other = publish(tmp_path / "coarse", key, policy=replace(POLICY, protect=None), table=coarse)
+    assert pq.read_table(other.path / "groups.parquet").equals(
+        pq.read_table(release.path / "groups.parquet")
+    )
+    # The same values, too, dealt: nothing more is told than by that release.
+    dealt, whole = (one.group_answerer.cube for one in (rp.open(release.path), rp.open(other.path)))
+    assert np.array_equal(dealt.count, whole.count)
+    assert np.array_equal(dealt.value, whole.value)
+
+
+def test_the_manifest_says_how_to_coarsen_and_is_read_back(release):
+    found = Manifest.read(release.path)
+    assert found == release.description
+    block = json.loads((release.path / "datapackage.json").read_text())["reconpriv"]
+    assert block["format_version"] == 4
+    assert block["protect"]["sex"] == {"declared": "ignored"}
+    assert block["protect"]["age"]["borders"] == [20, 30, 40, 50]
+    assert block["public"] == ["age", "sex", "town"]
+    assert found.unknown == ()
+    assert release.info()["protect"] == block["protect"]
+
+
+def test_an_older_reconpriv_refuses_it(release, monkeypatch):
+    monkeypatch.setattr(manifests, "FORMAT_VERSION", 3)
+    with pytest.raises(ReleaseError, match="format version 4"):
+        rp.open(release.path)
+
+
+def damaged(release, folder, change):
+    folder.mkdir()
+    for name, content in files(release.path).items():
+        (folder / name).write_bytes(content)
+    file = folder / "datapackage.json"
+    found = json.loads(file.read_text())
+    change(found["reconpriv"])
+    file.write_text(json.dumps(found))
+    return folder
+
+
+def test_a_damaged_block_is_refused(release, tmp_path):
+    def other_column(block):
+        block["protect"]["height"] = block["protect"].pop("sex")
+
+    def nothing(block):
+        block["protect"] = {}
+
+    def no_version(block):
+        block["format_version"] = 3
+
+    def no_borders(block):
+        del block["protect"]["age"]["borders"]
+
+    for i, change in enumerate((other_column, nothing, no_version, no_borders)):
+        with pytest.raises(ReleaseError, match="damaged"):
+            rp.open(damaged(release, tmp_path / str(i), change))
+
+
+def test_a_coarsening_that_is_not_that_of_the_groups_is_refused(release, tmp_path):
+    def shifted(block):
+        block["protect"]["age"] |= {
+            "borders": [20, 31, 40, 50],
+            "labels": ["20 to 30", "31 to 39", "40 to 49"],
+        }
+
+    with pytest.raises(ReleaseError, match="groups"):
+        rp.open(damaged(release, tmp_path / "shifted", shifted)).count(ill="x")
+
+    def too_few(block):
+        block["protect"]["age"] |= {"borders": [20, 30], "labels": ["20 to 29"]}
+
+    with pytest.raises(ReleaseError, match="protection"):
+        rp.open(damaged(release, tmp_path / "few", too_few)).count(ill="x")
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "cells"])
+@pytest.mark.parametrize("sample_size", ["octave", "none"])
+def test_every_format_and_sample_size_loads_what_was_published(
+    file_format, sample_size, key, tmp_path
+):
+    policy = replace(POLICY, sample_size=sample_size)
+    found = publish(tmp_path / "r", key, policy=policy, file_format=file_format)
+    cube = load_cube(ReleaseFolder.open(found.path))
+    with rp.read(TABLE, sensitive="ill", missing="value") as opened:
+        raw = collect(opened.batches(), opened.schema)
+    expected = publish_protected(raw, policy, key)
+    for name in ("group", "value", "count"):
+        assert np.array_equal(getattr(cube, name), getattr(expected, name))
+    assert np.array_equal(cube.within, expected.within)
+    trials = np.concatenate([piece.trials for piece in expected.groups])
+    assert np.array_equal(cube.whole.trials, trials)
+
+
+def test_all_columns_may_be_ignored(key, tmp_path):
+    policy = replace(POLICY, protect=dict.fromkeys(["age", "sex", "town"], "*"))
+    found = publish(tmp_path / "r", key, policy=policy)
+    assert pq.read_table(found.path / "groups.parquet").column_names == ["records", "trials"]
+    assert rp.open(found.path).count(age=30).count == (np.asarray(TABLE["age"]) == 30).sum()
+    assert rp.open(found.path).count(ill="x").groups == 1
+
+
+def test_the_same_key_gives_the_same_bytes_whatever_the_order(release, key, tmp_path):
+    order = np.random.default_rng(2).permutation(TABLE.num_rows)
+    again = publish(tmp_path / "again", key, table=TABLE.take(pa.array(order)))
+    assert files(again.path) == files(release.path)
+
+
+def test_another_key_gives_another_release(release, tmp_path):
+    other = rp.Key(hashlib.sha256(b"another").digest())
+    found = publish(tmp_path / "other", other)
+    assert files(found.path)["data.parquet"] != files(release.path)["data.parquet"]
+    assert files(found.path)["groups.parquet"] == files(release.path)["groups.parquet"]
+
+
+def test_nothing_but_the_declared_names_is_in_the_manifest(release, key):
+    text = (release.path / "datapackage.json").read_text()
+    assert key.secret.hex() not in text
+    assert str(release.path.parent) not in text
+
+
+def test_labels_of_a_source_stay_with_the_fine_column(key, tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    frame = TABLE.drop_columns(["town"]).to_pandas()
+    source = tmp_path / "t.sav"
+    pyreadstat.write_sav(
+        frame,
+        source,
+        column_labels={"age": "Age in years"},
+        variable_value_labels={"age": {20: "twenty"}},
+    )
+    with rp.read(source, sensitive="ill") as opened:
+        found = opened.publish(replace(POLICY, protect={"age": 10}), tmp_path / "r", key=key)
+    data, groups = json.loads((found.path / "datapackage.json").read_text())["resources"]
+    fine, coarse = (one["schema"]["fields"][0] for one in (data, groups))
+    assert {"value": 20, "label": "twenty"} in fine["categories"]
+    assert coarse["title"] == "Age in years"
+    assert coarse["categories"] == ["20 to 29", "30 to 39", "40 to 49"]
+
+
+def test_it_is_not_written_to_a_uri_or_by_another_engine(key):
+    with pytest.raises(OutputError, match="folder on this machine"):
+        publish("s3://bucket/release", key)
+    with rp.read(TABLE, sensitive="ill", missing="value") as opened:
+        opened.engine.name = "spark"
+        with pytest.raises(PolicyError, match="not available on spark"):
+            opened.publish(POLICY, "unused", key=key)
+
+
+def test_groups_can_be_exported_and_loaded_into_a_database(release, tmp_path):
+    release.export(tmp_path / "groups.csv", groups=True)
+    assert (tmp_path / "groups.csv").read_text().startswith('"age","town","records","trials"')
+    names = release.to_table(tmp_path / "d.duckdb", "r")
+    assert names == ("r", "r_groups", "r_manifest")

@@ -1,0 +1,111 @@
+"""The error that protection groups cost, as an audit predicts it."""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import norm
+
+import reconpriv as rp
+from reconpriv.core.coarsening import coarsen, settle
+from reconpriv.core.cube import collect
+from reconpriv.core.protected import protected_cube, publish_protected
+from reconpriv.core.randomness import Key
+from reconpriv.errors import PolicyError
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.estimate import Design
+from reconpriv.queries.plan import plan_queries
+from reconpriv.queries.workload import make_workload, mean_relative_error
+from reconpriv.theory.design import mean_absolute_error
+from reconpriv.tuning.protected import expected_error
+
+POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 10})
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Ages that differ within their band, so that shares are biased."""
+    rng = np.random.default_rng(1)
+    age = rng.integers(20, 40, 6_000)
+    ill = np.where(rng.random(6_000) < (age - 15) / 30, "x", rng.choice(list("yz"), 6_000))
+    sex = rng.choice(["f", "m"], 6_000)
+    with rp.read(pa.table({"age": age, "sex": sex, "ill": ill}), sensitive="ill") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def raw(table):
+    return collect(table.batches(), table.schema)
+
+
+def measured(raw, workload, policy, keys):
+    truth = Answerer(raw, Design(1.0, 3, "none"))
+    plan = plan_queries(raw, [truth.select(None, query) for query in workload.queries])
+    found = []
+    for number in range(keys):
+        key = Key(hashlib.sha256(f"predicted {number}".encode()).digest())
+        cube = protected_cube(raw, publish_protected(raw, policy, key))
+        found.append(mean_relative_error(plan.estimates(cube, 0.5), workload.answers))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("sample_size", ["public", "octave", "none"])
+def test_the_predicted_error_is_that_of_releases(raw, sample_size):
+    policy = replace(POLICY, sample_size=sample_size)
+    workload = make_workload(raw, queries=300)
+    groups = coarsen(raw, settle(policy.protect, raw, 0.5, Key.test()))
+    predicted = expected_error(raw, groups, policy, workload)
+    found = measured(raw, workload, policy, 120)
+    doubt = 4 * found.std() / np.sqrt(found.size) + 0.01 * predicted
+    assert abs(found.mean() - predicted) < doubt
+    assert abs(found.mean() - 0.7 * predicted) > doubt
+    assert abs(found.mean() - 1.3 * predicted) > doubt
+
+
+def test_without_noise_the_error_is_the_bias_of_shares(raw):
+    policy = rp.Policy(1 - 1e-9, 0.5, 0.3, sample_size="none", protect={"age": "*"})
+    workload = make_workload(raw, queries=200)
+    groups = coarsen(raw, settle(policy.protect, raw, 0.5, Key.test()))
+    by_hand = []
+    frame = raw.group_table().to_pandas()
+    counts = np.zeros((raw.groups, 3))
+    counts[raw.group, raw.value] = raw.count
+    for query, answer in zip(workload.queries, workload.answers, strict=True):
+        value = raw.schema.domain.index(query["ill"])
+        inside = np.ones(raw.groups, dtype=bool)
+        for name in set(query) - {"ill"}:
+            inside &= (frame[name] == query[name]).to_numpy()
+        estimate = 0.0
+        for sex in ("f", "m"):
+            group = (frame["sex"] == sex).to_numpy()
+            share = raw.records[inside & group].sum() / raw.records[group].sum()
+            estimate += share * counts[group, value].sum()
+        by_hand.append(abs(estimate - answer) / answer)
+    assert expected_error(raw, groups, policy, workload) == pytest.approx(
+        np.mean(by_hand), rel=1e-3
+    )
+    assert np.mean(by_hand) > 0.1
+
+
+def test_the_mean_of_a_folded_normal():
+    bias, variance = np.array([0.0, 1.0, -3.0, 2.0]), np.array([4.0, 1.0, 9.0, 0.0])
+    x = np.linspace(-60, 60, 200_001)
+    for b, v, found in zip(bias, variance, mean_absolute_error(bias, variance), strict=True):
+        density = norm.pdf(x, b, np.sqrt(v)) if v else None
+        expected = abs(b) if density is None else np.trapezoid(np.abs(x) * density, x)
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_audit_shows_it_unless_it_is_left_out(table):
+    found = table.audit(POLICY)
+    assert found.error == pytest.approx(0.3, abs=0.2)
+    assert table.audit(POLICY, columns=False).error is None
+
+
+def test_tune_does_not_try_protection_groups(table):
+    with pytest.raises(PolicyError, match="protection groups"):
+        table.tune(current=POLICY, queries=50)
+    with pytest.raises(PolicyError, match="protection groups"):
+        table.tuner(queries=50).setting(POLICY)
