@@ -73,7 +73,8 @@ class Release(Readable):
     @property
     def promise(self) -> str:
         """What its policy promises, in a sentence or two."""
-        return promise(self.description.policy_as_dict() | self._margins())
+        beside = {"protect": self.description.protect} | self._margins()
+        return promise(self.description.policy_as_dict() | beside)
 
     @property
     def domain(self) -> list[Value]:
