@@ -387,8 +387,8 @@ def prepare_margins(
                 slot = np.where((one >= 0) & (other >= 0), one * k + other, -1)
                 for matrix, weight in zip((products, uneven, squares), weights, strict=True):
                     _add(matrix, slot, weight)
-                for matrix, (group, count) in zip(observed, by_value, strict=True):
-                    _add(matrix, slot[group], count)
+                for counts_of, (group, count) in zip(observed, by_value, strict=True):
+                    _add(counts_of, slot[group], count)
     for matrix in (products, uneven, squares, *observed):
         _mirror(matrix)
     counts = np.concatenate([table.counts for table in tables])
