@@ -89,6 +89,22 @@ def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     return guess_from_release(cube, design, margins, show=show)
 
 
+def _pool(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.pool import attack_pool
+
+    return attack_pool(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
+
+
+def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
+    from reconpriv.attacks.pool import guess_from_release
+    from reconpriv.release.load import load_cube
+
+    manifest, cube = release.manifest, load_cube(release)
+    aside = manifest.margins is not None
+    return guess_from_release(cube, retention=manifest.retention, margins=aside, show=show)
+
+
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.ratio import attack_ratio
@@ -155,6 +171,13 @@ ATTACKS = Registry(
             "Can a group be reconstructed from its own records?",
             _micro,
             _micro_on_release,
+            uses=("keys",),
+        ),
+        Attack(
+            "pool",
+            "Do neighbouring groups, such as people a year older, give a better estimate?",
+            _pool,
+            _pool_on_release,
             uses=("keys",),
         ),
         Attack(
