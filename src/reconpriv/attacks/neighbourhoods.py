@@ -55,7 +55,7 @@ def single_kinds(cube: Cube) -> list[NeighbourKind]:
     """Every kind that loosens one attribute, and the whole table."""
     kinds = []
     for i in range(len(cube.schema.public)):
-        places = _places(cube, i)
+        places = places_of(cube, i)
         reaches = [] if places is None else [r for r in REACHES if r < int(places.max(initial=0))]
         kinds += [NeighbourKind((Loose(i, reach),)) for reach in (*reaches, 0)]
     if len(cube.schema.public) > 1:
@@ -70,22 +70,22 @@ def pairs_of(kinds: Iterable[NeighbourKind]) -> list[NeighbourKind]:
     return [kind for kind in both if kind is not None]
 
 
-def _places(cube: Cube, attribute: int) -> Ints | None:
+def places_of(cube: Cube, attribute: int) -> Ints | None:
     """The place of each value in order; None if there is no order. A missing value has none."""
     column, values = cube.schema.public[attribute], cube.values[attribute]
     recoding = cube.schema.recoding(column.name)
     if recoding is not None and recoding.numeric:
         place = {label: i for i, label in enumerate(recoding.labels)}
-        return np.array([place.get(value, _FAR) for value in values.to_pylist()], dtype=np.int64)
+        return np.array([place.get(value, FAR) for value in values.to_pylist()], dtype=np.int64)
     if column.kind not in _ORDERED or recoding is not None or len(values) > _MANY:
         return None
     # The distinct values of a cube are sorted, a missing one last.
     places = np.arange(len(values), dtype=np.int64)
-    return np.where(values.is_null().to_numpy(zero_copy_only=False), _FAR, places)
+    return np.where(values.is_null().to_numpy(zero_copy_only=False), FAR, places)
 
 
 # Out of reach of every other place.
-_FAR = 1 << 20
+FAR = 1 << 20
 # With more values than this, an attribute is treated as one without an order. Combinations are
 # renumbered beyond the other limit: with two widths, they must fit into 63 bits.
 _MANY = 10_000
@@ -122,10 +122,10 @@ class Neighbours:
         for i, each in loose.items():
             if not each:
                 continue
-            places = _places(cube, i)
+            places = places_of(cube, i)
             assert places is not None
             # A missing value is far from all others, but need not be a million places away.
-            rank = np.where(places == _FAR, places[places < _FAR].max(initial=0) + each + 1, places)
+            rank = np.where(places == FAR, places[places < FAR].max(initial=0) + each + 1, places)
             width = int(rank.max(initial=0)) + 1 + 2 * each
             number = number * width + rank[cube.codes[i]] + each
             # Of two ordered attributes, each place of the first is a stretch of the second.

@@ -15,6 +15,7 @@ VB/(V + B). Of several kinds of neighbourhood each cell takes the one with the s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -71,6 +72,17 @@ def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
         better = expected < error
         estimate[better], error[better], chosen[better] = combined[better], expected[better], i
     return Pooled(alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds))
+
+
+def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
+    """Every group of a publication, with what a model says about it in the place of neighbours."""
+    records, every = _Records.of(cube, retention), np.arange(cube.groups)
+    exact = np.zeros(cube.groups)
+    around = _Around(shares, exact, exact, exact, np.zeros(cube.groups, dtype=bool))
+    measured = records.measured
+    relative, _ = records.scatter(_some(around, measured), measured)
+    combined, _ = records.weigh(around, relative, every, shares)
+    return combined
 
 
 @dataclass(frozen=True)
@@ -136,6 +148,12 @@ class _Records:
         )
         return cls(cube, frequency, spread, np.clip(overall, floor, 1.0), columns)
 
+    @cached_property
+    def measured(self) -> Ints:
+        """The groups with the most trials: scatter is measured on these."""
+        order = np.lexsort((-self.cube.records, -self.cube.trials))
+        return np.sort(order[:_MEASURED])
+
     def variance(self, groups: Ints, share: Floats) -> Floats:
         """V, if f is ``share``; it is linear, so F' itself gives an unbiased estimate."""
         level, slope = self.spread.level[groups], self.spread.slope[groups]
@@ -152,12 +170,15 @@ class _Records:
 
     def measure(self, kind: NeighbourKind) -> Scatter:
         """c of every value by the method of moments, on the groups with the most trials."""
-        order = np.lexsort((-self.cube.records, -self.cube.trials))
-        groups = np.sort(order[:_MEASURED])
-        around = self.around(kind, groups)
-        groups, around = groups[~around.none], _with_neighbours(around)
-        if not groups.size:
+        around = self.around(kind, self.measured)
+        some = np.flatnonzero(~around.none)
+        if not some.size:
             return Scatter(kind, np.ones_like(self.overall), np.inf)
+        relative, error = self.scatter(_some(around, some), self.measured[some])
+        return Scatter(kind, relative, error)
+
+    def scatter(self, around: _Around, groups: Ints) -> tuple[Floats, float]:
+        """c of every value, and the mean error of these groups, over all values."""
         frequency = self.frequency[groups]
         noise = self.variance(groups, frequency) + around.variance(around.mean)
         # E P(1-P) is that of the true mean, less U.
@@ -171,17 +192,18 @@ class _Records:
         relative = np.ones_like(self.overall)
         np.divide(above, below, out=relative, where=below > 0)
         relative = np.clip(relative, 0.0, 1.0)
-        _, error = self._combine(around, relative, groups, share)
-        return Scatter(kind, relative, float(error.sum(axis=1).mean()))
+        _, error = self.weigh(around, relative, groups, share)
+        return relative, float(error.sum(axis=1).mean())
 
     def combine(self, scatter: Scatter, groups: Ints, share: Floats) -> tuple[Floats, Floats]:
         """The best combination of F' and P, and its error, if f is about ``share``."""
         around = self.around(scatter.kind, groups)
-        return self._combine(around, scatter.relative, groups, share)
+        return self.weigh(around, scatter.relative, groups, share)
 
-    def _combine(
+    def weigh(
         self, around: _Around, relative: Floats, groups: Ints, share: Floats
     ) -> tuple[Floats, Floats]:
+        """The same with given neighbours and a given scatter."""
         own = self.variance(groups, share)
         finite = (1.0 / self.cube.records[groups] + around.finite)[:, None]
         other = around.variance(share) + (relative + finite) * share * (1.0 - share)
@@ -191,6 +213,5 @@ class _Records:
         return frequency + weight * (around.mean - frequency), own * (1.0 - weight)
 
 
-def _with_neighbours(around: _Around) -> _Around:
-    some = ~around.none
-    return _Around(*(getattr(around, name)[some] for name in _Around.__dataclass_fields__))
+def _some(around: _Around, lines: Ints) -> _Around:
+    return _Around(*(getattr(around, name)[lines] for name in _Around.__dataclass_fields__))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.registry import Registry
@@ -32,6 +32,8 @@ class Effort:
     :param draws: how often those answers are drawn.
     :param least: the smallest group to look at, in records.
     :param worst: how many of the most exposed groups are shown.
+    :param classifier: the name of a classifier in ``reconpriv.learning.classifiers.CLASSIFIERS``,
+        or an object with the interface of scikit-learn, which learns from the release as well.
     """
 
     keys: int = 1
@@ -40,6 +42,7 @@ class Effort:
     draws: int = 1_000
     least: int = 1
     worst: int = 5
+    classifier: Any = None
 
     def __post_init__(self) -> None:
         """Refuse counts that make no sense."""
@@ -103,6 +106,13 @@ def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     manifest, cube = release.manifest, load_cube(release)
     aside = manifest.margins is not None
     return guess_from_release(cube, retention=manifest.retention, margins=aside, show=show)
+
+
+def _infer(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.infer import attack_infer
+
+    return attack_infer(AttackedTable.of(table, policy), keys=how.keys, classifier=how.classifier)
 
 
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -179,6 +189,12 @@ ATTACKS = Registry(
             _pool,
             _pool_on_release,
             uses=("keys",),
+        ),
+        Attack(
+            "infer",
+            "Does a model learnt from the release guess better about those who are in it?",
+            _infer,
+            uses=("keys", "classifier"),
         ),
         Attack(
             "ratio",

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from made_tables import made, rounded
 from reconpriv.attacks.attacked_table import AttackedTable, largest_values
 from reconpriv.attacks.neighbourhoods import (
     Loose,
@@ -20,43 +21,12 @@ from reconpriv.attacks.neighbourhoods import (
 )
 from reconpriv.attacks.pool import attack_pool, guess_from_release, pooled_errors, root_mean_square
 from reconpriv.attacks.pooling import pool
-from reconpriv.core.cells import CellBatch, Encoded
 from reconpriv.core.cube import collect
 from reconpriv.policy import Policy
-from reconpriv.schema import Column, Kind, Schema
 from reconpriv.theory.design import exact_spread, frequency_variance, mixing
 
 PLAIN = Policy(0.5, 0.5, 0.3, sample_size="none")
 SAMPLED = Policy(0.5, 0.5, 0.3, sample_size="public")
-
-
-def made(counts, policy, public=None):
-    """A table of groups with these counts (a column per value), which differ in their age."""
-    groups, m = counts.shape
-    if public is None:
-        public = {"age": pa.array(np.arange(groups))}
-    kinds = {pa.int64(): Kind.INTEGER, pa.string(): Kind.STRING}
-    schema = Schema(
-        tuple(Column(name, kinds[column.type]) for name, column in public.items()),
-        Column("s", Kind.STRING),
-        tuple(f"v{i}" for i in range(m)),
-        int(counts.sum()),
-    )
-    group, value = np.nonzero(counts)
-    encoded = (column.dictionary_encode(null_encoding="encode") for column in public.values())
-    columns = tuple(
-        Encoded(one.indices.to_numpy(zero_copy_only=False), one.dictionary) for one in encoded
-    )
-    batch = CellBatch(
-        columns, np.searchsorted(group, np.arange(groups)), value, counts[group, value]
-    )
-    return AttackedTable(schema, policy, batch)
-
-
-def rounded(shares, size):
-    """Whole counts of groups of one size."""
-    upto = np.round(np.cumsum(shares, axis=1) / shares.sum(axis=1, keepdims=True) * size)
-    return np.diff(upto, axis=1, prepend=0).astype(np.int64)
 
 
 def smooth_shares(groups):
