@@ -14,6 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+# Before NumPy: two workers whose BLAS uses every core wait for each other, up to 30 times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -49,7 +49,7 @@ def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Att
     exposed = target.only(target.violating())
     with_margins = target.policy.margins is not None
     measure = measure_with_margins if with_margins else _measure
-    sizes = [size for size in reversed(SAMPLE_SIZES) if _possible(target.policy, size)]
+    sizes = possible_sizes(target.policy)
     rows = [measure(target, exposed, size, keys) for size in sizes]
     table = tuple(row for row, _ in rows)
     errors = dict(zip(sizes, (error for _, error in rows), strict=True))
@@ -79,9 +79,9 @@ def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Att
     )
 
 
-def _possible(policy: Policy, sample_size: str) -> bool:
-    """Whether the sample size works with the bound; those rounded in f do not with every one."""
-    return replace(policy, sample_size=sample_size).can_sample
+def possible_sizes(policy: Policy) -> list[str]:
+    """The sample sizes that work with the bound; those rounded in f do not with every one."""
+    return [size for size in reversed(SAMPLE_SIZES) if replace(policy, sample_size=size).can_sample]
 
 
 def _measure(

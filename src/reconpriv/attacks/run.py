@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.registry import Registry
@@ -32,6 +32,8 @@ class Effort:
     :param draws: how often those answers are drawn.
     :param least: the smallest group to look at, in records.
     :param worst: how many of the most exposed groups are shown.
+    :param classifier: the name of a classifier in ``reconpriv.learning.classifiers.CLASSIFIERS``,
+        or an object with the interface of scikit-learn, which learns from the release as well.
     """
 
     keys: int = 1
@@ -40,6 +42,7 @@ class Effort:
     draws: int = 1_000
     least: int = 1
     worst: int = 5
+    classifier: Any = None
 
     def __post_init__(self) -> None:
         """Refuse counts that make no sense."""
@@ -87,6 +90,29 @@ def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     if manifest.margins is not None:
         margins = prepare_margins(cube, read_margins(release), manifest.margins.variance, design)
     return guess_from_release(cube, design, margins, show=show)
+
+
+def _pool(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.pool import attack_pool
+
+    return attack_pool(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
+
+
+def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
+    from reconpriv.attacks.pool import guess_from_release
+    from reconpriv.release.load import load_cube
+
+    manifest, cube = release.manifest, load_cube(release)
+    aside = manifest.margins is not None
+    return guess_from_release(cube, retention=manifest.retention, margins=aside, show=show)
+
+
+def _infer(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.infer import attack_infer
+
+    return attack_infer(AttackedTable.of(table, policy), keys=how.keys, classifier=how.classifier)
 
 
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -161,6 +187,19 @@ ATTACKS = Registry(
             _micro,
             _micro_on_release,
             uses=("keys",),
+        ),
+        Attack(
+            "pool",
+            "Do neighbouring groups, such as people a year older, give a better estimate?",
+            _pool,
+            _pool_on_release,
+            uses=("keys",),
+        ),
+        Attack(
+            "infer",
+            "Does a model learnt from the release guess better about those who are in it?",
+            _infer,
+            uses=("keys", "classifier"),
         ),
         Attack(
             "ratio",

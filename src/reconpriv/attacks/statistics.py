@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.theory.arrays import Flags, Floats
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _CONFIDENCE = 0.95
 # The two-sided normal quantile for that confidence.
@@ -142,3 +142,44 @@ def correlation(x: Floats, y: Floats) -> Interval:
     r = float(np.corrcoef(x, y)[0, 1])
     middle, half = math.atanh(max(min(r, 1 - 1e-12), -1 + 1e-12)), _Z / math.sqrt(len(x) - 3)
     return Interval(r, math.tanh(middle - half), math.tanh(middle + half))
+
+
+def difference_of_shares(right: Flags, first: Ints, second: Ints) -> tuple[float, float]:
+    """How much more often the first people are right than the second, with its standard error.
+
+    Every line stands for people of both kinds, in two counts. The error is that of drawing the
+    first people by lot from both.
+    """
+    shares = [float(people[right].sum() / people.sum()) for people in (first, second)]
+    variances = [share * (1.0 - share) for share in shares]
+    error = math.sqrt(variances[0] / first.sum() + variances[1] / second.sum())
+    return shares[0] - shares[1], error
+
+
+def true_positives(
+    score: Floats, first: Ints, second: Ints, false_positives: float
+) -> tuple[float, float]:
+    """The share of the first people above the score that so many of the second are above.
+
+    People with the same score are counted in part, and between two of the second the share is
+    interpolated, so that it is ``false_positives`` on average if the score tells nothing. The
+    standard error is that of drawing people by lot, to first order: a threshold that is off by
+    some of the second is off by as many of the first, in proportion.
+    """
+    order = np.argsort(-score, kind="stable")
+    last = np.flatnonzero(np.diff(score[order], append=-np.inf))
+    inside, outside = (np.cumsum(people[order])[last] / people.sum() for people in (first, second))
+    # Only where somebody of the second was passed, or the first would have a head start.
+    passed = np.diff(outside, prepend=0.0) > 0
+    inside, outside = (np.append(0.0, share[passed]) for share in (inside, outside))
+    found = float(np.interp(false_positives, outside, inside))
+    level = score[order][last][passed]
+    reached = min(int(np.searchsorted(outside[1:], false_positives)), level.size - 1)
+    part = (false_positives - outside[reached]) / (outside[reached + 1] - outside[reached])
+    weight = np.where(score > level[reached], 1.0, np.where(score == level[reached], part, 0.0))
+    spread = [
+        float((weight**2 * people).sum() / people.sum() - mean**2) / people.sum()
+        for people, mean in ((first, found), (second, false_positives))
+    ]
+    slope = found / false_positives
+    return found, math.sqrt(max(spread[0], 0.0) + slope**2 * max(spread[1], 0.0))

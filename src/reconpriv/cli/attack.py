@@ -88,6 +88,12 @@ def attack(
         typer.Option("--least", help="Leave out groups smaller than this ({attacks using least}).",
                      rich_help_panel=ATTACK),
     ] = 1,
+    classifier: Annotated[
+        str | None,
+        typer.Option("--classifier", metavar="NAME", help="A classifier of scikit-learn that learns"
+                     " from the release as well: {classifiers} ({attacks using classifier}).",
+                     autocompletion=registered("classifiers"), rich_help_panel=ATTACK),
+    ] = None,
     worst: Annotated[
         int,
         typer.Option("--worst", help="How many groups to show (internal).", rich_help_panel=ATTACK),
@@ -104,7 +110,14 @@ def attack(
         from reconpriv.writing.marker import is_release
 
         ATTACKS.find(name)
-        effort = Effort(keys=keys, releases=releases, privacy=privacy, least=least, worst=worst)
+        effort = Effort(
+            keys=keys,
+            releases=releases,
+            privacy=privacy,
+            least=least,
+            worst=worst,
+            classifier=classifier,
+        )
         _refuse_ignored(name, effort)
         if is_release(Path(table.source)):
             given = policy_options.given or margins.given or protect.given

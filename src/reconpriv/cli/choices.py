@@ -72,6 +72,12 @@ def attacks_using(effort: str) -> list[str]:
     return [one.name for one in ATTACKS.values() if effort in one.uses]
 
 
+def _classifiers() -> list[str]:
+    from reconpriv.learning.classifiers import CLASSIFIERS
+
+    return [*CLASSIFIERS]
+
+
 def _formats() -> list[str]:
     from reconpriv.sources.formats import local_formats
 
@@ -87,6 +93,7 @@ _NAMES: dict[str, Callable[[], list[str]]] = {
     "estimator labels": _estimator_labels,
     "attacks": _attacks,
     "attacks on releases": _attacks_on_releases,
+    "classifiers": _classifiers,
     "formats": _formats,
 }
 

@@ -380,9 +380,15 @@ def prepare_margins(
             slot = column[part.group[cell]] * m + part.value[cell]
             found = np.bincount(slot, weights=part.count[cell], minlength=k * m)
             published += found.reshape(k, m)
+        weights = (part.scale * part.records, part.uneven, square)
+        by_value = _by_value(part)
         for i, one in enumerate(rows.T):
             for other in rows.T[i:]:
-                _add_pairs(part, one, other, (products, uneven, squares), square, observed)
+                slot = np.where((one >= 0) & (other >= 0), one * k + other, -1)
+                for matrix, weight in zip((products, uneven, squares), weights, strict=True):
+                    _add(matrix, slot, weight)
+                for counts_of, (group, count) in zip(observed, by_value, strict=True):
+                    _add(counts_of, slot[group], count)
     for matrix in (products, uneven, squares, *observed):
         _mirror(matrix)
     counts = np.concatenate([table.counts for table in tables])
@@ -417,34 +423,21 @@ def group_rows(indexes: Sequence[RowIndex], part: Cube) -> Ints:
     return rows_of(indexes, public, part.schema)
 
 
-def _add_pairs(
-    part: Cube,
-    one: Ints,
-    other: Ints,
-    matrices: tuple[Floats, Floats, Floats],
-    square: Floats,
-    observed: NDArray[np.float32],
-) -> None:
-    """Add the groups of two tables to the matrices of row pairs, in the upper triangle only."""
-    k = matrices[0].shape[0]
-    inside = (one >= 0) & (other >= 0)
-    some = np.flatnonzero(inside)
-    slot = one[some] * k + other[some]
-    for matrix, weight in zip(
-        matrices, (part.scale * part.records, part.uneven, square), strict=True
-    ):
-        matrix[...] += np.bincount(slot, weights=weight[some], minlength=k * k).reshape(k, k)
-    cell = np.flatnonzero(inside[part.group])
-    group = part.group[cell]
-    slot = one[group] * k + other[group]
-    weight = part.scale[group] * part.count[cell]
-    order = np.argsort(part.value[cell], kind="stable")
-    begin = np.searchsorted(part.value[cell][order], np.arange(observed.shape[0] + 1))
-    for value, matrix in enumerate(observed):
-        found = order[begin[value] : begin[value + 1]]
-        matrix[...] += np.bincount(slot[found], weights=weight[found], minlength=k * k).reshape(
-            k, k
-        )
+def _by_value(part: Cube) -> list[tuple[Ints, Floats]]:
+    """The cells of each sensitive value: their groups, and s times their counts."""
+    order = np.argsort(part.value, kind="stable")
+    group = part.group[order]
+    scaled = part.scale[group] * part.count[order]
+    ends = np.searchsorted(part.value[order], np.arange(1, part.schema.domain_size))
+    return list(zip(np.split(group, ends), np.split(scaled, ends), strict=True))
+
+
+def _add(matrix: NDArray[np.floating], slot: Ints, weight: Floats) -> None:
+    """Add weights to the pair of rows that each has in its slot, or to none (-1)."""
+    inside = slot >= 0
+    if not inside.all():
+        slot, weight = slot[inside], weight[inside]
+    matrix += np.bincount(slot, weights=weight, minlength=matrix.size).reshape(matrix.shape)
 
 
 def _mirror(matrix: NDArray[np.floating]) -> None:

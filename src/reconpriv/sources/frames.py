@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.dataset
 
 from reconpriv.errors import InputError, ReconprivError
 from reconpriv.schema import ColumnLabels, quote_identifier
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.duckdb_types import readable_columns
 from reconpriv.sources.lazy import LazyTable
+
+if TYPE_CHECKING:
+    import pyarrow.dataset
 
 _BATCH = 1 << 17
 _KNOWN_EXTENSIONS = ("arrow.uuid", "arrow.json")  # to DuckDB
@@ -70,13 +73,19 @@ def _wrapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def may_be_table(source: Any) -> bool:
     """Whether this may be a path, a list of paths or a frame; a single column is not one."""
-    if isinstance(source, str | os.PathLike | list | tuple | pyarrow.dataset.Dataset):
+    if isinstance(source, str | os.PathLike | list | tuple) or is_dataset(source):
         return True
     package, name = _package(source), type(source).__name__
     if package in _TABLES:
         return name in _TABLES[package]
     exported = hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
     return exported or package == "pyspark"
+
+
+def is_dataset(source: Any) -> bool:
+    """Whether this is an Arrow dataset. Only who imported its module has one: a slow import."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(source, module.Dataset)
 
 
 def not_a_table(source: Any) -> InputError:
@@ -92,7 +101,7 @@ def _package(source: Any) -> str:
 
 
 def _as_arrow(source: Any) -> pa.Table | pyarrow.dataset.Dataset:
-    if isinstance(source, pyarrow.dataset.Dataset):
+    if is_dataset(source):
         return source
     if _package(source) == "pandas":
         for name in source.columns:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from reconpriv.errors import PolicyError
 
@@ -64,6 +65,8 @@ def epsilon_of(rho: float, delta: float) -> float:
     return max(at(_lowest(at, -30.0, 60.0)), 0.0)
 
 
+# A search of searches, asked again for every setting that a report names.
+@lru_cache(maxsize=256)
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest ρ, to six digits, that implies (ε, δ)-differential privacy."""
     check_epsilon(epsilon)

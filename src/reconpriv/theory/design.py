@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.intervals import ROUNDING
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # E|X| of a normal X is this times its standard deviation.
@@ -79,6 +80,30 @@ def coin_spread(
     extra = (uneven * trials)[group] * f + ((sizes / trials) ** 2)[group] * rounding
     fewer = trials / (1.0 + vary / trials**2)
     return Spread(_weight(sizes, fewer, uneven), extra)
+
+
+class FrequencyVariance(NamedTuple):
+    """The variance of F' in each group, as a function of f: level + slope f."""
+
+    level: Floats
+    slope: Floats
+
+
+def frequency_variance(
+    sizes: Ints, trials: Floats, *, retention: float, domain_size: int
+) -> FrequencyVariance:
+    """The variance of each group's F' as far as a release tells it: without the counts.
+
+    As :func:`exact_spread`, but the rounding of a quota counts with its mean over all counts, and
+    uneven copies with f instead of f(1-f), as coins make them: slightly too much.
+    """
+    holder, anybody = mixing(retention, domain_size)
+    squares = sizes.astype(np.float64) ** 2
+    uneven = uneven_copies(sizes, trials)
+    weight = _weight(sizes, trials, uneven) / squares
+    rounded = np.where(trials < sizes, ROUNDING / trials**2, 0.0)
+    copies = uneven * trials**2 / np.maximum(trials - 1.0, 1.0) / squares
+    return FrequencyVariance(weight * anybody + rounded, weight * holder + copies)
 
 
 def uneven_copies(sizes: Ints, trials: Floats) -> Floats:

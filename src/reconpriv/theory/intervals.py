@@ -94,36 +94,52 @@ def _distinct(columns: list[Floats]) -> tuple[Ints, Ints]:
 
 
 def _limits(one: Pooled, p: float, stray: float, half: float) -> tuple[Floats, Floats]:
+    """Both limits, in one search: arrays are short, so calls take more time than numbers."""
+    none, every = np.zeros_like(one.records), one.records
+    both = Pooled(*(np.concatenate([column, column]) for column in one))._replace(
+        observed=np.concatenate(
+            [
+                np.minimum(one.observed, (stray + p) * one.records),
+                np.maximum(one.observed, stray * one.records),
+            ]
+        )
+    )
+    # The tail that a limit makes small: above the count for the lower one, below for the upper.
+    side = np.repeat([1.0, -1.0], none.size)
+
+    def margin(some: Ints | slice, count: Floats) -> Floats:
+        chosen = Pooled(*(column[some] for column in both))
+        return _margin(_tail(chosen, count, p, stray, side[some]), half)
+
+    found = _border(np.concatenate([none, every]), np.concatenate([every, none]), margin)
+    return found[: none.size], found[none.size :]
+
+
+def _margin(tail: Floats, half: float) -> Floats:
+    """How far a tail is above the smallest one allowed; on this scale nearly linear in c."""
     from scipy.special import ndtri  # noqa: PLC0415 - slow import
 
-    none, every = np.zeros_like(one.records), one.records
-    from_above = one._replace(observed=np.maximum(one.observed, stray * one.records))
-    from_below = one._replace(observed=np.minimum(one.observed, (stray + p) * one.records))
-
-    def margin(tail: Floats) -> Floats:
-        """How far a tail is above the smallest one allowed; on this scale nearly linear in c."""
-        return np.asarray(ndtri(np.maximum(tail, _NEVER)) - ndtri(half))
-
-    def above(count: Floats) -> Floats:
-        return margin(_tails(from_below, count, p, stray)[1])
-
-    def below(count: Floats) -> Floats:
-        return margin(_tails(from_above, count, p, stray)[0])
-
-    return _border(none, every, above), _border(every, none, below)
+    return np.asarray(ndtri(np.maximum(tail, _NEVER)) - ndtri(half))
 
 
-def _border(outside: Floats, inside: Floats, margin: Callable[[Floats], Floats]) -> Floats:
-    """The count nearest to ``outside`` whose margin is not negative.
+def _border(
+    outside: Floats, inside: Floats, margin: Callable[[Ints | slice, Floats], Floats]
+) -> Floats:
+    """The count nearest to ``outside`` whose margin is not negative; ``margin`` is of some cases.
 
     Regula falsi, every third step a bisection, from a count with a positive margin inside.
     """
-    inside, outside = inside.copy(), outside.copy()
-    at_outside, at_inside = margin(outside), margin(inside)
-    inside[at_outside >= 0] = outside[at_outside >= 0]
+    result, outside = inside.copy(), outside.copy()
+    at_outside, at_inside = margin(slice(None), outside), margin(slice(None), inside)
+    result[at_outside >= 0] = outside[at_outside >= 0]
+    some, inside = np.arange(result.size), result.copy()
     for step in range(_ROUNDS):
         wide = np.abs(inside - outside) > _CLOSE * (1.0 + np.abs(outside))
-        if not wide.any():
+        if not wide.all():
+            result[some] = inside
+            some, inside, outside = some[wide], inside[wide], outside[wide]
+            at_inside, at_outside = at_inside[wide], at_outside[wide]
+        if not some.size:
             break
         share = np.full(inside.shape, 0.5)
         if step % 3:
@@ -131,19 +147,19 @@ def _border(outside: Floats, inside: Floats, margin: Callable[[Floats], Floats])
                 guess = at_outside / (at_outside - at_inside)
             # Never quite at an end, so that both ends move.
             share = np.where(np.isfinite(guess), np.clip(guess, 0.001, 0.999), 0.5)
-        middle = np.where(wide, outside + share * (inside - outside), inside)
-        found = margin(middle)
+        middle = outside + share * (inside - outside)
+        found = margin(some, middle)
         good = found >= 0
         inside, at_inside = np.where(good, middle, inside), np.where(good, found, at_inside)
-        outside = np.where(good | ~wide, outside, middle)
-        at_outside = np.where(good | ~wide, at_outside, found)
-    return inside
+        outside, at_outside = np.where(good, outside, middle), np.where(good, at_outside, found)
+    result[some] = inside
+    return result
 
 
-def _tails(one: Pooled, count: Floats, p: float, stray: float) -> tuple[Floats, Floats]:
-    """P(O* <= O) and P(O* >= O) if ``count`` records hold one of the values.
+def _tail(one: Pooled, count: Floats, p: float, stray: float, side: Floats) -> Floats:
+    """P(O* >= O), or P(O* <= O) where ``side`` is -1, if ``count`` records hold one of the values.
 
-    Each the larger of two approximations: a normal one, which serves near the mean, and a
+    The larger of two approximations: a normal one, which serves near the mean, and a
     saddlepoint one, which serves far from it.
     """
     from scipy.special import ndtr  # noqa: PLC0415 - slow import
@@ -152,7 +168,7 @@ def _tails(one: Pooled, count: Floats, p: float, stray: float) -> tuple[Floats, 
     kept, strayed = keep * (1.0 - keep), stray * (1.0 - stray)
     step = one.scaled_squares / one.scaled_records
     trials = one.scaled_records / step**2
-    holders = np.clip(one.holder_scale * count / step**2, 0.0, trials)
+    holders = np.minimum(np.maximum(one.holder_scale * count / step**2, 0.0), trials)
     mean = stray * trials + p * holders
     variance = strayed * trials + (kept - strayed) * holders
     uneven, rounding = _extra_variances(one, count, p, stray)
@@ -164,12 +180,11 @@ def _tails(one: Pooled, count: Floats, p: float, stray: float) -> tuple[Floats, 
     lattice = np.maximum(np.exp(-2.0 * np.pi**2 * smooth / step**2), 1.0 / step)
     near = np.sign(gap) * np.maximum(np.abs(gap) - lattice / 2.0, 0.0)
     far = _saddlepoint_tail(
-        np.clip(mean + near, 0.0, trials), holders, trials, lattice, keep, stray
+        np.minimum(np.maximum(mean + near, 0.0), trials), holders, trials, lattice, keep, stray
     )
-    deviation = np.sqrt(variance)
-    below = np.maximum(ndtr((gap + lattice / 2.0) / deviation), np.where(gap < 0, far, 0.0))
-    above = np.maximum(ndtr((lattice / 2.0 - gap) / deviation), np.where(gap > 0, far, 0.0))
-    return below, above
+    beyond = side * gap
+    normal = ndtr((lattice / 2.0 - beyond) / np.sqrt(variance))
+    return np.asarray(np.maximum(normal, np.where(beyond > 0, far, 0.0)))
 
 
 def _saddlepoint_tail(
@@ -183,7 +198,7 @@ def _saddlepoint_tail(
     from scipy.special import ndtr  # noqa: PLC0415 - slow import
 
     r, t = keep, stray
-    x = np.clip(x, _TINY * trials, (1.0 - _TINY) * trials)
+    x = np.minimum(np.maximum(x, _TINY * trials), (1.0 - _TINY) * trials)
     # K'(θ) = x is quadratic in e^θ.
     a = r * t * (trials - x)
     b = holders * r * (1 - t) + (trials - holders) * t * (1 - r) - x * (r * (1 - t) + t * (1 - r))

@@ -18,7 +18,6 @@ from typing import IO, Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
@@ -36,7 +35,7 @@ from reconpriv.sources.formats import (
     local_formats,
     with_endings,
 )
-from reconpriv.sources.frames import open_frame
+from reconpriv.sources.frames import is_dataset, open_frame
 from reconpriv.sources.lazy import LazyTable
 
 VIEW = "input"
@@ -87,7 +86,7 @@ def open_source(
         _open_files(connection, "", files, f"{len(files)} files", columns)
         return None
     frame = open_frame(source)
-    if isinstance(frame, pa.Table | pyarrow.dataset.Dataset):
+    if isinstance(frame, pa.Table) or is_dataset(frame):
         connection.register(VIEW, frame)
         return None
     return frame
@@ -161,7 +160,9 @@ def _open_files(
     elif kind == "json":
         _view(connection, _json(connection, files))
     elif kind == "arrow":
-        connection.register(VIEW, pyarrow.dataset.dataset(files, format="ipc"))
+        from pyarrow import dataset  # noqa: PLC0415 - slow import
+
+        connection.register(VIEW, dataset.dataset(files, format="ipc"))
     else:
         raise InputError(
             f"The kind of file {shown!r} is not known.",
