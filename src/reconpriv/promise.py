@@ -62,8 +62,8 @@ def _by_bound(policy: Mapping[str, Any]) -> str:
     return (
         f"In every {_group(policy)}, the {policy['bound']} bound cannot show that an estimate of an"
         f" exposed value's share from the group's {records} is more than {off} too high with a"
-        f" probability below {often}, nor that it is more than {off} too low. The true probabilities are"
-        " smaller than the bound; only the exact bound makes them a promise."
+        f" probability below {often}, nor that it is more than {off} too low. The true"
+        " probabilities are smaller than the bound; only the exact bound makes them a promise."
     )
 
 
