@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reconpriv.attacks.run import ATTACKS
 from reconpriv.core.sample_sizes import offered
+from reconpriv.presets import DEFAULT, PRESETS
 from reconpriv.queries.estimate import ESTIMATORS
 from reconpriv.sources.formats import FORMATS, GZIP, Format
 from reconpriv.theory.bounds import BOUNDS
@@ -36,11 +37,31 @@ def _bounds() -> list[Row]:
             (
                 f"`{one.name}`",
                 one.explanation,
-                "all" if one.worst_at_largest_frequency else rounded,
+                "all" if one.sizes_classes else rounded,
             )
             for one in BOUNDS.values()
         ),
     ]
+
+
+def _presets() -> list[Row]:
+    head = ("`--preset`", "", "p", "ε", "δ", "bound", "sample size", "exposed above")
+    rows = []
+    for one in PRESETS.values():
+        policy = one.policy
+        numbers = (policy.retention, policy.epsilon, policy.delta)
+        name = f"`{one.name}`{' (default)' if one is DEFAULT else ''}"
+        rows.append(
+            (
+                name,
+                one.sentence,
+                *(f"{number:g}" for number in numbers),
+                f"`{policy.tail_bound.name}`",
+                f"`{policy.sample_size}`",
+                f"{policy.exposed_above:g}",
+            )
+        )
+    return [head, *rows]
 
 
 def _estimators() -> list[Row]:
@@ -67,6 +88,7 @@ def _format(one: Format) -> Row:
 
 
 TABLES: dict[str, Callable[[], list[Row]]] = {
+    "presets": _presets,
     "sample sizes": _sample_sizes,
     "bounds": _bounds,
     "estimators": _estimators,
