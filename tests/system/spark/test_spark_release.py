@@ -243,6 +243,10 @@ def test_a_random_table_gives_the_same_bytes(
     policy = rp.Policy(
         float(rng.uniform(0.2, 0.8)), 0.4, 0.2, unattainable="one-trial",
         sample_size=str(rng.choice(["none", "paper", "octave", "public"])),
+        exposed_above=(0.0, 0.2, 0.4, 0.0)[seed],
+        harmless=((), SENSITIVE[:1], (), SENSITIVE[1:3])[seed],
+        news_only=seed > 1,
+        bound=("chernoff", "chernoff", "exact", "exact")[seed],
     )  # fmt: skip
     choice = Choice(key, policy, str(rng.choice(["parquet", "csv", "cells"])))
     by_duckdb, by_spark = published_by_both(

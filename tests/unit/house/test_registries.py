@@ -15,6 +15,7 @@ from query_fixtures import numbered_key, people
 from reconpriv.attacks import ATTACKS, Attack, AttackResult
 from reconpriv.engines.spark.views import check_path
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.presets import PRESETS, Preset
 from reconpriv.queries.estimate import ESTIMATORS, Estimator
 from reconpriv.sources.formats import FORMATS, Format, upload_endings
 from reconpriv.sources.statistical.read import PROGRAMS
@@ -43,6 +44,17 @@ def test_a_bound(cli, table):
     assert found.violating_groups == table.audit(POLICY).violating_groups > 0
     with pytest.raises(PolicyError, match="no tail bound called 'toy'"):
         rp.Policy(0.5, 0.5, 0.3, bound="toy")
+
+
+def test_a_preset(cli, table):
+    toy = Preset("toy", "For children.", rp.Policy(0.2, 0.5, 0.3))
+    with PRESETS.including(toy):
+        assert rp.preset("toy").retention == 0.2
+        assert "toy" in cli("audit", "--help").out
+        assert offers("reconpriv audit x --preset t") == ["toy"]
+        assert "| `toy` | For children. | 0.2 |" in registry_tables.table("presets")
+    with pytest.raises(PolicyError, match="no preset called 'toy'"):
+        rp.preset("toy")
 
 
 def test_an_estimator(cli, table, tmp_path):

@@ -1,0 +1,70 @@
+"""Presets: policies with a name, and the promise that each prints."""
+
+import pytest
+
+import reconpriv as rp
+from query_fixtures import people
+from reconpriv.policy import Policy
+from reconpriv.presets import DEFAULT
+from reconpriv.promise import NOTHING, promise
+
+
+@pytest.mark.parametrize("name", [*rp.PRESETS])
+def test_every_preset_can_be_published(name, tmp_path, key):
+    assert rp.PRESETS[name].sentence.endswith(".")
+    with rp.read(people(), sensitive="job", missing="value") as table:
+        release = table.publish(rp.preset(name), tmp_path / "r", key=key)
+    assert release.promise.startswith("In every group, ")
+    assert release.promise == promise(rp.preset(name).as_dict())
+
+
+def test_the_default_is_that_of_the_command_line_and_of_the_paper(cli):
+    assert DEFAULT.policy == Policy(0.5, 0.5, 0.3)
+    assert f"[default: {DEFAULT.name}]" in " ".join(cli("audit", "--help").out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "Every value that occurs in a group is exposed."),
+        ({"exposed_above": 0.25}, "if more than 25 % of the group hold it."),
+        (
+            {"harmless": ("a",)},
+            "Every value that occurs in a group is exposed; a is never exposed.",
+        ),
+        ({"harmless": ("a", None)}, "; a and a missing value are never exposed."),
+        (
+            {"news_only": True},
+            "is exposed if its share differs by more than 50 % of that in the table.",
+        ),
+        (
+            {"exposed_above": 0.125, "news_only": True, "harmless": ("a",)},
+            "if more than 12.5 % of the group hold it and its share differs by more than 50 % of"
+            " that in the table; a is never exposed.",
+        ),
+    ],
+)
+def test_a_promise_says_what_is_exposed(options, sentence):
+    assert promise(Policy(0.5, 0.5, 0.3, **options).as_dict()).endswith(sentence)
+
+
+def test_only_exact_tails_are_promised_as_probabilities():
+    loose = promise(Policy(0.5, 0.5, 0.3).as_dict())
+    exact = promise(Policy(0.5, 0.5, 0.05, bound="exact").as_dict())
+    assert "cannot show" in loose
+    assert "at least" not in loose
+    assert "more than 50 % too high with a probability of at least 5 %" in exact
+    assert "cannot show" not in exact
+    assert promise(Policy(0.5, 0.5, 0.3, sample_size="none").as_dict()) == NOTHING
+    assert "and the margins" in promise(Policy(0.5, 0.5, 0.3, margins=1.0).as_dict())
+
+
+def test_options_change_a_preset(cli):
+    table = ["example:adult", "-s", "occupation", "--public", "sex", "--missing", "value"]
+    found = cli("audit", *table, "--preset", "signed", "-d", "0.04", "--json", "--no-columns").out
+    for part in ('"delta": 0.04', '"bound": "exact"', '"exposed_above": 0.25'):
+        assert part in found
+    plain = cli("audit", *table, "--preset", "signed", "--exposed-above", "0", "--json").out
+    assert "exposed_above" not in plain
+    wrong = cli("audit", *table, "--preset", "nice")
+    assert (wrong.code, "no preset called 'nice'" in wrong.err) == (2, True)
