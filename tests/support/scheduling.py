@@ -15,28 +15,28 @@ from xdist.scheduler import LoadScopeScheduling
 # The first matching pattern counts. Slowest first, but the two Spark groups apart: together they
 # would wait for each other's Java on two cores.
 GROUPS = {
-    "*/test_spark_[cp]*.py": "processes of Spark",  # cluster, connect, process
     "*/studio/*.py": "a browser",
     "*/test_site.py": "a browser",
+    "*/test_spark_[cp]*.py": "processes of Spark",  # cluster, connect, process
+    "*/tuning/*.py": "a tuner",
     "*/test_study.py": "a run of the study",
-    "*/test_coverage_tables.py": "tables of coverage",
     "*/test_spark_*.py": "a session of Spark",
-    "*/test_examples.py": "examples",
-    "*/test_coverage_of_intervals.py": "coverage of intervals",
     "*/test_coverage_with_margins.py": "coverage with margins",
+    "*/test_examples.py": "examples",
+    "*/test_coverage_tables.py": "tables of coverage",
+    "*/test_coverage_of_intervals.py": "coverage of intervals",
     "*/test_reports.py": "reports",
     "*/test_notebooks.py": "notebooks",
     "*/test_packaging.py": "packaging",
     "*/test_interrupted.py": "processes that are stopped",
     "*/test_failing_output.py": "processes that cannot write",
     "*/test_databases_postgresql.py": "a server of PostgreSQL",
+    "*/test_inputs.py": "inputs",
     "*/test_release.py": "a release",
     "*/test_asking.py": "queries",
     "*/test_bad_input.py": "bad input",
-    "*/tuning/*.py": "a tuner",
     "*/test_learning_*.py": "learning",
     "*/test_audit_*.py": "audits",
-    "*/test_inputs.py": "inputs",
 }
 
 

@@ -17,7 +17,7 @@ from reconpriv.research.margins import combined_estimates
 from reconpriv.research.setting import DEFAULT
 
 
-@pytest.mark.parametrize("size", ["none", "octave"])
+@pytest.mark.parametrize("size", ["none", "octave", "public"])
 def test_the_estimates_of_the_pool_are_those_of_a_release(adult, size):
     prepared = prepare(adult, 300)
     raw, policy = prepared.raw, replace(DEFAULT.policy(size), margins=1.0)
