@@ -89,6 +89,11 @@ def choose_example(page: Page, name: str = "adult") -> None:
     """Choose a bundled table and go on to its roles."""
     page.click(f"#example_{name}")
     expect(page.locator("#opened .card")).to_be_visible()
+    to_roles(page)
+
+
+def to_roles(page: Page) -> None:
+    """Go on from the table to its roles."""
     page.click("#next_1")
     on_step(page, 2)
 
@@ -115,6 +120,21 @@ def to_policy(page: Page) -> None:
     on_step(page, 3)
     current_verdict(page)
     expect(page.locator("#picture svg")).to_be_visible()
+
+
+def open_policy(
+    page: Page,
+    running: Running,
+    sensitive: str = "occupation",
+    public: tuple[str, ...] = PUBLIC,
+    missing: str | None = None,
+) -> None:
+    """Enter a studio that was started with a table, and go on to the policy."""
+    enter(page, running)
+    choose_roles(page, sensitive, public)
+    if missing is not None:
+        page.select_option("#missing", missing)
+    to_policy(page)
 
 
 def current_verdict(page: Page) -> None:

@@ -13,6 +13,7 @@ from studio_walk import (
     download,
     enter,
     on_step,
+    open_policy,
     publish,
     set_dial,
     studio,
@@ -20,6 +21,7 @@ from studio_walk import (
     to_download,
     to_policy,
     to_publish,
+    to_roles,
 )
 
 
@@ -31,8 +33,7 @@ def test_two_publications_have_one_key_and_an_old_release_says_so(
         page.fill("#path", str(adult_csv))
         page.press("#path", "Enter")
         expect(page.locator("#opened .card")).to_contain_text("adult.csv")
-        page.click("#next_1")
-        on_step(page, 2)
+        to_roles(page)
         choose_roles(page, "income", ("race", "sex"))
         to_policy(page)
         to_publish(page)
@@ -92,10 +93,7 @@ STATES = """
 def test_a_verdict_in_the_making_is_never_shown_as_current(page: Page) -> None:
     """Exact tails take seconds: until they are there, the old verdict is greyed."""
     with studio("example:adult", "-s", "occupation") as running:
-        enter(page, running)
-        choose_roles(page)
-        page.select_option("#missing", "value")
-        to_policy(page)
+        open_policy(page, running, missing="value")
         page.evaluate(STATES, ["sample_size", "paper"])
         page.wait_for_selector("#details .judged:not(.stale)")
         before = page.text_content("#verdict .judged")
@@ -110,9 +108,7 @@ def test_a_verdict_in_the_making_is_never_shown_as_current(page: Page) -> None:
 
 def test_an_identifier_is_published_only_where_its_box_is_ticked(page: Page) -> None:
     with studio("example:adult", "-s", "income") as running:
-        enter(page, running)
-        choose_roles(page, "income", ("fnlwgt", "sex"))
-        to_policy(page)
+        open_policy(page, running, "income", ("fnlwgt", "sex"))
         first = page.locator("#verdict .notice").first
         expect(first).to_contain_text("Not ready to publish")
         to_publish(page)

@@ -31,6 +31,7 @@ from studio_walk import (
     to_download,
     to_policy,
     to_publish,
+    to_roles,
     upload,
 )
 
@@ -77,8 +78,7 @@ def test_margins_that_would_give_groups_away_are_explained(page: Page, tmp_path:
     with studio() as alone:
         enter(page, alone)
         upload(page, tmp_path / "towns.parquet")
-        page.click("#next_1")
-        on_step(page, 2)
+        to_roles(page)
         choose_roles(page, "ill", ("town",))
         page.click("#next_2")
         on_step(page, 3)

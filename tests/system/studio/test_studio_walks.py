@@ -8,23 +8,22 @@ import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from playwright.sync_api import Page, expect
 
 import reconpriv as rp
 from studio_walk import (
-    Running,
     choose_roles,
     current_verdict,
     download,
     enter,
     on_step,
+    open_policy,
     publish,
     set_dial,
     studio,
@@ -32,14 +31,9 @@ from studio_walk import (
     to_download,
     to_policy,
     to_publish,
+    to_roles,
     upload,
 )
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    with studio() as started:
-        yield started
 
 
 def test_the_whole_way(
@@ -53,8 +47,7 @@ def test_the_whole_way(
         (stored,) = home.glob("upload-*/adult.csv")
         modes = {stat.S_IMODE(folder.stat().st_mode) for folder in (home, stored.parent)}
         assert modes == {0o700}
-        page.click("#next_1")
-        on_step(page, 2)
+        to_roles(page)
         choose_roles(page)
         page.get_by_label("Bins of age").fill("5")
         page.select_option("#missing", "value")
@@ -130,8 +123,7 @@ def test_a_ragged_csv_is_explained_where_it_was_uploaded(page: Page, tmp_path: P
         expect(page.locator("#opened")).to_contain_text("example:adult")
         upload(page, good)
         expect(page.locator("#open_note .notice")).to_have_count(0)
-        page.click("#next_1")
-        on_step(page, 2)
+        to_roles(page)
         expect(page.get_by_label("Role of job")).to_have_value("public")
         expect(page.locator("select.role")).to_have_count(2)
 
@@ -217,9 +209,7 @@ def test_wrong_roles_are_explained(page: Page) -> None:
 
 def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> None:
     with studio("example:adult", "-s", "income") as running:
-        enter(page, running)
-        choose_roles(page, "income", ("race", "sex"))
-        to_policy(page)
+        open_policy(page, running, "income", ("race", "sex"))
         for dial in ("p", "e", "d"):
             set_dial(page, dial, "0.9")
         expect(page.locator("#verdict .notice").first).to_contain_text("cannot be met")
@@ -249,9 +239,7 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
 def test_a_bad_key_is_explained_beside_it(page: Page, tmp_path: Path) -> None:
     rp.Key(bytes(range(32))).write(tmp_path / "my.key")
     with studio("example:adult", "-s", "income") as running:
-        enter(page, running)
-        choose_roles(page, "income", ("race", "sex"))
-        to_policy(page)
+        open_policy(page, running, "income", ("race", "sex"))
         page.fill("#max_error", "0.01")
         expect(page.locator("#advice")).to_contain_text("Tick the box above")
         page.check("#weaker")
