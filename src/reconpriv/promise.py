@@ -22,7 +22,18 @@ def promise(policy: Mapping[str, Any]) -> str:
     bound = BOUNDS.get(policy["bound"])
     exact = bound is not None and bound.lattice
     said = _in_probabilities(policy) if exact else _by_bound(policy)
-    return f"{said} {exposed_words(policy)}"
+    return f"{said} {exposed_words(policy)}{_pooled_words(policy)}"
+
+
+def _pooled_words(policy: Mapping[str, Any]) -> str:
+    """What protection groups are, if the promise is about them."""
+    columns = [*(policy.get("protect") or ())]
+    if not columns:
+        return ""
+    return (
+        " A protection group holds the people who agree on all public columns after coarsening"
+        f" {listed(columns)}."
+    )
 
 
 def exposed_words(policy: Mapping[str, Any]) -> str:

@@ -89,7 +89,7 @@ class Table:
         self._warned: set[str] = set()
         self._identifiers: dict[str, int] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
-        self._settled: dict[Policy, Settled] = {}
+        self._pooled: dict[Policy, Settled] = {}
         self._drop_missing = drop_missing
 
     def audit(
@@ -167,7 +167,7 @@ class Table:
     ) -> AuditReport:
         """Test protection groups: their records share what is dealt, so no row stands alone."""
         raw = self._raw(progress)
-        settled = self._settle(policy, raw)
+        settled = self._protection(policy, raw)
         coarsened = coarsen(raw, settled)
         batch, schema = coarsened.cube.as_batch(), coarsened.cube.schema
         for see in watch:
@@ -182,7 +182,7 @@ class Table:
         self._identifiers = {c.name: c.distinct for c in found if c.identifier}
         self._warn_of(c for c in found if c.identifier)
         note = "What the audit would be without each column is not computed for protection groups."
-        guessed = _merges(policy) and policy not in self._settled
+        guessed = _merges(policy) and policy not in self._pooled
         return replace(
             report,
             columns=found,
@@ -202,14 +202,14 @@ class Table:
         """The schema of the groups that a policy makes a promise about: its protection groups."""
         if policy.protect is None:
             return self.schema
-        return self._settle(policy, self._raw()).coarse(self.schema)
+        return self._protection(policy, self._raw()).coarse(self.schema)
 
-    def _settle(self, policy: Policy, raw: Cube) -> Settled:
+    def _protection(self, policy: Policy, raw: Cube) -> Settled:
         """How protection groups are made: as in the last release, if there was one."""
         protection = policy.wanted_protection
         assert protection is not None
-        if policy in self._settled:
-            return self._settled[policy]
+        if policy in self._pooled:
+            return self._pooled[policy]
         return settle(protection, raw, policy.retention, Key.test())
 
     def margin_plan(self, policy: Policy) -> MarginPlan | None:
@@ -276,7 +276,7 @@ class Table:
         policy = self.settled(policy)
         if policy.protect is not None:
             raw = self._raw()
-            groups = coarsen(raw, self._settle(policy, raw)).cube
+            groups = coarsen(raw, self._protection(policy, raw)).cube
             yield verdict_table(groups.as_batch(), groups.schema, policy, exact=exact)
             return
         plan = self.margin_plan(policy)
@@ -332,7 +332,7 @@ class Table:
             for name, values in self._find_identifiers().items()
         )
         if manifest.protect is not None:
-            self._settled[policy] = manifest.protect
+            self._pooled[policy] = manifest.protect
         notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
         uri = str(out) if is_uri(out) else None
         return Release(Path(out), manifest, written, notes, uri=uri)

@@ -73,8 +73,7 @@ class Release(Readable):
     @property
     def promise(self) -> str:
         """What its policy promises, in a sentence or two."""
-        beside = {"protect": self.description.protect} | self._margins()
-        return promise(self.description.policy_as_dict() | beside)
+        return promise(self.description.policy_as_dict() | self._margins() | self._protect())
 
     @property
     def domain(self) -> list[Value]:
@@ -396,13 +395,14 @@ class Release(Readable):
             "policy": self.description.policy_as_dict(),
             "promise": self.promise,
             **self._margins(),
-            **({} if self.description.protect is None else {"protect": self._protect()}),
+            **self._protect(),
             "warnings": list(self.warnings),
         }
 
     def _protect(self) -> dict[str, Any]:
+        """How protection groups are made; empty if there are none."""
         protect = self.description.protect
-        return {} if protect is None else protect.as_dict()
+        return {} if protect is None else {"protect": protect.as_dict()}
 
 
 def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:

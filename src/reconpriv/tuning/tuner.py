@@ -93,8 +93,8 @@ class Tuner:
         policy.check_sampling()
         if policy.protect is not None:
             raise PolicyError(
-                "The error of a policy with protection groups cannot be predicted yet.",
-                hint="Publish with it and compare, or leave the protection out.",
+                "Policies with protection groups cannot be tuned yet.",
+                hint="Compare audits with and without the protection.",
             )
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention

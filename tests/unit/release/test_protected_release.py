@@ -224,6 +224,48 @@ def test_labels_of_a_source_stay_with_the_fine_column(key, tmp_path):
     assert coarse["categories"] == ["20 to 29", "30 to 39", "40 to 49"]
 
 
+def test_the_promise_is_about_protection_groups(release, key, tmp_path):
+    assert release.promise.startswith("In every protection group, the chernoff bound")
+    assert release.promise.endswith("after coarsening age and sex.")
+    assert rp.open(release.path).promise == release.promise
+    exact = replace(POLICY, bound="exact", delta=0.05, exposed_above=0.4, harmless=("z",))
+    found = publish(tmp_path / "exact", key, policy=exact)
+    assert found.promise.startswith("In every protection group, an estimate")
+    assert "more than 40 % of the group hold it; z is never exposed" in found.promise
+    plain = publish(tmp_path / "plain", key, policy=replace(POLICY, protect=None))
+    assert "protection" not in plain.promise
+
+
+def test_what_is_exposed_is_judged_by_protection_group(key, tmp_path):
+    """Everybody of 30 has x and nobody of 31: half of their protection group has it."""
+    ages, ill = [30] * 200 + [31] * 200, ["x"] * 200 + ["y", "z"] * 100
+    table = pa.table({"age": ages, "ill": ill})
+    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", exposed_above=0.6)
+    trials = []
+    for name, protect in (("alone", None), ("together", {"age": 10})):
+        found = publish(tmp_path / name, key, policy=replace(policy, protect=protect), table=table)
+        trials.append(found.written.sampled_groups)
+    assert trials == [2, 1]  # with `public`, size alone decides
+    octave = replace(policy, sample_size="octave", protect={"age": 10})
+    found = publish(tmp_path / "octave", key, policy=octave, table=table)
+    assert found.written.sampled_groups == 0
+
+
+def test_both_reports_speak_of_protection_groups(release, tmp_path):
+    pytest.importorskip("altair")
+    release.report(tmp_path / "analyst.html")
+    text = (tmp_path / "analyst.html").read_text()
+    assert "in 12 protection groups" in text
+    assert "about whole protection groups" in text
+    for cell in ("<td>sex</td>", "<td>integer</td>"):  # the columns as the rows have them
+        assert cell in text
+    with rp.read(TABLE.slice(0, 400).drop_columns(["town"]), sensitive="ill") as opened:
+        opened.report(POLICY, tmp_path / "internal.html")
+    text = (tmp_path / "internal.html").read_text()
+    assert "of 3 protection groups" in text
+    assert "age (3 values), sex (ignored)" in text
+
+
 def test_it_is_not_written_to_a_uri_or_by_another_engine(key):
     with pytest.raises(OutputError, match="folder on this machine"):
         publish("s3://bucket/release", key)
