@@ -80,8 +80,16 @@ def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Att
 
 
 def possible_sizes(policy: Policy) -> list[str]:
-    """The sample sizes that work with the bound; those rounded in f do not with every one."""
-    return [size for size in reversed(SAMPLE_SIZES) if replace(policy, sample_size=size).can_sample]
+    """The sample sizes that work with the bound and with protection groups.
+
+    Those rounded in f do not work with every bound, coin flips not with protection groups.
+    """
+    sizes = [
+        one.name
+        for one in reversed(SAMPLE_SIZES.values())
+        if policy.protect is None or not one.coins
+    ]
+    return [size for size in sizes if replace(policy, sample_size=size).can_sample]
 
 
 def _measure(

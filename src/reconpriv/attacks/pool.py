@@ -16,7 +16,7 @@ from reconpriv.attacks.pooling import Pooled, pool
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error
 from reconpriv.core.cube import Cube
-from reconpriv.schema import Schema, json_value
+from reconpriv.schema import json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
 ALONE = "its own records alone"
@@ -56,7 +56,7 @@ def pooled_errors(
         claimed=np.array([np.sqrt(one.error[every, top]) / truth for one in each]),
         right_alone=np.array([one.alone.argmax(axis=1) == top for one in each]),
         right_pooled=np.array([one.estimate.argmax(axis=1) == top for one in each]),
-        words=tuple(_words(one, one.chosen[every, top], target.schema) for one in each),
+        words=tuple(_words(one, one.chosen[every, top]) for one in each),
     )
 
 
@@ -129,8 +129,8 @@ def _whole_table(exposed: AttackedTable, overall: Floats) -> Rate:
     return rate(error <= exposed.policy.epsilon, "violating groups within ±ε")
 
 
-def _words(found: Pooled, chosen: Ints, schema: Schema) -> tuple[str, ...]:
-    return tuple(ALONE if i < 0 else found.kinds[i].words(schema) for i in chosen)
+def _words(found: Pooled, chosen: Ints) -> tuple[str, ...]:
+    return tuple(ALONE if i < 0 else found.kinds[i].words(found.schema) for i in chosen)
 
 
 def _most_used(errors: PooledErrors) -> str:
@@ -172,7 +172,7 @@ def guess_from_release(
     order = np.argsort(-cube.trials, kind="stable")[:show]
     found = pool(cube, order, retention=retention)
     every, guess = np.arange(order.size), found.estimate.argmax(axis=1)
-    words = _words(found, found.chosen[every, guess], cube.schema)
+    words = _words(found, found.chosen[every, guess])
     values = cube.group_table().take(order).to_pylist()
     table = tuple(
         {

@@ -14,7 +14,7 @@ VB/(V + B). Of several kinds of neighbourhood each cell takes the one with the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,8 @@ import numpy as np
 from reconpriv.attacks.attacked_table import dense
 from reconpriv.attacks.neighbourhoods import NeighbourKind, Neighbours, pairs_of, single_kinds
 from reconpriv.core.cube import Cube
+from reconpriv.core.protected_cube import ProtectedCube
+from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.design import FrequencyVariance, frequency_variance
 from reconpriv.theory.reconstruction import reconstruct_frequency
@@ -40,7 +42,7 @@ class Pooled:
 
     ``alone`` is F' of the group's own records, ``estimate`` that of the best combination, and
     ``error`` its mean squared error as the adversary reckons it. ``chosen`` indexes ``kinds``; it
-    is -1 where a group has no neighbour of any kind.
+    is -1 where a group has no neighbour of any kind. ``schema`` is that of the groups pooled.
     """
 
     alone: Floats
@@ -48,12 +50,24 @@ class Pooled:
     error: Floats
     chosen: Ints
     kinds: tuple[NeighbourKind, ...]
+    schema: Schema
 
 
 def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
-    """Estimate some groups of a publication with the help of their neighbours."""
+    """Estimate some groups of a publication with the help of their neighbours.
+
+    A dealt micro group tells what its protection group tells, so those are estimated and pooled.
+    """
+    if isinstance(cube, ProtectedCube):
+        wholes, place = np.unique(cube.within[groups], return_inverse=True)
+        return _of_groups(pool(cube.whole, wholes, retention=retention), place.reshape(-1))
     records = _Records.of(cube, retention)
     kinds = single_kinds(cube)
+    if not kinds:  # without public columns there is one group, and no neighbour
+        share = np.broadcast_to(records.overall, (groups.size, records.overall.size))
+        alone = records.frequency[groups]
+        chosen = np.full(alone.shape, -1)
+        return Pooled(alone, alone, records.variance(groups, share), chosen, (), cube.schema)
     found = [records.measure(kind) for kind in kinds]
     best = np.argsort([one.typical_error for one in found], kind="stable")
     pairs = pairs_of(kinds[i] for i in best[:_BEST])
@@ -71,7 +85,18 @@ def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
         combined, expected = records.combine(scatter, groups, share)
         better = expected < error
         estimate[better], error[better], chosen[better] = combined[better], expected[better], i
-    return Pooled(alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds))
+    return Pooled(alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds), cube.schema)
+
+
+def _of_groups(found: Pooled, groups: Ints) -> Pooled:
+    """The same for other groups: those that each of them lies in."""
+    return replace(
+        found,
+        alone=found.alone[groups],
+        estimate=found.estimate[groups],
+        error=found.error[groups],
+        chosen=found.chosen[groups],
+    )
 
 
 def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:

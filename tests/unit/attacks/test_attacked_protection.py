@@ -8,6 +8,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.attacks.attacked_table import AttackedTable, attack_key, dense
+from reconpriv.attacks.pool import attack_pool
 from reconpriv.core.protected import publish_protected
 from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.theory.reconstruction import reconstruct_frequency
@@ -73,3 +74,14 @@ def test_pooling_undoes_the_sampling_only_without_protection(table):
     # Ten groups of 24 trials against 24 trials in all: √10 times the error.
     ratio = np.sqrt((guarded**2).mean() / (alone**2).mean())
     assert 0.75 * np.sqrt(10) < ratio < 1.35 * np.sqrt(10)
+
+
+def test_pool_gains_from_neighbours_only_without_protection(table):
+    """The attack itself: on a protected release it is no better than one group's own trials."""
+    alone = attack_pool(AttackedTable.of(table, POLICY), keys=3)
+    guarded = attack_pool(AttackedTable.of(table, PROTECTED), keys=3)
+    rows = [{row["sample size"]: row for row in one.table} for one in (alone, guarded)]
+    allowed = rows[0]["public"]["rms error alone"]
+    assert rows[0]["public"]["rms error pooled"] < 0.6 * allowed
+    assert rows[1]["public"]["rms error pooled"] > 0.6 * allowed
+    assert "paper" in rows[0] and "paper" not in rows[1]
