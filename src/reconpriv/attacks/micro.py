@@ -80,8 +80,13 @@ def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Att
 
 
 def possible_sizes(policy: Policy) -> list[str]:
-    """The sample sizes that work with the bound; those rounded in f do not with every one."""
-    return [size for size in reversed(SAMPLE_SIZES) if replace(policy, sample_size=size).can_sample]
+    """The sample sizes that work with the bound and, where groups are protected, keep totals."""
+    return [
+        size
+        for size in reversed(SAMPLE_SIZES)
+        if not (SAMPLE_SIZES[size].coins and policy.protect is not None)
+        and replace(policy, sample_size=size).can_sample
+    ]
 
 
 def _measure(

@@ -14,7 +14,7 @@ VB/(V + B). Of several kinds of neighbourhood each cell takes the one with the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,10 +22,13 @@ import numpy as np
 from reconpriv.attacks.attacked_table import dense
 from reconpriv.attacks.neighbourhoods import NeighbourKind, Neighbours, pairs_of, single_kinds
 from reconpriv.core.cube import Cube
+from reconpriv.core.protected_cube import ProtectedCube
+from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.design import FrequencyVariance, frequency_variance
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
+ALONE = "its own records alone"
 # Scatter is measured on this many groups, those with the most trials.
 _MEASURED = 3_000
 # Pairs of attributes are tried among so many of the best single kinds.
@@ -40,18 +43,41 @@ class Pooled:
 
     ``alone`` is F' of the group's own records, ``estimate`` that of the best combination, and
     ``error`` its mean squared error as the adversary reckons it. ``chosen`` indexes ``kinds``; it
-    is -1 where a group has no neighbour of any kind.
+    is -1 where a group has no neighbour of any kind. ``schema`` is that of the groups pooled.
     """
 
+    schema: Schema
     alone: Floats
     estimate: Floats
     error: Floats
     chosen: Ints
     kinds: tuple[NeighbourKind, ...]
 
+    def lines(self, places: Ints) -> Pooled:
+        """Some of the groups, in any order."""
+        return replace(
+            self,
+            alone=self.alone[places],
+            estimate=self.estimate[places],
+            error=self.error[places],
+            chosen=self.chosen[places],
+        )
+
+    def words(self, values: Ints) -> tuple[str, ...]:
+        """Which neighbours helped to estimate one value of each group."""
+        chosen = self.chosen[np.arange(values.size), values]
+        return tuple(ALONE if i < 0 else self.kinds[i].words(self.schema) for i in chosen)
+
 
 def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
-    """Estimate some groups of a publication with the help of their neighbours."""
+    """Estimate some groups of a publication with the help of their neighbours.
+
+    Values dealt within a protection group say nothing about its parts, so these are all estimated
+    like the protection group, whose neighbours are other protection groups.
+    """
+    if isinstance(cube, ProtectedCube):
+        inside, places = np.unique(cube.within[groups], return_inverse=True)
+        return pool(cube.whole, inside, retention=retention).lines(places.reshape(-1))
     records = _Records.of(cube, retention)
     kinds = single_kinds(cube)
     found = [records.measure(kind) for kind in kinds]
@@ -71,11 +97,20 @@ def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
         combined, expected = records.combine(scatter, groups, share)
         better = expected < error
         estimate[better], error[better], chosen[better] = combined[better], expected[better], i
-    return Pooled(alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds))
+    return Pooled(cube.schema, alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds))
 
 
 def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
-    """Every group of a publication, with what a model says about it in the place of neighbours."""
+    """Every group of a publication, with what a model says about it in the place of neighbours.
+
+    A part of a protection group is as far from what the model says about it as the whole is.
+    """
+    if isinstance(cube, ProtectedCube):
+        mean = np.zeros((cube.whole.groups, shares.shape[1]))
+        np.add.at(mean, cube.within, shares * cube.records[:, None])
+        mean /= cube.whole.records[:, None]
+        moved = with_model(cube.whole, mean, retention=retention) - mean
+        return np.asarray(shares + moved[cube.within])
     records, every = _Records.of(cube, retention), np.arange(cube.groups)
     exact = np.zeros(cube.groups)
     around = _Around(shares, exact, exact, exact, np.zeros(cube.groups, dtype=bool))
