@@ -80,13 +80,16 @@ class AttackedTable:
     @classmethod
     def of_groups(cls, table: Table, policy: Policy) -> AttackedTable:
         """The same, by the groups that the policy makes a promise about: its protection groups."""
-        protection = policy.wanted_protection
+        return cls.of(table, policy).by_promise()
+
+    def by_promise(self) -> AttackedTable:
+        """The same people by the groups that the policy makes a promise about."""
+        protection = self.policy.wanted_protection
         if protection is None:
-            return cls.of(table, policy)
-        raw = collect(table.batches(), table.schema)
-        found = coarsen(raw, settle(protection, raw, policy.retention, attack_key(0))).cube
-        own = replace(table.settled(policy), protect=None)
-        return cls(found.schema, own, found.as_batch())
+            return self
+        settled = settle(protection, self.raw, self.policy.retention, attack_key(0))
+        found = coarsen(self.raw, settled).cube
+        return AttackedTable(found.schema, replace(self.policy, protect=None), found.as_batch())
 
     @cached_property
     def raw(self) -> Cube:

@@ -12,7 +12,7 @@ import numpy as np
 
 from reconpriv.attacks.neighbourhoods import FAR, places_of
 from reconpriv.attacks.pooling import with_model
-from reconpriv.core.cube import Cube, sum_selections
+from reconpriv.core.cube import Cube
 from reconpriv.learning.classifiers import learned_shares, possible
 from reconpriv.learning.distributions import (
     log_conditional,
@@ -57,7 +57,7 @@ def naive_bayes_shares(published: Cube, people: Cube, kept: Ints, design: Design
     class_counts = sensitive_counts(observed.astype(np.float64), design.retention)
     logs = np.tile(log_prior(class_counts, _SMOOTHING), (people.groups, 1))
     for codes, values in zip(people.codes, people.values, strict=True):
-        sums = sum_selections(published, codes[kept].astype(np.int64), len(values), None)
+        sums = published.sums(codes[kept].astype(np.int64), len(values), None)
         conditional, _ = log_conditional(release_table(sums, design), class_counts, _SMOOTHING)
         # A value that was not published says nothing.
         logs += np.where(sums.records[:, None] > 0, conditional, 0.0)[codes]

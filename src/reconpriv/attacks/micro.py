@@ -80,16 +80,13 @@ def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Att
 
 
 def possible_sizes(policy: Policy) -> list[str]:
-    """The sample sizes that work with the bound and with protection groups.
-
-    Those rounded in f do not work with every bound, coin flips not with protection groups.
-    """
-    sizes = [
-        one.name
-        for one in reversed(SAMPLE_SIZES.values())
-        if policy.protect is None or not one.coins
+    """The sample sizes that work with the bound and, where groups are protected, keep totals."""
+    return [
+        size
+        for size in reversed(SAMPLE_SIZES)
+        if not (SAMPLE_SIZES[size].coins and policy.protect is not None)
+        and replace(policy, sample_size=size).can_sample
     ]
-    return [size for size in sizes if replace(policy, sample_size=size).can_sample]
 
 
 def _measure(

@@ -12,14 +12,12 @@ import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, largest_values
 from reconpriv.attacks.micro import KNEW, possible_sizes, predicted_share
-from reconpriv.attacks.pooling import Pooled, pool
+from reconpriv.attacks.pooling import pool
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error
 from reconpriv.core.cube import Cube
 from reconpriv.schema import json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
-
-ALONE = "its own records alone"
 
 
 @dataclass(frozen=True)
@@ -47,16 +45,16 @@ def pooled_errors(
     The table is the truth to compare with; the adversary sees the publications and nothing else.
     """
     groups = target.violating() if groups is None else groups
-    top, truth = largest_values(target.raw)[groups], target.frequency[groups]
-    every = np.arange(groups.size)
+    top, truth = target.values[groups], target.frequency[groups]
+    most, every = largest_values(target.raw)[groups], np.arange(groups.size)
     each = [pool(one.cube, groups, retention=one.policy.retention) for one in published]
     return PooledErrors(
         alone=np.array([relative_error(one.alone[every, top], truth) for one in each]),
         pooled=np.array([relative_error(one.estimate[every, top], truth) for one in each]),
         claimed=np.array([np.sqrt(one.error[every, top]) / truth for one in each]),
-        right_alone=np.array([one.alone.argmax(axis=1) == top for one in each]),
-        right_pooled=np.array([one.estimate.argmax(axis=1) == top for one in each]),
-        words=tuple(_words(one, one.chosen[every, top]) for one in each),
+        right_alone=np.array([one.alone.argmax(axis=1) == most for one in each]),
+        right_pooled=np.array([one.estimate.argmax(axis=1) == most for one in each]),
+        words=tuple(one.words(top) for one in each),
     )
 
 
@@ -64,12 +62,11 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
     """Estimate every violating group from its neighbours and itself, for each sample size."""
     exposed = target.only(target.violating())
     own, epsilon = target.policy.sample_size, target.policy.epsilon
-    found = {
-        size: pooled_errors(target, [target.publication(i, size) for i in range(keys)])
-        for size in possible_sizes(target.policy)
-    }
-    table = tuple(_row(exposed, size, errors) for size, errors in found.items())
-    mine = found[own]
+    found = {size: measure(target, size, keys) for size in possible_sizes(target.policy)}
+    table, mine = tuple(row for row, _ in found.values()), found[own][1]
+    alone = "from their own records"
+    if target.policy.protect is not None:
+        alone = "from their protection groups"
     left_aside = target.policy.margins is not None
     return AttackResult(
         name="pool",
@@ -77,7 +74,7 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
         success=rate(
             mine.pooled <= epsilon, f"violating groups within ±ε, neighbours included ({own})"
         ),
-        baseline=rate(mine.alone <= epsilon, f"the same from each group's own records ({own})"),
+        baseline=rate(mine.alone <= epsilon, f"the same {alone} alone ({own})"),
         control=_control(target, own),
         figures={
             "violating groups": exposed.batch.groups,
@@ -88,15 +85,28 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
         },
         table=table,
         worst=_worst(exposed, mine, worst),
-        verdict=_verdict(mine, own, epsilon) + (" Margins were left aside." if left_aside else ""),
+        verdict=_verdict(mine, own, epsilon, alone)
+        + (" Margins were left aside." if left_aside else ""),
     )
 
 
-def _row(exposed: AttackedTable, size: str, errors: PooledErrors) -> Row:
-    epsilon = exposed.policy.epsilon
+def measure(target: AttackedTable, size: str, keys: int) -> tuple[Row, PooledErrors]:
+    """One sample size: the violating groups, from themselves and with their neighbours.
+
+    ``exact tails`` is what the policy allows the groups that it makes a promise about.
+    """
+    errors = pooled_errors(target, [target.publication(i, size) for i in range(keys)])
+    return _row(target, size, errors), errors
+
+
+def _row(target: AttackedTable, size: str, errors: PooledErrors) -> Row:
+    epsilon, promised = target.policy.epsilon, target.by_promise()
+    allowed = promised.violating()
     return {
         "sample size": size,
-        "exact tails": float(predicted_share(exposed, size).mean()),
+        "exact tails": float(predicted_share(promised.only(allowed), size).mean())
+        if allowed.size
+        else None,
         "alone": float((errors.alone <= epsilon).mean()),
         "pooled": float((errors.pooled <= epsilon).mean()),
         "rms error alone": root_mean_square(errors.alone),
@@ -125,12 +135,8 @@ def _control(target: AttackedTable, size: str) -> Rate:
 
 def _whole_table(exposed: AttackedTable, overall: Floats) -> Rate:
     """How often the share of a value in the whole table is within ±ε of that in the group."""
-    error = relative_error(overall[largest_values(exposed.raw)], exposed.frequency)
+    error = relative_error(overall[exposed.values], exposed.frequency)
     return rate(error <= exposed.policy.epsilon, "violating groups within ±ε")
-
-
-def _words(found: Pooled, chosen: Ints) -> tuple[str, ...]:
-    return tuple(ALONE if i < 0 else found.kinds[i].words(found.schema) for i in chosen)
 
 
 def _most_used(errors: PooledErrors) -> str:
@@ -155,11 +161,11 @@ def _worst(exposed: AttackedTable, errors: PooledErrors, how_many: int) -> tuple
     )
 
 
-def _verdict(errors: PooledErrors, own: str, epsilon: float) -> str:
-    alone, pooled = (float((e <= epsilon).mean()) for e in (errors.alone, errors.pooled))
+def _verdict(errors: PooledErrors, own: str, epsilon: float, alone: str) -> str:
+    one, pooled = (float((e <= epsilon).mean()) for e in (errors.alone, errors.pooled))
     return (
-        f"With sample size {own!r}, f is estimated within ±{epsilon:.0%} in {alone:.1%} of the"
-        f" violating groups from their own records and in {pooled:.1%} together with neighbouring"
+        f"With sample size {own!r}, f is estimated within ±{epsilon:.0%} in {one:.1%} of the"
+        f" violating groups {alone} and in {pooled:.1%} together with neighbouring"
         f" groups; the root mean square error is {root_mean_square(errors.alone):.0%} and"
         f" {root_mean_square(errors.pooled):.0%}."
     )
@@ -171,8 +177,8 @@ def guess_from_release(
     """The adversary's guesses from a release alone; nothing here says whether they are right."""
     order = np.argsort(-cube.trials, kind="stable")[:show]
     found = pool(cube, order, retention=retention)
-    every, guess = np.arange(order.size), found.estimate.argmax(axis=1)
-    words = _words(found, found.chosen[every, guess])
+    guess = found.estimate.argmax(axis=1)
+    words = found.words(guess)
     values = cube.group_table().take(order).to_pylist()
     table = tuple(
         {

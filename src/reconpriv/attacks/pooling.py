@@ -28,6 +28,7 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.design import FrequencyVariance, frequency_variance
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
+ALONE = "its own records alone"
 # Scatter is measured on this many groups, those with the most trials.
 _MEASURED = 3_000
 # Pairs of attributes are tried among so many of the best single kinds.
@@ -45,29 +46,45 @@ class Pooled:
     is -1 where a group has no neighbour of any kind. ``schema`` is that of the groups pooled.
     """
 
+    schema: Schema
     alone: Floats
     estimate: Floats
     error: Floats
     chosen: Ints
     kinds: tuple[NeighbourKind, ...]
-    schema: Schema
+
+    def lines(self, places: Ints) -> Pooled:
+        """Some of the groups, in any order."""
+        return replace(
+            self,
+            alone=self.alone[places],
+            estimate=self.estimate[places],
+            error=self.error[places],
+            chosen=self.chosen[places],
+        )
+
+    def words(self, values: Ints) -> tuple[str, ...]:
+        """Which neighbours helped to estimate one value of each group."""
+        chosen = self.chosen[np.arange(values.size), values]
+        return tuple(ALONE if i < 0 else self.kinds[i].words(self.schema) for i in chosen)
 
 
 def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
     """Estimate some groups of a publication with the help of their neighbours.
 
-    A dealt micro group tells what its protection group tells, so those are estimated and pooled.
+    Values dealt within a protection group say nothing about its parts, so these are all estimated
+    like the protection group, whose neighbours are other protection groups.
     """
     if isinstance(cube, ProtectedCube):
-        wholes, place = np.unique(cube.within[groups], return_inverse=True)
-        return _of_groups(pool(cube.whole, wholes, retention=retention), place.reshape(-1))
+        inside, places = np.unique(cube.within[groups], return_inverse=True)
+        return pool(cube.whole, inside, retention=retention).lines(places.reshape(-1))
     records = _Records.of(cube, retention)
     kinds = single_kinds(cube)
     if not kinds:  # without public columns there is one group, and no neighbour
         share = np.broadcast_to(records.overall, (groups.size, records.overall.size))
         alone = records.frequency[groups]
         chosen = np.full(alone.shape, -1)
-        return Pooled(alone, alone, records.variance(groups, share), chosen, (), cube.schema)
+        return Pooled(cube.schema, alone, alone, records.variance(groups, share), chosen, ())
     found = [records.measure(kind) for kind in kinds]
     best = np.argsort([one.typical_error for one in found], kind="stable")
     pairs = pairs_of(kinds[i] for i in best[:_BEST])
@@ -85,22 +102,20 @@ def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
         combined, expected = records.combine(scatter, groups, share)
         better = expected < error
         estimate[better], error[better], chosen[better] = combined[better], expected[better], i
-    return Pooled(alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds), cube.schema)
-
-
-def _of_groups(found: Pooled, groups: Ints) -> Pooled:
-    """The same for other groups: those that each of them lies in."""
-    return replace(
-        found,
-        alone=found.alone[groups],
-        estimate=found.estimate[groups],
-        error=found.error[groups],
-        chosen=found.chosen[groups],
-    )
+    return Pooled(cube.schema, alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds))
 
 
 def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
-    """Every group of a publication, with what a model says about it in the place of neighbours."""
+    """Every group of a publication, with what a model says about it in the place of neighbours.
+
+    A part of a protection group is as far from what the model says about it as the whole is.
+    """
+    if isinstance(cube, ProtectedCube):
+        mean = np.zeros((cube.whole.groups, shares.shape[1]))
+        np.add.at(mean, cube.within, shares * cube.records[:, None])
+        mean /= cube.whole.records[:, None]
+        moved = with_model(cube.whole, mean, retention=retention) - mean
+        return np.asarray(shares + moved[cube.within])
     records, every = _Records.of(cube, retention), np.arange(cube.groups)
     exact = np.zeros(cube.groups)
     around = _Around(shares, exact, exact, exact, np.zeros(cube.groups, dtype=bool))

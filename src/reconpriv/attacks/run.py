@@ -101,9 +101,9 @@ def _pool(table: Table, policy: Policy, how: Effort) -> AttackResult:
 
 def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.pool import guess_from_release
-    from reconpriv.release.load import load_cube
+    from reconpriv.release.load import load_group_cube
 
-    manifest, cube = release.manifest, load_cube(release)
+    manifest, cube = release.manifest, load_group_cube(release)
     aside = manifest.margins is not None
     return guess_from_release(cube, retention=manifest.retention, margins=aside, show=show)
 

@@ -17,8 +17,11 @@ import numpy as np
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, summary
+from reconpriv.attacks.infer import attack_infer
 from reconpriv.attacks.margin_ratio import attack_margins
 from reconpriv.attacks.micro import attack_micro, measure_with_margins
+from reconpriv.attacks.pool import attack_pool
+from reconpriv.attacks.pool import measure as measure_pool
 from reconpriv.attacks.ratio import attack_ratio
 from reconpriv.attacks.repeat import attack_repeat
 from reconpriv.attacks.result import AttackResult, Row
@@ -40,6 +43,15 @@ _KEYS = 20
 MARGINS = 1.0
 _MARGIN_KEYS = 10
 _WITH_MARGINS = ("none", "octave", "public")
+# How many keys neighbours are pooled with, and the classifier that learns from a release.
+_POOL_KEYS = 10
+_CLASSIFIER = "forest"
+# What is protected over: one column, two, and nearly all.
+_WIDE: dict[str, int | str] = {"Age": 10, "Race": "*", "Marital": "*", "Workclass": "*"}
+PROTECTED: dict[str, tuple[dict[str, int | str], ...]] = {
+    **dict.fromkeys(BASES, ({"Age": 10}, {"Age": 10, "Race": "*"}, _WIDE)),
+    "Adult": ({"age": 10}, {"age": 10, "race": "*"}, {"age": "*", "race": "*"}),
+}
 
 
 def census_table(base: str) -> Table:
@@ -137,11 +149,37 @@ def margin_targets() -> dict[str, AttackedTable]:
     for base in BASES:
         with census_table(base) as table:
             targets[base] = AttackedTable.of(table, policy)
+    return targets | {"Adult": adult_target(policy)}
+
+
+def adult_target(policy: Policy = POLICY) -> AttackedTable:
+    """Few attributes and large groups."""
     with read(
         "example:adult", sensitive="occupation", public=["age", "sex", "race"], missing="value"
     ) as table:
-        targets["Adult"] = AttackedTable.of(table, policy)
-    return targets
+        return AttackedTable.of(table, policy)
+
+
+def pool_study(
+    targets: dict[str, AttackedTable], keys: int = _POOL_KEYS
+) -> dict[str, AttackResult]:
+    """Groups with their neighbours, on every sample size."""
+    return {name: attack_pool(target, keys=keys) for name, target in targets.items()}
+
+
+def protection_study(targets: dict[str, AttackedTable], keys: int = _POOL_KEYS) -> Iterator[Row]:
+    """The same groups, where their neighbours are protected over as well."""
+    for name, target in targets.items():
+        for protect, size in itertools.product((None, *PROTECTED[name]), ("public", "octave")):
+            policy = replace(target.policy, sample_size=size, protect=protect)
+            row, _ = measure_pool(replace(target, policy=policy), size, keys)
+            said = "" if protect is None else ", ".join(f"{k}={v}" for k, v in protect.items())
+            yield {"table": name, "protect": said, **row}
+
+
+def infer_study(targets: dict[str, AttackedTable]) -> dict[str, AttackResult]:
+    """Single people, by naive Bayes and by a forest."""
+    return {name: attack_infer(one, classifier=_CLASSIFIER) for name, one in targets.items()}
 
 
 def margins_study(
@@ -227,12 +265,20 @@ def run_lab(folder: Path) -> None:
     attacked, alone = margins_study(margin_targets())
     write_csv(folder / "margins.csv", attacked)
     write_csv(folder / "margins-alone.csv", alone)
+    three = {**raw, "Adult": adult_target()}
+    pooled = pool_study(three)
+    write_csv(folder / "pool.csv", _both(pooled))
+    write_csv(folder / "pool-protected.csv", list(protection_study(three)))
+    infer = infer_study(three)
+    write_csv(folder / "infer.csv", _both(infer))
     channels = list(side_channel_study())
     write_csv(folder / "side-channels.csv", channels)
     pictures.draw_side_channels(channels, folder / "side-channels.png")
     paper = replace(POLICY, sample_size="paper")
     results = {
         "micro": micro,
+        "pool": pooled,
+        "infer": infer,
         "ratio": ratio,
         "granularity": {b: attack_granularity(replace(t, policy=paper)) for b, t in raw.items()},
         "repeat": repeat,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -232,3 +234,15 @@ def test_margins_are_left_aside_and_the_result_says_so(small):
     with rp.read(small, sensitive="Education") as table:
         result = attack("infer", table, Policy(0.5, 0.5, 0.3, margins=1.0))
     assert result.verdict.endswith("Margins were left aside.")
+
+
+def test_protection_groups_leave_less_to_learn_by_heart(pairs):
+    """Values dealt within a place say nothing about a single number of it."""
+    counts, public = pairs
+    plain = Policy(0.9, 0.5, 0.3, sample_size="none")
+    free, guarded = (
+        rows_of(attack_infer(made(counts, policy, public)), "none")[OWN_GROUP]
+        for policy in (plain, replace(plain, protect={"number": "*"}))
+    )
+    assert free["difference"] > 10 * free["its error"]
+    assert guarded["difference"] < 0.4 * free["difference"]

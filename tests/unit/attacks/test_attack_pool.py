@@ -19,9 +19,16 @@ from reconpriv.attacks.neighbourhoods import (
     pairs_of,
     single_kinds,
 )
-from reconpriv.attacks.pool import attack_pool, guess_from_release, pooled_errors, root_mean_square
+from reconpriv.attacks.pool import (
+    attack_pool,
+    guess_from_release,
+    measure,
+    pooled_errors,
+    root_mean_square,
+)
 from reconpriv.attacks.pooling import pool
 from reconpriv.core.cube import collect
+from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.policy import Policy
 from reconpriv.theory.design import exact_spread, frequency_variance, mixing
 
@@ -232,3 +239,45 @@ def test_a_batch_made_here_is_what_the_package_counts():
         read = collect(table.batches(), table.schema)
     assert read.count.tolist() == target.raw.count.tolist()
     assert largest_values(read).tolist() == largest_values(target.raw).tolist()
+
+
+@pytest.mark.parametrize("size", ["public", "octave"])
+def test_protection_stops_whoever_pools_over_the_protected_columns(size):
+    """Ages of one band are alike: without protection they give each other away, with it not."""
+    counts = rounded(np.tile([0.5, 0.25, 0.15, 0.1], (60, 1)), 300)
+    policy = replace(SAMPLED, sample_size=size)
+    free, guarded = (
+        measure(made(counts, replace(policy, protect=protect)), size, 20)[0]
+        for protect in (None, {"age": "*"})
+    )
+    assert free["rms error pooled"] < 0.5 * free["rms error alone"]
+    # All ages are one protection group, which has no neighbour: what the policy allows, no more.
+    assert guarded["pooled"] == guarded["alone"]
+    error = np.sqrt(guarded["exact tails"] * (1 - guarded["exact tails"]) / 20)
+    assert abs(guarded["pooled"] - guarded["exact tails"]) < 3 * error
+    assert free["pooled"] > guarded["exact tails"] + error
+
+
+def test_parts_of_a_protection_group_are_estimated_like_the_whole():
+    counts = rounded(smooth_shares(60), 300)
+    target = made(counts, replace(SAMPLED, protect={"age": 10}))
+    cube = target.publish(0)
+    assert isinstance(cube, ProtectedCube)
+    found = pool(cube, np.arange(60), retention=0.5)
+    whole = pool(cube.whole, np.arange(cube.whole.groups), retention=0.5)
+    assert found.estimate.tolist() == whole.estimate[cube.within].tolist()
+    assert found.alone.tolist() == whole.alone[cube.within].tolist()
+    assert len({tuple(line) for line in found.estimate}) <= 6
+    result = attack_pool(target, keys=1)
+    assert [row["sample size"] for row in result.table] == ["none", "public", "octave"]
+    assert "from their protection groups" in result.verdict
+
+
+def test_harmless_values_are_not_what_the_adversary_is_after():
+    counts = rounded(np.tile([0.5, 0.3, 0.1, 0.1], (60, 1)), 300)
+    target = made(counts, replace(SAMPLED, harmless=("v0",)))
+    found = pooled_errors(target, [target.publication(i) for i in range(4)])
+    # The errors are those of v1, held by 30 %, though v0 is more frequent.
+    assert target.frequency == pytest.approx(np.full(60, 0.3))
+    assert root_mean_square(found.pooled) < 0.2
+    assert found.right_pooled.mean() > 0.9

@@ -305,12 +305,14 @@ def test_unknown_treatment_of_missing_values(desk: Desk, good: Path) -> None:
 
 
 @pytest.mark.parametrize("sample_size", ["octave", "public"])
-def test_rounded_sample_sizes_are_refused_with_the_exact_bound(
+def test_exact_tails_that_cannot_be_had_are_refused_with_what_to_change(
     desk: Desk, good: Path, sample_size: str
 ) -> None:
-    message = desk.publish(good, *EDU, "--bound", "exact", "--sample-size", sample_size)
-    assert "'exact'" in message
-    assert "'paper'" in message
+    exact = ("--bound", "exact", "--sample-size", sample_size)
+    message = desk.publish(good, *EDU, *exact, "-d", "0.45")
+    assert "no number of trials is private" in message
+    assert "--exposed-above 0.25" in message
+    assert "δ is a probability" in desk.publish(good, *EDU, *exact, "--margins", "1")
 
 
 def test_threads_and_memory_that_make_no_sense(desk: Desk, good: Path) -> None:
