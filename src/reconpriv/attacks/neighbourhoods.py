@@ -52,13 +52,13 @@ class NeighbourKind:
 
 
 def single_kinds(cube: Cube) -> list[NeighbourKind]:
-    """Every kind that loosens one attribute, and the whole table."""
+    """Every kind that loosens one attribute, and the whole table; at least one kind."""
     kinds = []
     for i in range(len(cube.schema.public)):
         places = places_of(cube, i)
         reaches = [] if places is None else [r for r in REACHES if r < int(places.max(initial=0))]
         kinds += [NeighbourKind((Loose(i, reach),)) for reach in (*reaches, 0)]
-    if len(cube.schema.public) > 1:
+    if len(cube.schema.public) != 1:
         kinds.append(NeighbourKind(tuple(Loose(i) for i in range(len(cube.schema.public)))))
     return kinds
 

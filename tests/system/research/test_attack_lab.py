@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 
@@ -29,6 +30,12 @@ DOCS = ROOT / "docs"
 SHOWN = {
     "micro": ["table", "sample size", "under ε", "exact tails", "with copies", "z", "error 50%",
               "guess right", "all groups", "persons"],
+    "pool": ["table", "sample size", "exact tails", "alone", "pooled", "rms error alone",
+             "rms error pooled", "claimed", "guess right alone", "guess right pooled"],
+    "pool-protected": ["table", "protect", "sample size", "exact tails", "alone", "pooled",
+                       "rms error alone", "rms error pooled"],
+    "infer": ["table", "sample size", "model", "in the table", "held out", "difference",
+              "its error", "in larger groups", "error there", "members found", "error of that"],
     "ratio": ["f", "smallest |g|·f violated", "smallest |g|·f exposed"],
     "granularity": ["table", "sample size", "records from", "groups", "median error", "MLE's",
                     "gain", "gain low", "gain high", "|g1| exact"],
@@ -61,8 +68,6 @@ def test_every_attack_has_its_picture_and_the_document_shows_it():
 
 def test_the_committed_figures_meet_the_bars_that_can_be_met():
     """Of every table: f within 6 %, three times better than the MLE; |g1| exact on EDU."""
-    import csv
-
     with (DOCS / "attacks" / "granularity.csv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if int(row["records from"]) >= 200]
     paper = [row for row in rows if row["sample size"] == "paper"]
@@ -79,14 +84,36 @@ def test_the_committed_figures_meet_the_bars_that_can_be_met():
 
 def test_the_committed_attacks_with_margins_are_as_predicted():
     """Within three standard errors, and no group has more effective trials than its limit."""
-    import csv
-
     with (DOCS / "attacks" / "margins.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 18
     assert all(abs(float(row["z"])) <= 3 for row in rows)
     counted = [row for row in rows if row["sample size"] != "none"]
     assert all(row["over limit"] == row["truly over"] == "0" for row in counted)
+
+
+def committed(name):
+    with (DOCS / "attacks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_committed_pooling_beats_the_local_estimate():
+    rows = committed("pool")
+    assert len(rows) == 12
+    assert all(float(row["rms error pooled"]) < 0.8 * float(row["rms error alone"]) for row in rows)
+    assert all(float(row["pooled"]) > float(row["alone"]) for row in rows)
+
+
+def test_pooling_over_what_is_protected_gives_no_more_than_the_policy_allows():
+    rows = [row for row in committed("pool-protected") if row["protect"]]
+    assert len(rows) == 18
+    assert all(float(row["alone"]) < float(row["exact tails"]) + 0.02 for row in rows)
+
+
+def test_naive_bayes_is_committed_as_learning_about_everybody():
+    rows = [row for row in committed("infer") if row["model"] == "naive Bayes"]
+    assert len(rows) == 12
+    assert all(abs(float(row["difference"])) < 3 * float(row["its error"]) for row in rows)
 
 
 def test_margins_are_studied_with_and_without(tmp_path):
