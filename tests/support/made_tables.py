@@ -32,7 +32,7 @@ def made(counts: Ints, policy: Policy, public: dict[str, pa.Array] | None = None
     batch = CellBatch(
         columns, np.searchsorted(group, np.arange(groups)), value, counts[group, value]
     )
-    return AttackedTable(schema, policy, batch)
+    return AttackedTable(schema, policy.on(schema), batch)
 
 
 def rounded(shares: Floats, size: int) -> Ints:
