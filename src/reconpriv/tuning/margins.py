@@ -11,6 +11,7 @@ and cells: those of unsampled groups are made once, a design adds what its sampl
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -46,11 +47,15 @@ class Exposed(NamedTuple):
 
 @dataclass(frozen=True)
 class MarginDesign:
-    """How a policy with margins would sample, and what that does to queries and the adversary."""
+    """How a policy with margins would sample, and what that does to queries and the adversary.
+
+    ``effective`` are trials and what margins are worth beside them.
+    """
 
     plan: MarginPlan
     limits: Floats
     trials: Floats
+    effective: Floats
     variance: Floats
     exposed: Exposed
 
@@ -108,7 +113,9 @@ class MarginVariances:
         # Margins are worth what they are worth next to the trials that the limits count.
         beside = groups if counted else replace(groups, limits=trials)
         exposed = self._most_exposed(policy, worth, beside, trials)
-        return MarginDesign(plan, limits, trials, self._variance(policy, plan, trials), exposed)
+        effective = trials + worth.trials(beside)
+        variance = self._variance(policy, plan, trials)
+        return MarginDesign(plan, limits, trials, effective, variance, exposed)
 
     def _may_exceed(self, policy: Policy, groups: Candidates) -> Floats:
         most = most_from_margins(groups.sizes, groups.frequency, policy, self.schema.domain_size)
@@ -137,8 +144,12 @@ class MarginVariances:
                 frequency[some], trials[some] + told, retention=policy.retention, domain_size=m
             )
 
-        everyone = np.arange(trials.size)
-        least = errors(everyone, most_from_margins(groups.sizes, groups.frequency, policy, m))
+        exposed = np.flatnonzero(frequency > 0.0)
+        if not exposed.size:
+            return Exposed(math.inf, 0.0)
+        most = most_from_margins(groups.sizes, groups.frequency, policy, m)
+        least = np.full(trials.size, np.inf)
+        least[exposed] = errors(exposed, most[exposed])
         some = np.flatnonzero(least == least.min())[:1]
         reached = errors(some, worth.trials(_take(groups, some)))
         some = np.flatnonzero(least <= reached[0])
