@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 
 import pyarrow as pa
 
+from reconpriv.attacks.pooled_risk import POOLED_CELLS, pooled_share
 from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.coarsening import coarsen, settle
@@ -54,9 +55,9 @@ from reconpriv.tuning.columns import (
     standard_workload,
 )
 from reconpriv.tuning.protected import expected_error
+from reconpriv.tuning.recommend import check_target as check_tune_target
 from reconpriv.tuning.report import Target, TuneReport
-from reconpriv.tuning.sweep import check_target as check_tune_target
-from reconpriv.tuning.sweep import sweep
+from reconpriv.tuning.sweep import CURRENT, sweep
 from reconpriv.tuning.tuner import Tuner
 from reconpriv.writing.folder import is_uri
 
@@ -398,14 +399,20 @@ class Table:
         epsilons: Iterable[float] | None = None,
         deltas: Iterable[float] | None = None,
         sample_sizes: Iterable[str] | str | None = None,
+        exposed_above: Iterable[float] | None = None,
+        harmless: Iterable[Value] | None = None,
+        news_only: bool | None = None,
         margins: Iterable[Margins | float | None] | None = None,
-        bound: str | Bound | TailBound = "chernoff",
+        bound: str | Bound | TailBound | None = None,
         max_error: float | None = None,
         rho1: float | None = None,
         rho2: float | None = None,
         min_group_error: float | None = None,
+        max_reconstructed: float | None = None,
+        max_pooled: float | None = None,
         current: Policy | None = None,
         weaker_records: bool = False,
+        pooled: bool | None = None,
         queries: int = 5_000,
         seed: int = 0,
         progress: Progress = no_progress,
@@ -415,24 +422,53 @@ class Table:
         ``max_error`` is the largest acceptable mean relative error of the workload, ``rho2`` the
         largest belief in a value after seeing it, if it was at most ``rho1`` (0.1) before, and
         ``min_group_error`` the smallest error that an adversary must make in every group.
-        ``current`` is the policy in use, by default that of ``publish``: without ``rho2``, no
-        recommended setting protects single records less, unless ``weaker_records`` is true.
-        ``margins`` lists the ε of margins to try, 0 or None for none; without it, none and ε = 1.
-        Margins are recommended only where they clearly help: they spend a budget of their own.
+        ``max_reconstructed`` is the largest share of people whose group's most exposed value may be
+        estimated within ±ε from the group's own records, ``max_pooled`` the same with the help of
+        neighbouring groups. ``current`` is the policy in use, by default that of ``publish``:
+        without ``rho2``, no recommended setting protects single records less, unless
+        ``weaker_records`` is true.
+
+        ``exposed_above`` lists shares above which a value counts as exposed. ``harmless`` and
+        ``news_only`` hold for all settings, the current policy included. ``bound`` is by default
+        that of the current policy. ``margins`` lists the ε of margins to try, 0 or None for none;
+        without it, none and ε = 1. Margins are recommended only where they clearly help: they spend
+        a budget of their own.
+
+        ``pooled`` says whether to measure what pooling tells under the settings that the report
+        describes; None does so if that takes seconds.
         """
-        target = Target(max_error, rho1, rho2, min_group_error, weaker_records)
+        target = Target(
+            max_error,
+            rho1,
+            rho2,
+            min_group_error,
+            weaker_records,
+            max_reconstructed=max_reconstructed,
+            max_pooled=max_pooled,
+        )
         check_tune_target(target)
+        current = CURRENT if current is None else current
+        if harmless is not None:
+            current = replace(current, harmless=harmless)  # type: ignore[arg-type]
+        if news_only is not None:
+            current = replace(current, news_only=news_only)
+        current = self.settled(current)
         tuner = self.tuner(queries=queries, seed=seed, progress=progress)
+        if pooled is None:
+            cells = tuner.batch.groups * self.schema.domain_size
+            pooled = max_pooled is not None or cells <= POOLED_CELLS
         report = sweep(
             tuner,
             retentions=retentions,
             epsilons=epsilons,
             deltas=deltas,
             sample_sizes=sample_sizes,
+            exposed_above=exposed_above,
             margins=margins,
             bound=bound,
             target=target,
             current=current,
+            pooled=partial(pooled_share, tuner.cube, yardstick=current) if pooled else None,
         )
         found = tuple(
             ColumnRisk(name, values, identifier=True)

@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from reconpriv.cli.choices import registered
-
 TABLE = "Table"
 POLICY = "Policy"
 
@@ -27,17 +25,6 @@ Memory = Annotated[
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
-BoundName = Annotated[
-    str,
-    typer.Option(
-        "--bound",
-        help="{bounds}.",
-        autocompletion=registered("bounds"),
-        rich_help_panel=POLICY,
-    ),
-]
-
-
 KeepIdentifier = Annotated[
     str | None,
     typer.Option(

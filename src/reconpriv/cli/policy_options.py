@@ -129,7 +129,7 @@ class PolicyOptions:
             name: value for name, value in given.items() if value is not None and value is not False
         }
         if self.harmless is not None:
-            changed["harmless"] = _harmless(self.harmless)
+            changed["harmless"] = harmless_values(self.harmless)
         if margins is not None:
             changed["margins"] = margins
         if protect is not None:
@@ -140,7 +140,8 @@ class PolicyOptions:
 NO_POLICY = PolicyOptions()
 
 
-def _harmless(text: str) -> tuple[str, ...]:
+def harmless_values(text: str) -> tuple[str, ...]:
+    """Sensitive values separated by commas, as they are in a policy."""
     from reconpriv.errors import PolicyError
 
     names = split_names(text)

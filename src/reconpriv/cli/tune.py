@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.choices import registered
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
@@ -35,6 +36,7 @@ _POLICY_FIELDS = {
     "sample-size": "sample_size",
     "margins": "margins",
     "bound": "bound",
+    "exposed-above": "exposed_above",
 }
 
 Numbers = str | None
@@ -79,7 +81,44 @@ def tune(
             rich_help_panel=SWEEP,
         ),
     ] = None,
-    bound: opt.BoundName = "chernoff",
+    exposed_above: Annotated[
+        Numbers,
+        typer.Option(
+            "--exposed-above",
+            metavar="A,B,…|FROM:TO:STEP",
+            help="Values of φ to try: only values that more than this share of a group hold are"
+            " protected; by default that of the current policy.",
+            rich_help_panel=SWEEP,
+        ),
+    ] = None,
+    harmless: Annotated[
+        str | None,
+        typer.Option(
+            "--harmless",
+            metavar="VALUE,…",
+            help="Sensitive values that need no protection, in every setting; NULL is the missing"
+            " value.",
+            rich_help_panel=SWEEP,
+        ),
+    ] = None,
+    news_only: Annotated[
+        bool,
+        typer.Option(
+            "--news-only",
+            help="In every setting, protect only values whose share of the group differs by more"
+            " than ε from their share of the whole table.",
+            rich_help_panel=SWEEP,
+        ),
+    ] = False,
+    bound: Annotated[
+        str | None,
+        typer.Option(
+            "--bound",
+            help="{bounds}; by default that of the current policy.",
+            autocompletion=registered("bounds"),
+            rich_help_panel=SWEEP,
+        ),
+    ] = None,
     max_error: Annotated[
         float | None,
         typer.Option("--max-error", help="The largest acceptable mean relative error of count"
@@ -106,10 +145,27 @@ def tune(
         typer.Option("--min-group-error", help="The smallest relative error an adversary must"
                      " make in every group.", rich_help_panel=TARGET),
     ] = None,
+    max_reconstructed: Annotated[
+        float | None,
+        typer.Option("--max-reconstructed", metavar="SHARE", help="The largest share of people"
+                     " whose group's most exposed value may be estimated within ±ε from the group's"
+                     " own records.", rich_help_panel=TARGET),
+    ] = None,
+    max_pooled: Annotated[
+        float | None,
+        typer.Option("--max-pooled", metavar="SHARE", help="The same for an adversary who also uses"
+                     " neighbouring groups; slower.", rich_help_panel=TARGET),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", metavar="NAME", help="The policy in use by name ({presets}),"
+                     " paper if not given; --current changes it.",
+                     autocompletion=registered("presets"), rich_help_panel=TARGET),
+    ] = None,
     current: Annotated[
         str | None,
         typer.Option("--current", metavar="p=0.5,e=0.5,…", help="The policy in use: p, e, d,"
-                     " sample-size, margins, bound; the rest is as in publish.",
+                     " sample-size, margins, bound, exposed-above; the rest is as in the preset.",
                      rich_help_panel=TARGET),
     ] = None,
     weaker_records: Annotated[
@@ -117,6 +173,12 @@ def tune(
         typer.Option("--weaker-records", help="Also recommend settings that protect single records"
                      " less than the current policy.", rich_help_panel=TARGET),
     ] = False,
+    pooled: Annotated[
+        bool | None,
+        typer.Option("--pooled/--no-pooled", help="Whether to measure what an adversary learns who"
+                     " also uses neighbouring groups; by default if it takes seconds.",
+                     show_default=False),
+    ] = None,
     queries: Annotated[
         int, typer.Option("--queries", help="How many queries to judge by.")
     ] = 5_000,
@@ -131,8 +193,9 @@ def tune(
     """Find p, ε, δ, a sample size and margins: try many on the table, publish none.
 
     For each setting, estimates how far off count queries and an adversary would
-    be, shows where the current policy stands, recommends a setting for your
-    target and prints the publish command for it. Without --rho2 or
+    be and for how many people the adversary would be close, shows where the
+    current policy stands, recommends a setting for your target and prints the
+    publish command for it. Without --rho2 or
     --weaker-records, it never recommends a setting whose published values reveal
     more about single records than those of the current policy. Margins, which
     spend a budget of their own, are recommended where they clearly help. The
@@ -145,7 +208,9 @@ def tune(
         e_list = parse_numbers("-e", epsilon)
         d_list = parse_numbers("-d", delta)
         budgets = parse_numbers("--margins", margins)
-        in_use = parse_policy(current)
+        shares = parse_numbers("--exposed-above", exposed_above)
+        in_use = parse_policy(current, preset)
+        from reconpriv.cli.policy_options import harmless_values
         from reconpriv.writing.file import RAW, check_file
 
         if out is not None:
@@ -157,14 +222,20 @@ def tune(
                 epsilons=e_list,
                 deltas=d_list,
                 sample_sizes=None if sample_size is None else opt.split_names(sample_size),
+                exposed_above=shares,
+                harmless=None if harmless is None else harmless_values(harmless),
+                news_only=news_only or None,
                 margins=budgets,
                 bound=bound,
                 max_error=max_error,
                 rho1=rho1,
                 rho2=rho2,
                 min_group_error=min_group_error,
+                max_reconstructed=max_reconstructed,
+                max_pooled=max_pooled,
                 current=in_use,
                 weaker_records=weaker_records,
+                pooled=pooled,
                 queries=queries,
                 seed=seed,
                 progress=ticker,
@@ -229,12 +300,13 @@ def _refused(report: TuneReport) -> str:
     return identifier_sentence(report.identifiers, report.records, before=before)
 
 
-def parse_policy(text: str | None) -> Policy | None:
-    """A policy written as p=0.5,e=0.5,d=0.3,sample-size=octave; the rest as in publish."""
-    if text is None:
-        return None
-    from reconpriv.tuning.sweep import CURRENT
+def parse_policy(text: str | None, preset: str | None = None) -> Policy:
+    """A policy written as p=0.5,e=0.5,d=0.3,sample-size=octave; the rest as in the preset."""
+    from reconpriv.presets import DEFAULT, PRESETS
 
+    base = (DEFAULT if preset is None else PRESETS.find(preset)).policy
+    if text is None:
+        return base
     found: dict[str, Any] = {}
     for part in text.split(","):
         name, sign, value = (piece.strip() for piece in part.partition("="))
@@ -247,7 +319,7 @@ def parse_policy(text: str | None) -> Policy | None:
             raise _no_policy(text) from None
     if found.get("margins") == 0:
         found["margins"] = None
-    return replace(CURRENT, **found)
+    return replace(base, **found)
 
 
 def _no_policy(text: str) -> PolicyError:

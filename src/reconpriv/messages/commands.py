@@ -36,6 +36,13 @@ def policy_parts(policy: Policy) -> list[Part]:
         ("--bound", plain["bound"]),
         ("--sample-size", plain["sample_size"]),
     ]
+    if policy.exposed_above:
+        parts.append(("--exposed-above", repr(policy.exposed_above)))
+    if policy.harmless:
+        values = ("NULL" if value is None else str(value) for value in policy.harmless)
+        parts.append(("--harmless", listed(values)))
+    if policy.news_only:
+        parts.append(("--news-only", None))
     if plain["unattainable"] != "refuse":
         parts.append(("--unattainable", plain["unattainable"]))
     return parts if policy.wanted_margins is None else parts + margin_parts(policy.wanted_margins)

@@ -18,8 +18,9 @@ from reconpriv.policy import Policy
 from reconpriv.queries.workload import make_workload
 from reconpriv.reports.page import Section, facts, paragraph, table
 from reconpriv.show.markup import Html, tag
+from reconpriv.tuning.recommend import frontier
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.sweep import CURRENT, RETENTIONS, frontier, sweep
+from reconpriv.tuning.sweep import CURRENT, RETENTIONS, sweep
 from reconpriv.tuning.tuner import Tuner
 
 # Larger tables are not attacked for a report, which should take seconds.

@@ -111,16 +111,19 @@ def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
         title=f"\nEfficient settings ({len(shown)} of {len(report.efficient):,} shown),"
         " below the current one",
         caption="error: expected mean relative error of the workload. most exposed group: the"
-        " adversary's expected error there. ρ2: the largest posterior of a prior of"
-        f" {report.rho1:g}. violating: groups exposed if only perturbed. margins: the ε that they"
-        " spend. →: the setting above.",
+        " adversary's expected error there. reconstructed: people whose group's most exposed value"
+        " is estimated within ±ε from the group's own records; worst: the largest probability of"
+        f" that in one group. ρ2: the largest posterior of a prior of {report.rho1:g}. violating:"
+        " groups exposed if only perturbed. margins: the ε that they spend. →: the setting above.",
     )
     table.add_column("")
     for name in ("p", "ε", "δ"):
         table.add_column(name, justify="right")
     table.add_column("sample size")
-    table.add_column("margins", justify="right")
-    for name in ("error", "most exposed group", "ρ2", "local-DP ε", "violating", "trials"):
+    shares = {setting.exposed_above for setting in [report.current, *shown]} != {0.0}
+    figures = ("margins", "error", "most exposed group", "reconstructed", "worst", "ρ2",
+               "local-DP ε", "violating", "trials")  # fmt: skip
+    for name in (*(["φ"] if shares else []), *figures):
         table.add_column(name, justify="right")
     for mark, setting in [("now", report.current), *(("", setting) for setting in shown)]:
         table.add_row(
@@ -129,9 +132,12 @@ def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
             f"{setting.epsilon:g}",
             f"{setting.delta:g}",
             setting.sample_size,
+            *([f"{setting.exposed_above:g}"] if shares else []),
             "-" if setting.margins is None else f"{setting.margins_epsilon:.3g}",
             f"{setting.error:.1%}",
-            f"{setting.group_error:.1%}",
+            f"{setting.group_error:.1%}" if setting.exposes else "-",
+            f"{setting.reconstructed:.1%}",
+            f"{setting.worst_group:.1%}",
             f"{setting.posterior:.2f}",
             f"{setting.local_dp_epsilon:.2f}",
             f"{setting.violating_groups:,}",

@@ -12,9 +12,9 @@ from shiny import ui
 import reconpriv as rp
 from reconpriv.studio.desk import explain
 from reconpriv.studio.parts import button, check, notice
+from reconpriv.tuning.recommend import check_target, missed
 from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.sentences import budget
-from reconpriv.tuning.sweep import check_target, missed
 
 # By input: a label, what it means, and the largest value that makes sense.
 WISHES = {

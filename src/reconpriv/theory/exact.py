@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.counts import ObservedCount
-from reconpriv.theory.perturbation import keep_probability
+from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # How far from its mean, in standard deviations (and 40 more, for small counts), a binomial is
 # summed: the rest is below 1e-18.
@@ -15,34 +18,102 @@ _REACH = 9.0
 _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
+# Distributions of up to this many trials are made once for each p, and few of these tables kept.
+_TABLED = 100
+_TABLES = 2
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """Whole numbers of trials, of holders among them, and the counts that are too low or too high.
+
+    If n f is not whole (a sample of a larger group), the holders among the n trials are n f rounded
+    down or up: with the probability ``share`` that systematic sampling gives it, one more than
+    ``below``.
+    """
+
+    n: Floats
+    below: Floats
+    share: Floats
+    highest_low: Floats
+    lowest_high: Floats
+
+    @classmethod
+    def of(cls, count: ObservedCount) -> _Lattice:
+        n = np.ravel(count.trials).astype(np.float64)
+        f = np.ravel(count.frequency)
+        holders = n * f
+        below = np.floor(holders + _WHOLE)
+        share = np.clip(holders - below, 0.0, 1.0)
+        centre = n * (f * count.retention + count.replacement)
+        reach = n * np.ravel(count.shift)
+        return cls(
+            n,
+            below,
+            np.where(share < _WHOLE, 0.0, share),
+            np.ceil(centre - reach - _WHOLE) - 1.0,
+            np.floor(centre + reach + _WHOLE) + 1.0,
+        )
 
 
 def exact_tails(count: ObservedCount) -> tuple[Floats, Floats]:
-    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for each element.
-
-    If n f is not whole (a sample of a larger group), the holders among the n trials are n f rounded
-    down or up with the probabilities that systematic sampling gives them.
-    """
-    shape = np.shape(count.trials)
-    n = np.ravel(count.trials).astype(np.float64)
-    f = np.ravel(count.frequency)
-    holders = n * f
-    below = np.floor(holders + _WHOLE)
-    share = np.clip(holders - below, 0.0, 1.0)
-    share = np.where(share < _WHOLE, 0.0, share)
-    centre = n * (f * count.retention + count.replacement)
-    reach = n * np.ravel(count.shift)
-    highest_low = np.ceil(centre - reach - _WHOLE) - 1.0
-    lowest_high = np.floor(centre + reach + _WHOLE) + 1.0
-    upper, lower = _tails_of_sum(n, below, highest_low, lowest_high, count)
-    mixed = np.flatnonzero(share > 0)
+    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for each element."""
+    shape, at = np.shape(count.trials), _Lattice.of(count)
+    upper, lower = _tails_of_sum(at.n, at.below, at.highest_low, at.lowest_high, count)
+    mixed = np.flatnonzero(at.share > 0)
     if mixed.size:
         more_upper, more_lower = _tails_of_sum(
-            n[mixed], below[mixed] + 1, highest_low[mixed], lowest_high[mixed], count
+            at.n[mixed], at.below[mixed] + 1, at.highest_low[mixed], at.lowest_high[mixed], count
         )
-        upper[mixed] += share[mixed] * (more_upper - upper[mixed])
-        lower[mixed] += share[mixed] * (more_lower - lower[mixed])
+        upper[mixed] += at.share[mixed] * (more_upper - upper[mixed])
+        lower[mixed] += at.share[mixed] * (more_lower - lower[mixed])
     return upper.reshape(shape), lower.reshape(shape)
+
+
+def within_epsilon(count: ObservedCount) -> Floats:
+    """Pr[|F'-f| <= εf] for each element: 1 less both tails, made for many elements at once."""
+    at = _Lattice.of(count)
+    found = np.empty(at.n.size)
+    few = at.n <= _TABLED
+    some = np.flatnonzero(few)
+    below = _looked_up(at, some, at.below[some], count)
+    # Nobody is rounded up beyond the trials; where the share is 0 it makes no difference.
+    above = _looked_up(at, some, np.minimum(at.below + 1, at.n)[some], count)
+    found[some] = below + at.share[some] * (above - below)
+    rest = np.flatnonzero(~few)
+    if rest.size:
+        pairs = np.stack([at.n[rest], np.ravel(count.frequency)[rest]])
+        (n, f), place = np.unique(pairs, axis=1, return_inverse=True)
+        upper, lower = exact_tails(
+            ObservedCount(n, f, count.retention, count.domain_size, count.epsilon)
+        )
+        found[rest] = (1.0 - upper - lower)[place.reshape(-1)]
+    return np.clip(found, 0.0, 1.0).reshape(np.shape(count.trials))
+
+
+def _looked_up(at: _Lattice, some: Ints, holders: Floats, count: ObservedCount) -> Floats:
+    """Pr[highest_low < O* < lowest_high] of the elements with few trials."""
+    table = _cumulative(count.retention, count.domain_size)
+    n, h = at.n[some].astype(np.int64), holders.astype(np.int64)
+    low = np.clip(at.highest_low[some] + 1, 0, n + 1).astype(np.int64)
+    high = np.clip(at.lowest_high[some], 0, n + 1).astype(np.int64)
+    return np.asarray(table[n, h, high] - table[n, h, low])
+
+
+@lru_cache(_TABLES)
+def _cumulative(retention: float, domain_size: int) -> Floats:
+    """Pr[O* < k] for every number of trials, holders and k up to a limit, one trial at a time."""
+    r = keep_probability(retention, domain_size)
+    t = replacement_probability(retention, domain_size)
+    table = np.zeros((_TABLED + 1, _TABLED + 1, _TABLED + 2))
+    table[0, 0, 1] = 1.0
+    for n in range(_TABLED):
+        # Shifted by one place, so that the sum up to a place is the chance of fewer.
+        for rows, new, chance in ((slice(n + 1), slice(n + 1), t), (n, n + 1, r)):
+            old = table[n, rows]
+            table[n + 1, new] = old * (1.0 - chance)
+            table[n + 1, new, ..., 1:] += old[..., :-1] * chance
+    return np.asarray(np.cumsum(table, axis=2))
 
 
 def _tails_of_sum(

@@ -46,11 +46,15 @@ class Exposed(NamedTuple):
 
 @dataclass(frozen=True)
 class MarginDesign:
-    """How a policy with margins would sample, and what that does to queries and the adversary."""
+    """How a policy with margins would sample, and what that does to queries and the adversary.
+
+    ``effective`` are trials and what margins are worth beside them.
+    """
 
     plan: MarginPlan
     limits: Floats
     trials: Floats
+    effective: Floats
     variance: Floats
     exposed: Exposed
 
@@ -108,7 +112,9 @@ class MarginVariances:
         # Margins are worth what they are worth next to the trials that the limits count.
         beside = groups if counted else replace(groups, limits=trials)
         exposed = self._most_exposed(policy, worth, beside, trials)
-        return MarginDesign(plan, limits, trials, self._variance(policy, plan, trials), exposed)
+        effective = trials + worth.trials(beside)
+        variance = self._variance(policy, plan, trials)
+        return MarginDesign(plan, limits, trials, effective, variance, exposed)
 
     def _may_exceed(self, policy: Policy, groups: Candidates) -> Floats:
         most = most_from_margins(groups.sizes, groups.frequency, policy, self.schema.domain_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from reconpriv.core.margins import Margins
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Readable
 from reconpriv.policy import Policy
+from reconpriv.schema import Value, json_value
 
 if TYPE_CHECKING:
     import pandas
@@ -29,6 +31,13 @@ class Setting:
     ``margins`` are published beside the records, if any: ``group_error`` counts the trials that
     they are worth, ``margin_trials`` in the most exposed group, and ``margin_rows_left_out`` would
     give a group away.
+
+    ``reconstructed`` is the share of people whose group's most exposed value an adversary estimates
+    closely from the group's own trials, by the exact tails; ``worst_group`` is the largest
+    probability of such an estimate in one group, ``worst_share`` how much of that group holds the
+    value. ``pooled`` is the share of people if the adversary also uses neighbouring groups; None
+    where it was not measured. In a sweep all of them are judged by what the current policy calls
+    exposed and by its ε (``judged_above``, ``judged_epsilon``), so settings can be compared.
     """
 
     retention: float
@@ -49,6 +58,15 @@ class Setting:
     margins: Margins | None = None
     margin_trials: float = 0.0
     margin_rows_left_out: int = 0
+    exposed_above: float = 0.0
+    harmless: tuple[Value, ...] = ()
+    news_only: bool = False
+    reconstructed: float = 0.0
+    worst_group: float = 0.0
+    worst_share: float = 0.0
+    judged_epsilon: float = 0.5
+    judged_above: float = 0.0
+    pooled: float | None = None
 
     @property
     def margins_epsilon(self) -> float | None:
@@ -67,6 +85,9 @@ class Setting:
             bound=self.bound,
             sample_size=self.sample_size,
             margins=self.margins,
+            exposed_above=self.exposed_above,
+            harmless=self.harmless,
+            news_only=self.news_only,
         )
 
     @property
@@ -83,6 +104,11 @@ class Setting:
         return self.sampling.samples or not (self.violating_groups or self.margins)
 
     @property
+    def exposes(self) -> bool:
+        """Whether any group has a value that the policy calls exposed."""
+        return math.isfinite(self.group_error)
+
+    @property
     def approximate(self) -> bool:
         """Whether ``error`` rests on an approximation of Algorithm 1's coins."""
         return self.sampling.coins
@@ -91,7 +117,10 @@ class Setting:
         """Plain values, for JSON."""
         return {
             **asdict(self),
+            # Without an exposed value there is nothing to estimate; JSON has no infinity.
+            "group_error": self.group_error if self.exposes else None,
             "margins": self.margins_epsilon,
+            "harmless": [json_value(value) for value in self.harmless],
             "eligible": self.eligible,
             "approximate": self.approximate,
         }
@@ -110,11 +139,20 @@ class Target:
     rho2: float | None = None
     min_group_error: float | None = None
     weaker_records: bool = False
+    max_reconstructed: float | None = None
+    max_pooled: float | None = None
 
     @property
     def stated(self) -> bool:
         """Whether there is any requirement."""
-        return any(v is not None for v in (self.max_error, self.rho2, self.min_group_error))
+        stated = (
+            self.max_error,
+            self.rho2,
+            self.min_group_error,
+            self.max_reconstructed,
+            self.max_pooled,
+        )
+        return any(value is not None for value in stated)
 
     def as_dict(self) -> dict[str, float | None]:
         """Plain values, for JSON."""
@@ -134,7 +172,7 @@ class TuneReport(Readable):
     """A sweep over policies on one table: for the publisher only, since it reveals raw counts.
 
     ``current`` are the figures of the policy in use, ``misses`` the parts of the target that it
-    misses (``max_error``, ``rho2``, ``min_group_error``), and ``standing`` says both in words.
+    misses (``max_error``, ``rho2``, ``min_group_error``, …), and ``standing`` says both in words.
     ``recommended`` reaches the target with a posterior of at most ``posterior_allowed`` (None:
     any). If no setting does, ``nearest`` comes closest within that limit, ``needed`` is the
     setting with the smallest p that reaches the rest of the target beyond it, and ``remedy`` says
@@ -186,6 +224,9 @@ class TuneReport(Readable):
             for field in fields(Setting)
         }
         columns["margins"] = pa.array([s.margins_epsilon for s in self.settings], pa.float64())
+        columns["pooled"] = pa.array([s.pooled for s in self.settings], pa.float64())
+        # CSV has no lists.
+        columns["harmless"] = [", ".join(map(str, s.harmless)) for s in self.settings]
         for name in ("eligible", "approximate"):
             columns[name] = [getattr(setting, name) for setting in self.settings]
         return pa.table(columns)

@@ -9,18 +9,43 @@ from collections.abc import Sequence
 
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.numbers import brief_percent as percent
+from reconpriv.presets import DEFAULT
 from reconpriv.tuning.report import Setting, Target
 
 MAX_ERROR, RHO2, MIN_GROUP_ERROR = "max_error", "rho2", "min_group_error"
+MAX_RECONSTRUCTED, MAX_POOLED = "max_reconstructed", "max_pooled"
 
 
 def in_words(setting: Setting, rho1: float) -> str:
     """A setting in one line."""
-    words = (
-        f"{numbers(setting)}: count queries off by {setting.error:.1%} on average, an adversary by"
-        f" {setting.group_error:.1%} in the most exposed group; {belief(setting, rho1)}"
-    )
+    words = f"{numbers(setting)}: count queries off by {setting.error:.1%} on average"
+    if setting.exposes:
+        words += f", an adversary by {setting.group_error:.1%} in the most exposed group"
+    words += f"; {belief(setting, rho1)}"
     return words if setting.margins is None else f"{words}, and {budget(setting)}"
+
+
+def risk(setting: Setting) -> str:
+    """Who is exposed to an adversary who estimates groups, in a sentence."""
+    which = _which(setting)
+    if not setting.worst_share:
+        return f"No group has a value{which}."
+    said = (
+        "An adversary who uses a group's own records estimates its most exposed value"
+        f"{which} within ±{percent(setting.judged_epsilon)} for {percent(setting.reconstructed)} of"
+        f" the people, and with a probability of {percent(setting.worst_group)} in the most exposed"
+        " group"
+    )
+    if setting.pooled is None:
+        return f"{said}."
+    return f"{said}; one who also uses neighbouring groups, for {percent(setting.pooled)}."
+
+
+def _which(setting: Setting) -> str:
+    """Which values count as exposed where risk is counted, to follow "value"."""
+    if setting.judged_above:
+        return f" held by more than {percent(setting.judged_above)}"
+    return " that is not harmless or not news" if setting.harmless or setting.news_only else ""
 
 
 def budget(setting: Setting) -> str:
@@ -36,8 +61,17 @@ def numbers(setting: Setting) -> str:
     """The numbers of a policy."""
     return (
         f"p = {setting.retention:.4g}, ε = {setting.epsilon:g}, δ = {setting.delta:g}, sample size"
-        f" {setting.sample_size}{margins(setting)}"
+        f" {setting.sample_size}{_bound(setting)}{_exposed_above(setting)}{margins(setting)}"
     )
+
+
+def _bound(setting: Setting) -> str:
+    return "" if setting.bound == DEFAULT.policy.tail_bound.name else f", bound {setting.bound}"
+
+
+def _exposed_above(setting: Setting) -> str:
+    share = setting.exposed_above
+    return f", values above {percent(share)} protected" if share else ""
 
 
 def margins(setting: Setting) -> str:
@@ -52,7 +86,7 @@ def belief(setting: Setting, rho1: float) -> str:
 
 def standing(current: Setting, target: Target, misses: Sequence[str], rho1: float) -> str:
     """Where the current policy stands, and which parts of the target it misses."""
-    words = f"Current policy: {in_words(current, rho1)}."
+    words = f"Current policy: {in_words(current, rho1)}. {risk(current)}"
     if not current.eligible:
         words += f" {_broken(current)}"
     if not target.stated:
@@ -64,6 +98,10 @@ def standing(current: Setting, target: Target, misses: Sequence[str], rho1: floa
         RHO2: f"a belief of at most {percent(target.rho2 or 0)}",
         MIN_GROUP_ERROR: "an adversary's error of at least"
         f" {percent(target.min_group_error or 0)} in every group",
+        MAX_RECONSTRUCTED: f"at most {percent(target.max_reconstructed or 0)} of the people"
+        " reconstructed",
+        MAX_POOLED: f"at most {percent(target.max_pooled or 0)} of the people reconstructed by"
+        " pooling",
     }
     return f"{words} It misses the target: {' and '.join(missed[name] for name in misses)}."
 
@@ -96,6 +134,10 @@ def wish(target: Target, rho1: float) -> str:
         parts.append(f"ρ1 = {rho1:g}, ρ2 = {target.rho2:g}")
     if target.min_group_error is not None:
         parts.append(f"an error of at least {target.min_group_error:g} in every group")
+    if target.max_reconstructed is not None:
+        parts.append(f"at most {percent(target.max_reconstructed)} of the people reconstructed")
+    if target.max_pooled is not None:
+        parts.append(f"at most {percent(target.max_pooled)} reconstructed by pooling")
     return " with ".join(parts)
 
 
@@ -128,5 +170,5 @@ def out_of_reach(
             f" {percent(limit)}."
         )
     if nearest is not None:
-        said.append(f"{near}: {in_words(nearest, rho1)}.")
+        said.append(f"{near}: {in_words(nearest, rho1)}. {risk(nearest)}")
     return " ".join(said)

@@ -21,6 +21,7 @@ from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.margins import MarginVariances
 from reconpriv.tuning.report import Setting
+from reconpriv.tuning.risk import GroupRisk, chances, group_risk
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
 
@@ -65,6 +66,7 @@ class Tuner:
     plain: Reduced
     asked: Coded | None = None
     _reduced: dict[tuple[object, ...], Reduced] = field(default_factory=dict, repr=False)
+    _judged: dict[tuple[object, ...], Shapes] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -88,17 +90,24 @@ class Tuner:
         plain = Reduced.of(cube, batch, batch.largest_frequencies, workload, asked)
         return cls(cube, batch, workload, plain, asked)
 
-    def setting(self, policy: Policy, *, rho1: float = PRIOR) -> Setting:
-        """What a policy would do to this table, without publishing it."""
+    def setting(
+        self, policy: Policy, *, rho1: float = PRIOR, yardstick: Policy | None = None
+    ) -> Setting:
+        """What a policy would do to this table, without publishing it.
+
+        ``yardstick`` is the policy that says what counts as exposed and as close where risk is
+        counted; by default it is the policy itself.
+        """
         policy.check_sampling()
         if policy.protect is not None:
             raise PolicyError(
                 "Policies with protection groups cannot be tuned yet.",
                 hint="Compare audits with and without the protection.",
             )
+        yardstick = policy if yardstick is None else yardstick
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
-        plan = self._plan(policy)
+        plan = self._plan(policy, yardstick)
         return Setting(
             retention=p,
             epsilon=policy.epsilon,
@@ -117,12 +126,20 @@ class Tuner:
             margins=policy.wanted_margins,
             margin_trials=plan.margin_trials,
             margin_rows_left_out=plan.rows_left_out,
+            exposed_above=policy.exposed_above,
+            harmless=policy.harmless,
+            news_only=policy.news_only,
+            reconstructed=plan.risk.reconstructed,
+            worst_group=plan.risk.worst,
+            worst_share=plan.risk.held_by,
+            judged_epsilon=yardstick.epsilon,
+            judged_above=yardstick.exposed_above,
         )
 
     def question_errors(self, policy: Policy) -> Floats:
         """The expected relative error of every distinct question of the workload."""
         policy.check_sampling()
-        return self._plan(policy).errors
+        return self._plan(policy, policy).errors
 
     @property
     def schema(self) -> Schema:
@@ -159,27 +176,44 @@ class Tuner:
     def _sizes(self) -> Ints:
         return self.batch.sizes
 
-    def _plan(self, policy: Policy) -> _Plan:
+    def _plan(self, policy: Policy, yardstick: Policy) -> _Plan:
         if policy.wanted_margins is not None:
-            return self._with_margins(policy)
+            return self._with_margins(policy, yardstick)
         by_class = policy.sampling.classes is not None
-        return self._by_class(policy) if by_class else self._by_group(policy)
+        plan = self._by_class if by_class else self._by_group
+        return plan(policy, yardstick)
 
-    def _by_class(self, policy: Policy) -> _Plan:
+    def _judged_shapes(self, policy: Policy, yardstick: Policy) -> Shapes:
+        """The groups by what a policy and its yardstick call exposed."""
+        shapes = self.reduced(policy).shapes
+        if policy.exposure == yardstick.exposure:
+            return shapes
+        key = policy.exposure, yardstick.exposure
+        if key not in self._judged:
+            if len(self._judged) >= _KEPT:
+                self._judged.clear()
+            both = (largest_exposed(self.batch, one) for one in (policy, yardstick))
+            self._judged[key] = Shapes.of(self.batch, self.schema.domain_size, *both)
+        return self._judged[key]
+
+    def _by_class(self, policy: Policy, yardstick: Policy) -> _Plan:
         """A limit for each class of the largest frequency; groups of one shape share it."""
         reduced = self.reduced(policy)
         shapes, limits = reduced.shapes, reduced.shapes.limits(policy)
         sampled = np.where(shapes.size > limits, shapes.how_many, 0)
-        trials = np.where(sampled, np.maximum(np.minimum(limits, shapes.size), 1.0), shapes.size)
+        trials = shapes.trials(limits)
+        judged = self._judged_shapes(policy, yardstick)
+        seen = trials if judged is shapes else judged.trials(judged.limits(policy))
         return _Plan(
             int(sampled.sum()),
             int(shapes.how_many @ trials),
             int(sampled[limits < 1.0].sum()),
             self._errors(policy, reduced.variances.by_class(policy, self.schema.domain_size)),
             shapes.most_exposed(policy, trials),
+            judged.risk(policy, seen, yardstick.epsilon),
         )
 
-    def _by_group(self, policy: Policy) -> _Plan:
+    def _by_group(self, policy: Policy, yardstick: Policy) -> _Plan:
         """Algorithm 1: a limit for each group; trials are the expected ones."""
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
@@ -202,19 +236,35 @@ class Tuner:
                 variances.coin_sums(limits[variances.order], systematic=policy.tail_bound.lattice),
             ),
             float(error.min(initial=np.inf)),
+            self._risk(policy, yardstick, trials),
         )
 
-    def _with_margins(self, policy: Policy) -> _Plan:
+    def _risk(self, policy: Policy, yardstick: Policy, trials: Floats) -> GroupRisk:
+        """What an adversary learns from each group's trials, or what counts as such."""
+        judged = largest_exposed(self.batch, yardstick)
+        chance = chances(
+            judged,
+            trials,
+            retention=policy.retention,
+            domain_size=self.schema.domain_size,
+            epsilon=yardstick.epsilon,
+        )
+        return group_risk(chance, judged, self._sizes)
+
+    def _with_margins(self, policy: Policy, yardstick: Policy) -> _Plan:
         """Limits that count what margins are worth, and answers that use margins."""
         variances = self.reduced(policy).variances
         found = self._margins(policy).design(policy)
         sampled = variances.sizes > found.limits
+        effective = np.empty(found.trials.size)
+        effective[variances.order] = found.effective
         return _Plan(
             int(sampled.sum()),
             round(float(found.trials.sum())),
             int((sampled & (found.limits < 1.0)).sum()),
             variances.questions.errors(found.variance),
             found.exposed.error,
+            self._risk(policy, yardstick, effective),
             found.exposed.told,
             found.left_out,
         )
@@ -243,5 +293,6 @@ class _Plan:
     unattainable: int
     errors: Floats
     most_exposed: float
+    risk: GroupRisk
     margin_trials: float = 0.0
     rows_left_out: int = 0

@@ -22,8 +22,9 @@ from reconpriv.queries.plan import plan_queries, publish_cube
 from reconpriv.queries.workload import mean_relative_error
 from reconpriv.research.margins import combined_estimates
 from reconpriv.tuning.margins import MarginVariances
+from reconpriv.tuning.recommend import recommend
 from reconpriv.tuning.report import Target
-from reconpriv.tuning.sweep import recommend, sweep
+from reconpriv.tuning.sweep import sweep
 
 QUERIES = 500
 USUAL = (0.5, 0.5, 0.3)

@@ -35,8 +35,9 @@ from reconpriv.show.tuning import spread_out, tune_view
 from reconpriv.theory.bounds import BOUNDS
 from reconpriv.theory.design import coin_spread, exact_spread, group_error, mixing
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
+from reconpriv.tuning.recommend import excess, mark_efficient, recommend
 from reconpriv.tuning.report import Target
-from reconpriv.tuning.sweep import CURRENT, excess, mark_efficient, recommend, sweep
+from reconpriv.tuning.sweep import CURRENT, sweep
 from reconpriv.tuning.tuner import Tuner
 
 SENSITIVE = ("Education", "Occupation")

@@ -1,0 +1,363 @@
+"""The efficient ones among the settings of a sweep, and the one that fits a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconpriv.core.margins import Margins
+from reconpriv.errors import PolicyError
+from reconpriv.theory.perturbation import PRIOR
+from reconpriv.tuning import sentences as words
+from reconpriv.tuning.report import Remedy, Setting, Target, TuneReport
+from reconpriv.tuning.tuner import Tuner
+
+# Margins spend a budget of their own; they are recommended only for a gain of this much.
+CLEARLY = 0.1
+# Group errors that differ by less than this are treated as equal: a smaller p is worth more.
+EQUAL = 0.01
+# Converting ρ1 and ρ2 to p and back changes them by rounding only.
+_ROUNDING = 1e-9
+
+
+def check_target(target: Target) -> None:
+    """Refuse a target that makes no sense."""
+    if target.weaker_records and (target.rho2 is not None or not target.stated):
+        raise PolicyError(
+            "Weaker protection of single records can be allowed only together with a target, and"
+            " not together with ρ2, which sets that limit itself.",
+            hint="State a target such as a largest error, and leave ρ2 out.",
+        )
+    for name, value in (("expected error", target.max_error), ("group", target.min_group_error)):
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise PolicyError(f"The {name} target must be above 0; got {value:g}.")
+    for how, share in (
+        ("by its own records", target.max_reconstructed),
+        ("together with its neighbours", target.max_pooled),
+    ):
+        if share is not None and not 0 < share < 1:
+            raise PolicyError(
+                f"The largest share of people whose group may be reconstructed {how} must lie"
+                f" strictly between 0 and 1; got {share:g}.",
+                hint="0.3 stands for 30 % of the people.",
+            )
+    if target.rho1 is not None and not 0 < target.rho1 < 1:
+        raise PolicyError(f"The prior ρ1 must lie strictly between 0 and 1; got {target.rho1:g}.")
+    before = PRIOR if target.rho1 is None else target.rho1
+    if target.rho2 is not None and not before < target.rho2 < 1:
+        raise PolicyError(
+            f"ρ2 must lie between ρ1 = {before:g} and 1; got {target.rho2:g}.",
+            hint="ρ1 is the belief before seeing a record, ρ2 the largest one allowed after.",
+        )
+
+
+def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
+    """Mark the eligible settings that no other eligible one beats.
+
+    One beats another if its expected error is no larger, its p no larger, what its margins spend
+    no more, the share above which it protects values no larger and the adversary's error in the
+    most exposed group no smaller, and at least one of them is better. So neither margins nor a
+    larger φ make a setting without them inefficient.
+    """
+    order = sorted(
+        (i for i, setting in enumerate(settings) if setting.eligible),
+        key=lambda i: (
+            settings[i].error,
+            settings[i].retention,
+            spent(settings[i].margins),
+            settings[i].exposed_above,
+            -settings[i].group_error,
+        ),
+    )
+    # Later settings have no smaller error, so only the rest is compared: for each budget of
+    # margins, φ and p, the best group error so far among all settings with no more of any.
+    budgets, shares, grid = (
+        {value: k for k, value in enumerate(sorted(values))}
+        for values in (
+            {spent(settings[i].margins) for i in order},
+            {settings[i].exposed_above for i in order},
+            {settings[i].retention for i in order},
+        )
+    )
+    best = np.full((len(budgets), len(shares), len(grid)), -np.inf)
+    ties: dict[tuple[float, ...], bool] = {}
+    efficient = set()
+    for i in order:
+        one = settings[i]
+        budget = spent(one.margins)
+        figures = (one.error, one.retention, one.group_error, one.exposed_above, budget)
+        at = budgets[budget], shares[one.exposed_above], grid[one.retention]
+        if ties.setdefault(figures, one.group_error > best[at]):
+            efficient.add(i)
+            more = best[at[0] :, at[1] :, at[2] :]
+            np.maximum(more, one.group_error, out=more)
+    return tuple(
+        replace(setting, efficient=True) if i in efficient else setting
+        for i, setting in enumerate(settings)
+    )
+
+
+def spent(margins: Margins | None) -> float:
+    """What margins spend: ρ, by which they compose."""
+    return 0.0 if margins is None else margins.rho
+
+
+def frontier(settings: Sequence[Setting]) -> list[Setting]:
+    """By error, the eligible settings in which the adversary's is larger than in all before."""
+    best, found = -math.inf, []
+    eligible = (s for s in settings if s.eligible and s.sampling.samples)
+    for one in sorted(eligible, key=lambda s: (s.error, -s.group_error, s.retention)):
+        if one.group_error > best:
+            best = one.group_error
+            found.append(one)
+    return found
+
+
+def recommend(
+    settings: Sequence[Setting], target: Target, limit: float = math.inf
+) -> Setting | None:
+    """The setting that fits a target best, among the eligible ones that reach it.
+
+    ``limit`` is the largest posterior it may have. If the target states an error, choose the
+    setting with the largest adversary's error in the most exposed group, since no more accuracy is
+    asked for; among those that hardly differ, the one with the smallest p. The smallest share above
+    which values are protected comes first. If the target states only privacy, choose the most
+    accurate setting. Margins, which spend a budget of their own, must
+    make a clear difference.
+    """
+    if not target.stated:
+        return None
+    reached = [s for s in within(settings, limit) if not missed(s, target)]
+    if target.max_error is not None:
+        # Accurate enough: protect as many values as possible.
+        least = min((s.exposed_above for s in reached), default=0.0)
+        reached = [s for s in reached if s.exposed_above == least]
+    best: Setting | None = None
+    for budget in sorted({spent(s.margins) for s in reached}):
+        one = _best([s for s in reached if spent(s.margins) == budget], target)
+        if best is None or _clearly_better(one, best, target):
+            best = one
+    return best
+
+
+def _clearly_better(one: Setting, other: Setting, target: Target) -> bool:
+    """Whether a setting is clearly better in what a target leaves open."""
+    if target.max_error is None:
+        return one.error <= other.error * (1.0 - CLEARLY)
+    return one.group_error >= other.group_error * (1.0 + CLEARLY)
+
+
+def _best(reached: Sequence[Setting], target: Target) -> Setting:
+    if target.max_error is None:
+        return min(reached, key=lambda s: (s.error, s.retention, -s.delta, -s.epsilon))
+    safest = max(s.group_error for s in reached)
+    return min(
+        (s for s in reached if s.group_error >= safest * (1.0 - EQUAL)),
+        key=lambda s: (s.retention, -s.group_error, s.error, -s.delta, -s.epsilon),
+    )
+
+
+def within(settings: Sequence[Setting], limit: float) -> list[Setting]:
+    """The eligible settings with a posterior of at most this limit."""
+    return [s for s in settings if s.eligible and s.posterior <= limit * (1.0 + _ROUNDING)]
+
+
+def excess(setting: Setting, target: Target) -> float:
+    """By how much a setting misses a target: the largest relative excess; 0 if it does not."""
+    return max([0.0, *_excesses(setting, target).values()])
+
+
+def missed(setting: Setting, target: Target) -> tuple[str, ...]:
+    """The parts of a target that a setting misses, by field name."""
+    found = _excesses(setting, target)
+    return tuple(name for name, miss in found.items() if miss > _ROUNDING)
+
+
+def _excesses(setting: Setting, target: Target) -> dict[str, float]:
+    found = {}
+    if target.max_error is not None:
+        found[words.MAX_ERROR] = setting.error / target.max_error - 1.0
+    if target.rho2 is not None:
+        found[words.RHO2] = setting.posterior / target.rho2 - 1.0
+    if target.min_group_error is not None:
+        found[words.MIN_GROUP_ERROR] = target.min_group_error / setting.group_error - 1.0
+    if target.max_reconstructed is not None:
+        found[words.MAX_RECONSTRUCTED] = setting.reconstructed / target.max_reconstructed - 1.0
+    if target.max_pooled is not None and setting.pooled is not None:
+        found[words.MAX_POOLED] = setting.pooled / target.max_pooled - 1.0
+    return found
+
+
+def posterior_allowed(target: Target, current: Setting) -> float | None:
+    """The largest posterior that a recommendation may have; None for any, if asked for."""
+    if target.rho2 is not None:
+        return target.rho2
+    return None if target.weaker_records else current.posterior
+
+
+Measure = Callable[[Setting], Setting]
+"""What adds to a setting the figure of an adversary who pools groups."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a sweep found, before anything is recommended; see :class:`TuneReport`."""
+
+    settings: tuple[Setting, ...]
+    current: Setting
+    with_margins: Setting | None
+    left_out: int
+    no_margins: str
+
+
+def report_on(
+    tuner: Tuner, found: Found, target: Target, rho1: float, measure: Measure
+) -> TuneReport:
+    """Recommend a setting, or say what it would take; ``measure`` those that are described."""
+    current = measure(found.current)
+    allowed = posterior_allowed(target, current)
+    limit = math.inf if allowed is None else allowed
+    candidates: Sequence[Setting] = found.settings
+    if target.max_pooled is not None:
+        candidates = _measured(found.settings, target, limit, measure)
+    # The current policy may not be among those tried, and may be sufficient.
+    chosen = recommend(candidates, target, limit) or recommend([current], target, limit)
+    needed = nearest = None
+    if chosen is None and target.stated:
+        # What it would take, with the least harm to single records.
+        lifted = replace(target, rho2=None)
+        reached = [s for s in within(candidates, math.inf) if not missed(s, lifted)]
+        needed = min(reached, key=lambda s: (s.retention, -s.group_error, s.error), default=None)
+        nearest = _nearest(candidates, target, limit, current)
+    chosen = None if chosen is None else measure(chosen)
+    nearest = None if nearest is None else measure(nearest)
+    settings = _with_figures(found.settings, [current, *candidates, chosen, nearest])
+    misses = missed(current, target)
+    return TuneReport(
+        sensitive=tuner.schema.sensitive.name,
+        public=tuple(column.name for column in tuner.schema.public),
+        records=tuner.records,
+        groups=tuner.batch.groups,
+        domain_size=tuner.schema.domain_size,
+        queries=len(tuner.workload),
+        rho1=rho1,
+        target=target,
+        current=current,
+        misses=misses,
+        standing=words.standing(current, target, misses, rho1)
+        + words.helped(current, found.with_margins, chosen),
+        posterior_allowed=allowed,
+        settings=settings,
+        recommended=chosen,
+        nearest=nearest,
+        needed=needed,
+        verdict=_verdict(settings, target, rho1, current, chosen, needed, nearest),
+        remedy=_remedy(target, needed),
+        with_margins=found.with_margins,
+        left_out=found.left_out,
+        no_margins=found.no_margins,
+    )
+
+
+def _measured(
+    settings: Sequence[Setting], target: Target, limit: float, measure: Measure
+) -> list[Setting]:
+    """Some settings with their figure of pooling, around the most accurate one that is within it.
+
+    Each takes seconds, so only settings that reach the rest of the target are asked about (all, if
+    none does), and of those only the ones that reconstruct fewer people than every more accurate
+    one. Pooling tells less along that list, nearly always, so its limit is found by halving.
+    """
+    allowed = within(settings, limit)
+    reached = [s for s in allowed if not missed(s, target)] or allowed
+    front: list[Setting] = []
+    for one in sorted(reached, key=lambda s: (s.error, s.reconstructed)):
+        if not front or one.reconstructed < front[-1].reconstructed:
+            front.append(one)
+    found = [measure(one) for one in front[-1:]]
+    low, high = 0, len(front) - 1
+    if not found or words.MAX_POOLED in missed(found[0], target):
+        return found
+    while low < high:
+        middle = (low + high) // 2
+        found.append(measure(front[middle]))
+        if words.MAX_POOLED in missed(found[-1], target):
+            low = middle + 1
+        else:
+            high = middle
+    return found
+
+
+def _with_figures(
+    settings: Sequence[Setting], measured: Iterable[Setting | None]
+) -> tuple[Setting, ...]:
+    """The settings, with the figure of pooling for those that have been measured."""
+    known = {
+        replace(one, pooled=None, efficient=False): one.pooled
+        for one in measured
+        if one is not None and one.pooled is not None
+    }
+    if not known:
+        return tuple(settings)
+    return tuple(
+        replace(one, pooled=known.get(replace(one, pooled=None, efficient=False)))
+        for one in settings
+    )
+
+
+def _nearest(
+    settings: Sequence[Setting], target: Target, limit: float, current: Setting
+) -> Setting | None:
+    """The setting that comes closest to a target; the current one if no other comes closer.
+
+    Of settings that come equally close, the strictest: a lower ε or δ promises less for nothing.
+    Margins must come clearly closer.
+    """
+    best: Setting | None = None
+    eligible = within(settings, limit)
+    for budget in sorted({spent(s.margins) for s in eligible}):
+        one = min(
+            (s for s in eligible if spent(s.margins) == budget),
+            key=lambda s: (excess(s, target), s.error, s.retention, -s.delta, -s.epsilon),
+        )
+        clearly = best is None or 1.0 + excess(one, target) <= (1.0 - CLEARLY) * (
+            1.0 + excess(best, target)
+        )
+        best = one if clearly else best
+    if best is None or not within([current], limit):
+        return best
+    as_close = excess(current, target) <= excess(best, target) + _ROUNDING
+    return current if as_close and current.error <= best.error * (1.0 + _ROUNDING) else best
+
+
+def _remedy(target: Target, needed: Setting | None) -> Remedy | None:
+    if not target.stated:
+        return Remedy.STATE_A_TARGET
+    if needed is None:
+        return None
+    return Remedy.WEAKER_RECORDS if target.rho2 is None else Remedy.LARGER_RHO2
+
+
+def _verdict(
+    settings: Sequence[Setting],
+    target: Target,
+    rho1: float,
+    current: Setting,
+    chosen: Setting | None,
+    needed: Setting | None,
+    nearest: Setting | None,
+) -> str:
+    tried = words.tried(settings)
+    if chosen is not None:
+        found = words.in_words(chosen, rho1)
+        return (
+            f"Recommended for {words.wish(target, rho1)}: {found}. {words.risk(chosen)} ({tried}.)"
+        )
+    if not any(setting.eligible for setting in settings):
+        return f"{tried}. None of them keeps its promise in every group: lower p, ε or δ."
+    if not target.stated:
+        return f"{tried}. Without a target there is no recommendation."
+    return f"{words.out_of_reach(target, rho1, current, needed, nearest)} ({tried}.)"

@@ -1,0 +1,50 @@
+"""What an adversary learns about groups from each one's own trials, by the exact tails of F'.
+
+Policies differ in ε and in what they call exposed. To compare them, all are judged by one of them,
+the yardstick: whose values count as exposed, and which estimates count as close.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact import within_epsilon
+
+
+class GroupRisk(NamedTuple):
+    """The share of people whose group's most exposed value is estimated within ±ε, and the worst.
+
+    ``worst`` is the largest probability of such an estimate in one group, ``held_by`` the share of
+    that group that holds the value; 0 if no group has an exposed value.
+    """
+
+    reconstructed: float
+    worst: float
+    held_by: float
+
+
+def chances(
+    frequency: Floats, trials: Floats, *, retention: float, domain_size: int, epsilon: float
+) -> Floats:
+    """Pr[|F'-f| <= εf] of each group's most exposed value; 0 where nothing is exposed.
+
+    Trials are rounded: those of Algorithm 1 vary around a mean, margins are worth a part of one.
+    """
+    found = np.zeros(frequency.size)
+    some = np.flatnonzero(frequency > 0.0)
+    if some.size:
+        whole = np.maximum(np.round(trials[some]), 1.0)
+        count = ObservedCount(whole, frequency[some], retention, domain_size, epsilon)
+        found[some] = within_epsilon(count)
+    return found
+
+
+def group_risk(chance: Floats, frequency: Floats, people: Ints) -> GroupRisk:
+    """The chances of all groups in one figure; ``people`` are the records that each stands for."""
+    worst = int(chance.argmax())
+    share = float(chance @ people / people.sum())
+    return GroupRisk(share, float(chance[worst]), float(frequency[worst]))
