@@ -11,6 +11,7 @@ and cells: those of unsampled groups are made once, a design adds what its sampl
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -143,8 +144,12 @@ class MarginVariances:
                 frequency[some], trials[some] + told, retention=policy.retention, domain_size=m
             )
 
-        everyone = np.arange(trials.size)
-        least = errors(everyone, most_from_margins(groups.sizes, groups.frequency, policy, m))
+        exposed = np.flatnonzero(frequency > 0.0)
+        if not exposed.size:
+            return Exposed(math.inf, 0.0)
+        most = most_from_margins(groups.sizes, groups.frequency, policy, m)
+        least = np.full(trials.size, np.inf)
+        least[exposed] = errors(exposed, most[exposed])
         some = np.flatnonzero(least == least.min())[:1]
         reached = errors(some, worth.trials(_take(groups, some)))
         some = np.flatnonzero(least <= reached[0])
