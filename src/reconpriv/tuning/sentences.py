@@ -110,10 +110,10 @@ def helped(current: Setting, found: Setting | None, chosen: Setting | None) -> s
     """What margins would do for the current policy, unless they are in a recommendation."""
     if found is None or (chosen is not None and chosen.margins is not None):
         return ""
+    adversary = f", an adversary by {found.group_error:.1%}" if found.exposes else ""
     return (
         f" With margins of ε = {found.margins_epsilon:.4g}, its counts would be off by"
-        f" {found.error:.1%} instead of {current.error:.1%}, an adversary by"
-        f" {found.group_error:.1%}; {budget(found)}."
+        f" {found.error:.1%} instead of {current.error:.1%}{adversary}; {budget(found)}."
     )
 
 

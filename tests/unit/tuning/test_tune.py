@@ -1,9 +1,7 @@
 """Tune: figures match those of audit and publish, and expected errors match simulation."""
 
 import csv
-import inspect
 import json
-import subprocess
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -19,8 +17,9 @@ from scipy import stats
 import reconpriv as rp
 from query_fixtures import numbered_key, people
 from reconpriv.cli import tune as tune_command
+from reconpriv.cli.policy_options import PolicyOptions
 from reconpriv.cli.table_options import TableOptions
-from reconpriv.cli.tune import parse_numbers
+from reconpriv.cli.tune import parse_numbers, parse_policy
 from reconpriv.core.cube import collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.core.sample_sizes import private_size
@@ -39,6 +38,7 @@ from reconpriv.tuning.recommend import excess, mark_efficient, recommend
 from reconpriv.tuning.report import Target
 from reconpriv.tuning.sweep import CURRENT, sweep
 from reconpriv.tuning.tuner import Tuner
+from shell import pasted
 
 SENSITIVE = ("Education", "Occupation")
 # A policy that samples hard, so that an s that is off by 30 % shows.
@@ -516,12 +516,7 @@ def test_a_current_policy_that_alone_reaches_the_target_is_recommended(adult):
 
 
 def test_the_current_policy_is_that_of_publish_unless_another_is_given():
-    from reconpriv.cli.app import publish
-
-    found = inspect.signature(publish).parameters
-    names = ("retention", "epsilon", "delta", "sample_size", "unattainable")
-    assert {n: found[n].default for n in names} == {n: getattr(CURRENT, n) for n in names}
-    assert found["bound"].default == CURRENT.tail_bound.name
+    assert PolicyOptions().chosen() == CURRENT == parse_policy(None)
 
 
 def test_of_settings_that_hardly_differ_the_smallest_p_is_recommended(adult):
@@ -546,7 +541,8 @@ def test_no_table_of_a_report_is_broken_at_80_columns(adult, tuner):
         assert max(map(len, text.splitlines())) <= 80
         words = set(text.split())
         heads = (
-            "p ε δ sample size margins error most exposed group ρ2 local-DP violating trials now"
+            "p ε δ sample size margins error most exposed group reconstructed worst ρ2 local-DP"
+            " violating trials now"
         )
         assert set(heads.split()) <= words
         for setting in [report.current, *spread_out(report)]:
@@ -574,10 +570,17 @@ def test_settings_past_the_range_are_left_out_and_counted(adult):
     ({"rho1": 2.0}, "ρ1"),
     ({"epsilons": [5.0]}, "past the range"),
     ({"retentions": np.linspace(0.01, 0.99, 500), "deltas": np.linspace(0.01, 0.99, 500)}, "more"),
-    ({"bound": "exact"}, "rounds the largest frequency up"),
+    ({"bound": lambda count: None}, "rounds the largest frequency up"),
+    ({"max_reconstructed": 0.0}, "strictly between 0 and 1"),
+    ({"max_reconstructed": 1.0}, "by its own records"),
+    ({"max_pooled": -0.1}, "together with its neighbours"),
+    ({"exposed_above": []}, "no φ to try"),
+    ({"exposed_above": [1.0]}, "below 1"),
+    ({"harmless": "Sales"}, "given as a list"),
+    ({"harmless": ["Juggler"]}, "no value 'Juggler'"),
     ({"weaker_records": True}, "Weaker protection"),
     ({"weaker_records": True, "max_error": 0.1, "rho2": 0.7}, "Weaker protection"),
-    ({"current": rp.Policy(0.5, 0.5, 0.3, bound="exact")}, "current policy cannot be judged"),
+    ({"current": rp.Policy(0.5, 0.5, 0.3, bound="exact", margins=1.0)}, "current policy cannot be"),
 ])  # fmt: skip
 def test_what_cannot_be_tried_is_refused(adult, arguments, says):
     with pytest.raises(PolicyError, match=says):
@@ -621,13 +624,6 @@ def test_the_command_recommends_and_writes_every_setting(cli, tmp_path):
     again = cli("tune", *ADULT, "-o", out)
     assert again.code == 2 and "exists already" in again.err
     assert [f.name for f in tmp_path.iterdir()] == ["settings.csv"]
-
-
-def pasted(command):
-    """The words that a shell makes of a command, as bash itself splits them."""
-    script = f"set -- {command.strip().removeprefix('reconpriv ')}; printf '%s\\0' \"$@\""
-    done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
-    return done.stdout.split("\0")[:-1]
 
 
 def test_the_command_prints_the_publish_command_that_it_recommends(
@@ -711,7 +707,19 @@ def test_the_current_policy_on_the_command_line(cli):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0.5", "p=", "p=x", "q=1", "p=0.5,p=0.6", "p=0.5,,", "p=2", "sample-size=some"]
+    "text",
+    [
+        "",
+        "0.5",
+        "p=",
+        "p=x",
+        "q=1",
+        "p=0.5,p=0.6",
+        "p=0.5,,",
+        "p=2",
+        "sample-size=some",
+        "exposed-above=1",
+    ],
 )
 def test_a_current_policy_that_is_none_is_refused(cli, text):
     done = cli("tune", *ADULT, "--current", text)

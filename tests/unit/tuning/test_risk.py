@@ -1,0 +1,388 @@
+"""Risk in tune: figures equal brute force and simulation, and targets and commands keep them."""
+
+import csv
+import json
+import math
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import reconpriv as rp
+from reconpriv.attacks.attacked_table import AttackedTable
+from reconpriv.attacks.micro import top_errors
+from reconpriv.attacks.pooled_risk import pooled_share
+from reconpriv.core.exposure import largest_exposed
+from reconpriv.core.kernel import Kernel
+from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.errors import PolicyError
+from reconpriv.messages.commands import policy_parts
+from reconpriv.queries.plan import publish_cube
+from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact import exact_tails, within_epsilon
+from reconpriv.tuning.recommend import missed, recommend
+from reconpriv.tuning.report import Target
+from reconpriv.tuning.risk import chances, group_risk
+from reconpriv.tuning.sweep import EXACT_DELTAS, sweep
+from shell import pasted
+
+KEYS = 40
+USUAL = (0.5, 0.5, 0.3)
+
+
+@pytest.fixture(scope="module")
+def tuner(adult):
+    return adult.tuner(queries=200)
+
+
+# The chance of a close estimate.
+
+
+@pytest.mark.parametrize(("p", "m", "epsilon"), [(0.5, 14, 0.5), (0.9, 2, 0.9), (0.1, 50, 0.3)])
+def test_the_chance_of_a_close_estimate_is_what_both_tails_leave(p, m, epsilon):
+    """Few trials are looked up, many are summed: the border is at 100."""
+    trials, held = np.meshgrid([1.0, 2, 7, 40, 99, 100, 101, 250], np.arange(1, 38))
+    count = ObservedCount(trials, held / 37, p, m, epsilon)
+    upper, lower = exact_tails(count)
+    np.testing.assert_allclose(within_epsilon(count), 1 - upper - lower, atol=1e-12)
+
+
+# Brute force: a made table, every outcome of every trial.
+
+MADE = {
+    "a": "xxxxxxyyz",
+    "b": "xxyyz" * 4,
+    "c": "yyyz",
+    "d": "z",
+    "e": "xyzw" * 2 + "x" * 4,
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    groups, values = zip(*((g, v) for g, text in MADE.items() for v in text), strict=True)
+    table = pa.table({"g": groups, "h": ["u"] * len(groups), "s": values})
+    with rp.read(table, sensitive="s", public=["g", "h"]) as opened:
+        yield opened
+
+
+def exposed_count(text, policy):
+    """The largest count of a value that a policy protects, by its definition."""
+    every = Counter("".join(MADE.values()))
+    size, most = len(text), 0
+    for value, count in Counter(text).items():
+        overall = every[value] / every.total()
+        news = abs(count / size - overall) > policy.epsilon * overall
+        if (
+            count / size > policy.exposed_above
+            and value not in policy.harmless
+            and (news or not policy.news_only)
+        ):
+            most = max(most, count)
+    return most
+
+
+def close_enough(size, count, trials, p, m, epsilon):
+    """The probability that F' is within ε of f, over every outcome of every trial."""
+    f, total = count / size, 0.0
+    holders, share = divmod(count * trials, size)
+    for held, weight in ((holders, 1 - share / size), (holders + 1, share / size)):
+        if weight == 0:
+            continue
+        odds = [p + (1 - p) / m] * held + [(1 - p) / m] * (trials - held)
+        by_count = defaultdict(float)
+        for outcome in product((0, 1), repeat=trials):
+            chance = math.prod(q if x else 1 - q for q, x in zip(odds, outcome, strict=True))
+            by_count[sum(outcome)] += chance
+        for seen, chance in by_count.items():
+            estimate = (seen / trials - (1 - p) / m) / p
+            if abs(estimate - f) <= epsilon * f + 1e-12:
+                total += weight * chance
+    return total
+
+
+@pytest.mark.parametrize("policy", [
+    rp.Policy(0.8, 0.8, 0.3),
+    rp.Policy(0.8, 0.8, 0.3, sample_size="public"),
+    rp.Policy(0.8, 0.5, 0.3, bound="exact", unattainable="one-trial"),
+    rp.Policy(0.8, 0.8, 0.3, exposed_above=0.4),
+    rp.Policy(0.8, 0.8, 0.3, harmless=("x", "w")),
+    rp.Policy(0.8, 0.8, 0.3, exposed_above=0.1, news_only=True),
+], ids=["octave", "public", "exact", "above", "harmless", "news"])  # fmt: skip
+def test_figures_equal_brute_force_on_a_made_table(made, policy):
+    policy = made.settled(policy)
+    found = made.tuner(queries=20).setting(policy)
+    raw = AttackedTable.of(made, policy).raw
+    cube = publish_cube(raw, list(made.batches()), Kernel(made.schema, policy, rp.Key.test()))
+    expected, worst = 0.0, (0.0, 0.0)
+    for (group, text), trials in zip(sorted(MADE.items()), cube.trials.tolist(), strict=True):
+        count = exposed_count(text, policy)
+        assert trials <= 12 or not count, group
+        if not count:
+            continue
+        size = len(text)
+        chance = close_enough(size, count, int(trials), policy.retention, 4, policy.epsilon)
+        expected += chance * size
+        worst = max(worst, (chance, count / size))
+    assert found.reconstructed == pytest.approx(expected / sum(map(len, MADE.values())))
+    assert found.worst_group == pytest.approx(worst[0])
+    assert found.worst_share == pytest.approx(worst[1])
+    assert 0 < found.reconstructed < found.worst_group <= 1
+
+
+# Simulation: publications of Adult in memory, attacked as `attack micro` does.
+
+
+@pytest.mark.parametrize("size", ["none", "octave", "public"])
+@pytest.mark.parametrize("above", [0.0, 0.25])
+def test_figures_agree_with_simulation_and_wrong_trials_do_not(adult, tuner, size, above):
+    """Within 3 standard errors of 40 keys; not so with 30 % fewer or 30 % more trials."""
+    # At p = .5 the lattice of few trials hides that there are 26 instead of 20.
+    policy = rp.Policy(0.4, 0.5, 0.3, sample_size=size, exposed_above=above)
+    target = AttackedTable.of(adult, policy)
+    batch, m = target.batch, adult.schema.domain_size
+    frequency = largest_exposed(batch, policy)
+    people = np.where(frequency > 0, batch.sizes, 0) / batch.sizes.sum()
+    close = [people @ (top_errors(target, target.publish(i)) <= 0.5) for i in range(KEYS)]
+    mean, error = np.mean(close), np.std(close, ddof=1) / np.sqrt(KEYS)
+    found = tuner.setting(policy).reconstructed
+    print(f"{size} above {above}: {found:.4f}, simulated {mean:.4f} ± {error:.4f}")
+    assert abs(found - mean) < 3 * error
+    trials = np.minimum(sample_limits(batch, policy, m), batch.sizes)
+    for factor in (0.7, 1.3):
+        chance = chances(frequency, factor * trials, retention=0.4, domain_size=m, epsilon=0.5)
+        wrong = group_risk(chance, frequency, batch.sizes).reconstructed
+        assert abs(wrong - mean) > 3 * error
+
+
+def test_pooling_is_measured_by_the_same_yardstick(adult, tuner):
+    strict = rp.Policy(0.5, 0.5, 0.05, bound="exact", sample_size="public")
+    alone, pooled = tuner.setting(strict).reconstructed, pooled_share(tuner.cube, strict)
+    # Adult by age, sex, race: .44 from the groups' own records, .90 with their neighbours.
+    assert alone < 0.5 and pooled > 0.8
+    above = rp.Policy(*USUAL, exposed_above=0.25)
+    assert pooled_share(tuner.cube, strict, above) < 0.25  # as many live in such groups
+    nothing = rp.Policy(*USUAL, exposed_above=0.99)
+    assert pooled_share(tuner.cube, nothing) < 0.01
+
+
+# One yardstick for all settings of a sweep.
+
+
+def test_every_setting_of_a_sweep_is_judged_by_the_current_policy(tuner):
+    """A smaller ε or a larger φ must not look safer because fewer estimates count."""
+    current = rp.Policy(*USUAL, exposed_above=0.25)
+    report = sweep(tuner, retentions=[0.5], epsilons=[0.3, 0.5], deltas=[0.3], margins=[0],
+                   exposed_above=[0.0, 0.25, 0.5], current=current)  # fmt: skip
+    assert {(s.judged_epsilon, s.judged_above) for s in report.settings} == {(0.5, 0.25)}
+    by = {(s.epsilon, s.exposed_above, s.sample_size): s.reconstructed for s in report.settings}
+    assert by[0.5, 0.25, "octave"] == tuner.setting(current).reconstructed
+    # With ε = .3 and with φ = .5 more trials are published: more people are reconstructed.
+    assert by[0.3, 0.25, "octave"] > by[0.5, 0.25, "octave"] < by[0.5, 0.5, "octave"]
+    # Classes above a quarter are the same with φ = 0 and φ = 1/4.
+    assert by[0.5, 0.0, "octave"] == pytest.approx(by[0.5, 0.25, "octave"])
+    group = {s.exposed_above for s in report.settings if s.efficient}
+    assert group == {0.0, 0.25, 0.5}
+
+
+def test_margins_add_what_they_tell(tuner):
+    for size in ("octave", "public", "none", "paper"):
+        alone = tuner.setting(rp.Policy(*USUAL, sample_size=size))
+        both = tuner.setting(rp.Policy(*USUAL, sample_size=size, margins=1.0))
+        if alone.sampling.counts_margins:
+            # Margins take the place of trials.
+            assert both.reconstructed == pytest.approx(alone.reconstructed, abs=0.02)
+        else:
+            assert both.reconstructed > alone.reconstructed
+
+
+def test_without_an_exposed_value_nobody_is_at_risk(tuner):
+    for margins in (None, 1.0):
+        policy = rp.Policy(*USUAL, exposed_above=0.995, margins=margins)
+        found = tuner.setting(replace(policy, harmless=("Sales",)).on(tuner.schema))
+        assert found.reconstructed < 0.01
+    table = pa.table({"g": ["a", "b"] * 100, "s": ["x", "x", "y", "y", "z", "z"] * 33 + ["x"] * 2})
+    with rp.read(table, sensitive="s") as opened:
+        report = opened.tune(queries=20, current=rp.Policy(*USUAL, exposed_above=0.6))
+    now = report.current
+    assert (now.reconstructed, now.worst_group, now.worst_share, now.pooled) == (0, 0, 0, 0)
+    assert "No group has a value held by more than 60%." in report.standing
+    assert "adversary by" not in report.standing and "inf" not in str(report)
+    assert (
+        json.loads(json.dumps(report.as_dict(), allow_nan=False))["current"]["group_error"] is None
+    )
+
+
+# Targets.
+
+
+@pytest.fixture(scope="module")
+def report_for(tuner):
+    def report(**target):
+        return sweep(tuner, target=Target(**target), margins=[0])
+
+    return report
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6, 0.8])
+def test_a_limit_on_the_reconstructed_is_kept_by_the_most_accurate_setting(report_for, share):
+    report = report_for(max_reconstructed=share)
+    best = report.recommended
+    assert best.reconstructed <= share < report.current.reconstructed
+    allowed = [
+        s for s in report.settings
+        if s.eligible and s.reconstructed <= share and s.retention <= 0.5
+    ]  # fmt: skip
+    assert best.error == min(s.error for s in allowed)
+    assert report.misses == ("max_reconstructed",)
+    assert f"It misses the target: at most {share:.0%} of the people" in report.standing
+    assert f"Recommended for at most {share:.0%} of the people reconstructed" in report.verdict
+    close = f"its most exposed value within ±50% for {100 * best.reconstructed:.3g}% of the people"
+    assert close in report.verdict
+
+
+def test_a_limit_on_the_reconstructed_that_nothing_keeps(tuner, report_for):
+    report = sweep(tuner, retentions=[0.5], epsilons=[0.5], target=Target(max_reconstructed=0.01),
+                   margins=[0])  # fmt: skip
+    assert report.recommended is None and report.needed is None
+    least = min(s.reconstructed for s in report.settings if s.eligible)
+    assert report.nearest.reconstructed == least
+    assert report.verdict.startswith("No setting reaches at most 1% of the people reconstructed.")
+    both = report_for(max_error=0.5, max_reconstructed=0.7).recommended
+    assert both.error <= 0.5 and both.reconstructed <= 0.7
+
+
+def test_with_an_error_as_many_values_as_possible_are_protected(tuner):
+    one = tuner.setting(rp.Policy(*USUAL))
+    wide = replace(one, exposed_above=0.25, error=0.8 * one.error, group_error=2 * one.group_error)
+    assert recommend([one, wide], Target(max_error=one.error)) == one
+    assert recommend([one, wide], Target(max_error=0.9 * one.error)) == wide
+    assert recommend([one, wide], Target(min_group_error=0.01)) == wide
+
+
+def test_a_limit_on_pooling_is_kept_by_measuring(adult, tuner):
+    asked = []
+
+    def measure(policy):
+        asked.append(policy)
+        return pooled_share(tuner.cube, policy, rp.Policy(*USUAL))
+
+    target = Target(max_pooled=0.8)
+    report = sweep(tuner, epsilons=[0.5, 0.9], target=target, margins=[0], pooled=measure)
+    best = report.recommended
+    assert best.pooled <= 0.8 < report.current.pooled and report.misses == ("max_pooled",)
+    assert len(asked) < 15 and best in report.settings
+    assert "one who also uses neighbouring groups, for" in report.verdict
+    assert f"at most {0.8:.0%} reconstructed by pooling" in report.verdict
+    more = [s for s in report.settings if s.pooled is not None and s.error < best.error]
+    assert more and all(missed(s, target) for s in more)
+    none = sweep(tuner, retentions=[0.5], target=Target(max_pooled=0.01), margins=[0],
+                 pooled=measure)  # fmt: skip
+    assert none.recommended is None and none.nearest.pooled > 0.01
+    with pytest.raises(PolicyError, match="only where it is measured"):
+        sweep(tuner, target=target)
+
+
+def test_exact_tails_are_swept_by_a_small_grid(tuner):
+    current = rp.Policy(0.5, 0.5, 0.05, bound="exact", sample_size="public")
+    report = sweep(
+        tuner, retentions=[0.5, 0.7], current=current, target=Target(max_reconstructed=0.7)
+    )
+    assert {s.bound for s in report.settings} == {"exact"}
+    assert {s.delta for s in report.settings} == {*EXACT_DELTAS}
+    assert {s.epsilon for s in report.settings} == {0.5}
+    best = report.recommended
+    assert best.reconstructed <= 0.7 and best.worst_group <= 1 - 2 * best.delta + 1e-9
+    assert "bound exact" in report.verdict and "a probability, and margins" in report.no_margins
+
+
+# The command.
+
+ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--missing", "value")
+FEW = ("--queries", 100, "-p", "0.4,0.5", "-d", "0.3,0.5", "--margins", 0)
+
+
+def test_a_publish_command_says_what_is_exposed():
+    def words(**exposure):
+        return policy_parts(rp.Policy(*USUAL, **exposure))[5:]
+
+    assert words() == []
+    assert words(exposed_above=0.1 + 0.2) == [("--exposed-above", "0.30000000000000004")]
+    assert words(harmless=["a, b", 'c "d"', None, 3]) == [
+        ("--harmless", '"a, b","c ""d""",NULL,3')
+    ]  # fmt: skip
+    assert words(news_only=True) == [("--news-only", None)]
+
+
+def test_the_command_that_tune_prints_publishes_what_it_recommends(
+    cli, tmp_path, monkeypatch, files_of
+):
+    monkeypatch.chdir(tmp_path)
+    table = pa.table(
+        {"sex": ["f", "m"] * 600, "ill": ["flu", "a, b", 'c "d"', None, "ok", "ok"] * 200}
+    )
+    pyarrow.csv.write_csv(table, "t.csv")
+    given = ("t.csv", "-s", "ill", "--missing", "value", "--harmless", '"a, b",NULL,"c ""d"""',
+             "--exposed-above", "0.3", "--news-only")  # fmt: skip
+    done = cli("tune", *given, "--max-reconstructed", 0.9, *FEW, "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    words = pasted(found["command"])
+    assert words[words.index("--harmless") + 1] == '"a, b",NULL,"c ""d"""'
+    assert words[words.index("--exposed-above") + 1] == "0.3" and "--news-only" in words
+    assert cli("keygen", "my.key").code == 0
+    done = cli(*words)
+    assert done.code == 0, done.err
+    best = found["recommended"]
+    policy = rp.Policy(best["retention"], best["epsilon"], best["delta"], bound=best["bound"],
+                       sample_size=best["sample_size"], exposed_above=0.3, news_only=True,
+                       harmless=["a, b", None, 'c "d"'])  # fmt: skip
+    with rp.read("t.csv", sensitive="ill", missing="value") as opened:
+        opened.publish(policy, "mine", key=rp.Key.from_file("my.key"))
+    assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
+
+
+def test_the_command_says_who_is_reconstructed(cli, tmp_path):
+    out = tmp_path / "settings.csv"
+    asked = ("tune", *ADULT, "--max-reconstructed", 0.8, "--exposed-above", "0,0.25", *FEW)
+    done = cli(*asked, "-o", out)
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    assert "An adversary who uses a group's own records estimates its most exposed value" in said
+    assert "in the most exposed group; one who also uses neighbouring groups, for" in said
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert {row["exposed_above"] for row in rows} == {"0", "0.25"}
+    assert all(0 < float(row["reconstructed"]) < 1 for row in rows)
+    found = json.loads(cli(*asked, "--json", "--no-pooled").out)
+    assert found["current"]["pooled"] is None and found["current"]["reconstructed"] > 0.8
+    assert found["target"]["max_reconstructed"] == 0.8
+
+
+def test_a_preset_is_the_policy_to_compare_with(cli):
+    done = cli("tune", *ADULT, "--preset", "strict", "--current", "p=0.4", *FEW, "-d", "0.05",
+               "--json")  # fmt: skip
+    found = json.loads(done.out)
+    now = found["current"]
+    assert (now["retention"], now["delta"]) == (0.4, 0.05)
+    assert (now["bound"], now["sample_size"]) == ("exact", "public")
+    assert {setting["bound"] for setting in found["settings"]} == {"exact"}
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    (("--max-reconstructed", "2"), "strictly between 0 and 1; got 2"),
+    (("--max-pooled", "0"), "strictly between 0 and 1; got 0"),
+    (("--exposed-above", "x"), "--exposed-above takes numbers"),
+    (("--exposed-above", "1"), "must be at least 0 and below 1"),
+    (("--harmless", ","), "--harmless is empty"),
+    (("--harmless", "Juggler"), "has no value 'Juggler'"),
+    (("--preset", "lax"), "no preset called 'lax'"),
+    (("--bound", "lax"), "no tail bound called 'lax'"),
+])  # fmt: skip
+def test_options_that_make_no_sense_are_refused(cli, options, says):
+    done = cli("tune", *ADULT, *options)
+    assert done.code == 2 and done.err.startswith("error: ") and "Traceback" not in done.err
+    assert says in " ".join(done.err.split())
