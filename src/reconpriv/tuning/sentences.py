@@ -30,8 +30,9 @@ def risk(setting: Setting) -> str:
     which = _which(setting)
     if not setting.worst_share:
         return f"No group has a value{which}."
+    sources = "own records" if setting.margins is None else "own records and the margins"
     said = (
-        "An adversary who uses a group's own records estimates its most exposed value"
+        f"An adversary who uses a group's {sources} estimates its most exposed value"
         f"{which} within ±{percent(setting.judged_epsilon)} for {percent(setting.reconstructed)} of"
         f" the people, and with a probability of {percent(setting.worst_group)} in the most exposed"
         " group"
@@ -43,9 +44,13 @@ def risk(setting: Setting) -> str:
 
 def _which(setting: Setting) -> str:
     """Which values count as exposed where risk is counted, to follow "value"."""
-    if setting.judged_above:
-        return f" held by more than {percent(setting.judged_above)}"
-    return " that is not harmless or not news" if setting.harmless or setting.news_only else ""
+    parts = [
+        f"held by more than {percent(setting.judged_above)}" if setting.judged_above else "",
+        "not called harmless" if setting.harmless else "",
+        "that is news" if setting.news_only else "",
+    ]
+    said = ", ".join(part for part in parts if part)
+    return f" {said}" if said else ""
 
 
 def budget(setting: Setting) -> str:
