@@ -16,6 +16,8 @@ from reconpriv.theory.counts import ObservedCount, observed_count
 
 # Past this many trials a bound that never falls below δ is taken to hold for any size.
 _ENDLESS = 2.0**60
+# So many sizes are tried together.
+_AT_ONCE = 64
 
 
 def check_delta(delta: float) -> float:
@@ -196,19 +198,20 @@ def _largest_passing(
     highest = size - 1
     if bound.tails is exact:
         highest = int(min(highest, np.floor(chernoff_full_size(shape, delta).min() + 1e-9)))
-    step = 64
-    for top in range(highest, 0, -step):
-        candidates = np.arange(top, max(top - step, 0), -1, dtype=np.float64)
-        grid = ObservedCount(
-            np.repeat(candidates, frequency.size),
-            np.tile(frequency, candidates.size),
-            count.retention,
-            count.domain_size,
-            count.epsilon,
-        )
-        tails = bound.tails(grid)
-        passes = (delta <= np.minimum(tails.upper, tails.lower)).reshape(-1, frequency.size)
-        found = np.flatnonzero(passes.all(axis=1))
-        if found.size:
-            return float(candidates[found[0]])
+    for top in range(highest, 0, -_AT_ONCE):
+        some = np.arange(top, max(top - _AT_ONCE, 0), -1, dtype=np.float64)
+        # The most frequent value fails most often; the others are judged only if it passes.
+        for tried in (frequency[-1:], frequency[:-1]):
+            grid = ObservedCount(
+                np.repeat(some, tried.size),
+                np.tile(tried, some.size),
+                count.retention,
+                count.domain_size,
+                count.epsilon,
+            )
+            tails = bound.tails(grid)
+            passes = delta <= np.minimum(tails.upper, tails.lower)
+            some = some[passes.reshape(some.size, tried.size).all(axis=1)]
+        if some.size:
+            return float(some[0])
     return 0.0
