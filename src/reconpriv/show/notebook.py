@@ -63,6 +63,12 @@ def headline(text: str, colour: str = "inherit") -> Html:
     return tag("p", words(text), style=f"font-weight:600;color:{colour}")
 
 
+def quoted(name: str, text: str) -> Html:
+    """A statement that stands out from the figures around it."""
+    line = f"margin:0.5em 0;padding-left:0.9em;border-left:4px solid {palette.BLUE}"
+    return tag("p", tag("b", f"{name}: "), words(text), style=line)
+
+
 def _svg(said: str, *inner: Html) -> Html:
     return tag(
         "svg", tag("title", said), *inner, width=_WIDTH, height=_HEIGHT,

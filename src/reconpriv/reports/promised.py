@@ -1,0 +1,25 @@
+"""What a release promises, for both reports; from the policy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconpriv.promise import NOTHING, against, exceptions, exposed_words, guarantee
+from reconpriv.reports.page import facts, paragraph
+from reconpriv.show.markup import Html
+
+TITLE = "What is promised, and against whom"
+
+
+def promised(policy: Mapping[str, Any], *more: tuple[str, str]) -> tuple[Html, Html]:
+    """The promise, and below it what it is about; ``more`` are further facts."""
+    said = guarantee(policy)
+    exposed = "" if said == NOTHING else exposed_words(policy)
+    rows = [
+        ("Exposed", exposed),
+        ("Against", against(policy)),
+        ("Exceptions", exceptions(policy)),
+        *more,
+    ]
+    return paragraph(said, "promise"), facts([row for row in rows if row[1]])
