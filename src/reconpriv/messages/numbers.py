@@ -42,3 +42,8 @@ def cell(value: str | float | None) -> str:
 def label(value: Any) -> str:
     """A value of the data."""
     return "(missing)" if value is None else str(value)
+
+
+def unbroken(text: str) -> str:
+    """Text in which no line ends between a number and its percent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")

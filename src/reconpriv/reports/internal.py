@@ -194,14 +194,18 @@ def _summary(found: Findings) -> Section:
         cards.append(("expected error", percent(error), "of an analyst's count, mean relative"))
     if setting is not None:
         cards.append(
-            ("most exposed group", percent(setting.group_error), "expected error of an adversary")
+            (
+                "adversary's error",
+                percent(setting.group_error),
+                "expected, in the most exposed group",
+            )
         )
     parts = facts(
         [
-            ("groups", audit.groups_sentence),
-            ("single records", single.sentence),
-            ("columns", worded(audit.columns_sentence, plain_words)),
-            *([] if audit.margins is None else [("margins", audit.margins.sentence)]),
+            ("Groups", audit.groups_sentence),
+            ("Single records", single.sentence),
+            ("Columns", worded(audit.columns_sentence, plain_words)),
+            *([] if audit.margins is None else [("Margins", audit.margins.sentence)]),
         ]
     )
     said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reconpriv.messages.numbers import unbroken
 from reconpriv.promise import NOTHING, against, exceptions, exposed_words, guarantee
 from reconpriv.reports.page import facts, paragraph
 from reconpriv.show.markup import Html
@@ -22,4 +23,5 @@ def promised(policy: Mapping[str, Any], *more: tuple[str, str]) -> tuple[Html, H
         ("Exceptions", exceptions(policy)),
         *more,
     ]
-    return paragraph(said, "promise"), facts([row for row in rows if row[1]])
+    kept = [(name, unbroken(text)) for name, text in rows if text]
+    return paragraph(unbroken(said), "promise"), facts(kept)

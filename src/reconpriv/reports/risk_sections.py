@@ -7,7 +7,7 @@ from math import sqrt
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.margin_cost import MarginCost
 from reconpriv.core.margins import Margins
-from reconpriv.messages.numbers import brief, percent
+from reconpriv.messages.numbers import brief, brief_percent, percent
 from reconpriv.reports import charts, lab
 from reconpriv.reports.page import Chart, Section, figures, paragraph, table
 from reconpriv.reports.promised import TITLE, promised
@@ -24,7 +24,7 @@ def promise_section(audit: AuditReport, setting: Setting | None) -> Section:
 
 def _learnt(audit: AuditReport, setting: Setting | None) -> list[tuple[str, str, str]]:
     """What an adversary learns; without a workload there are no figures on groups."""
-    single, within = audit.single_records, f"within ±{percent(audit.policy.epsilon)}"
+    single, within = audit.single_records, f"within ±{brief_percent(audit.policy.epsilon)}"
     cards = []
     if setting is not None:
         cards += [

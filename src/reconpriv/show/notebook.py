@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.table import Table as RichTable
 
-from reconpriv.messages.numbers import percent
+from reconpriv.messages.numbers import percent, unbroken
 from reconpriv.show import markup, palette
 from reconpriv.show.markup import Html, join, lines, tag, words
 
@@ -66,7 +66,7 @@ def headline(text: str, colour: str = "inherit") -> Html:
 def quoted(name: str, text: str) -> Html:
     """A statement that stands out from the figures around it."""
     line = f"margin:0.5em 0;padding-left:0.9em;border-left:4px solid {palette.BLUE}"
-    return tag("p", tag("b", f"{name}: "), words(text), style=line)
+    return tag("p", tag("b", f"{name}: "), words(unbroken(text)), style=line)
 
 
 def _svg(said: str, *inner: Html) -> Html:

@@ -30,7 +30,7 @@ from reconpriv.studio.targets import (
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
 from reconpriv.tuning.report import Setting, TuneReport
-from reconpriv.tuning.sweep import RETENTIONS, sweep
+from reconpriv.tuning.sweep import sweep
 
 _PLAIN_BOUND = "chernoff"
 START = {**policy_controls.START, "max_error": 0.1}
@@ -38,7 +38,6 @@ STEP = 3
 _WORST = 6
 # Up to this many, each column's effect is computed unasked: it takes a second or two.
 _QUICK_CELLS = 20_000
-_EXACT_DELTAS = (0.05, 0.1, 0.2)
 
 
 def panel(draft: dict[str, Any]) -> Tag:
@@ -432,23 +431,11 @@ def try_settings(counted: Counted, asked: Asked) -> Picture:
             target=searched(asked, tuner.setting(plain).posterior),
             bound=_bound_for_sampling(policy),
             current=policy,
-            **_tried(policy),
         )
     except rp.ReconprivError as error:
         words = f"There is no picture for this policy: {explain(error)}"
         return Picture(counted.settled, asked, reason=words)
     return Picture(counted.settled, asked, report, RiskUtility.of(report.settings))
-
-
-def _tried(policy: rp.Policy) -> dict[str, Any]:
-    """What a sweep tries: less with exact tails, of which a setting takes a quarter of a second."""
-    if not policy.tail_bound.lattice:
-        return {}
-    return {
-        "retentions": sorted({*RETENTIONS[::2], policy.retention}),
-        "epsilons": [policy.epsilon],
-        "deltas": sorted({*_EXACT_DELTAS, policy.delta}),
-    }
 
 
 def _bound_for_sampling(policy: rp.Policy) -> str:

@@ -10,6 +10,7 @@ import reconpriv as rp
 from reconpriv.core.column_risk import ColumnRisk, identifiers_named
 from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
+from reconpriv.messages.numbers import unbroken
 from reconpriv.messages.phrases import frequency_words, group_words, listed
 from reconpriv.messages.remedies import worded
 from reconpriv.promise import promise
@@ -61,9 +62,8 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
 
 def promise_block(policy: rp.Policy) -> Tag:
     """What a publication with this policy would promise, in words to sign."""
-    return tags.blockquote(
-        tags.strong("Promise: "), promise(policy.publishable().as_dict()), class_="promise"
-    )
+    words = unbroken(promise(policy.publishable().as_dict()))
+    return tags.blockquote(tags.strong("Promise: "), words, class_="promise")
 
 
 def learnt(policy: rp.Policy, found: Setting, single: SingleRecords) -> list[Figure]:
