@@ -144,18 +144,24 @@ def internal_html(found: Findings) -> str:
         + ". This report describes the raw table: guard it as you guard the table.",
         "lead",
     )
+    setting = None if found.tradeoff is None else found.tradeoff.setting
     sections = [
-        promise_section(audit, None if found.tradeoff is None else found.tradeoff.setting),
+        promise_section(audit, setting),
         _summary(found),
         changes.section(audit, found.bins),
         *group_sections(audit, found.group_facts),
         *([] if audit.margins is None else [margins_section(audit.margins)]),
-        *([] if found.tradeoff is None else [frontier_section(found.tradeoff)]),
+        *_frontier(found.tradeoff),
         worst_section(audit),
         lab.section(found.attacks, found.attack_note),
         _parameters(found),
     ]
     return page("Publisher's report", lead, sections, internal=True)
+
+
+def _frontier(found: lab.Tradeoff | None) -> list[Section]:
+    """Nothing where no group has an exposed value: then there is no risk to compare."""
+    return [] if found is None or not found.setting.exposes else [frontier_section(found)]
 
 
 def _summary(found: Findings) -> Section:
@@ -192,7 +198,7 @@ def _summary(found: Findings) -> Section:
         error = audit.error  # of questions that cut protection groups, too
     if error is not None:
         cards.append(("expected error", percent(error), "of an analyst's count, mean relative"))
-    if setting is not None:
+    if setting is not None and setting.exposes:
         cards.append(
             (
                 "adversary's error",

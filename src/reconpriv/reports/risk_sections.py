@@ -86,7 +86,7 @@ def frontier_section(found: lab.Tradeoff) -> Section:
         }
         for name, some in (*series.items(), (charts.YOURS, (mine,)))
         for one in some
-        if one.error > 0
+        if one.error > 0 and one.exposes
     ]
     caption = (
         f"This policy: analysts' counts are off by {percent(mine.error)} on average, an adversary"

@@ -266,11 +266,12 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
         known, judged, settled = answers.picture(), answers.setting(), live.settled()
         if known is None or known.chart is None or known.settled is not settled:
             return None
-        if judged is None or judged.settled is not settled or not judged.found.error > 0:
+        found = None if judged is None or judged.settled is not settled else judged.found
+        if judged is None or found is None or not found.exposes or not found.error > 0:
             return None
         answered = known.report is not None and known.asked == asked()
         best = suggestion(known.report) if answered and known.report is not None else None
-        mark = known.chart.marker(judged.found, best)
+        mark = known.chart.marker(found, best)
         return mark if judged.holds_for(settled, live.policy()) else mark.add_class("stale")
 
     @render.ui

@@ -43,7 +43,7 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
             ],
             [
                 left_open(policy, found),
-                (f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""),
+                error_figure(found),
             ],
         ),
         tags.h4("What an adversary learns"),
@@ -64,6 +64,13 @@ def promise_block(policy: rp.Policy) -> Tag:
     """What a publication with this policy would promise, in words to sign."""
     words = unbroken(promise(policy.publishable().as_dict()))
     return tags.blockquote(tags.strong("Promise: "), words, class_="promise")
+
+
+def error_figure(found: Setting) -> Figure:
+    """How far off an adversary is where the release tells the most."""
+    if not found.exposes:
+        return "–", "no group has a value that counts as exposed", ""
+    return f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""
 
 
 def learnt(policy: rp.Policy, found: Setting, single: SingleRecords) -> list[Figure]:
