@@ -36,7 +36,7 @@ def against(policy: Mapping[str, Any]) -> str:
     """Whom the promise is made against, and what it leaves open."""
     known = (
         "Anyone who has the release and knows this program, the policy and the public values of"
-        " everybody in the table, but not the secret key."
+        " everybody in the table, but not the publisher's key."
     )
     if guarantee(policy) == NOTHING:
         return known

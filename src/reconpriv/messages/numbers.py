@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 # The same for Vega, whose formats are those of d3: shares and numbers on axes, counts in full.
@@ -37,6 +38,11 @@ def cell(value: str | float | None) -> str:
     if isinstance(value, float):
         return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else value
+
+
+def limit(size: float) -> str:
+    """A largest private size; without one, a group may have any."""
+    return "any" if math.isinf(size) else f"{size:,.1f}"
 
 
 def label(value: Any) -> str:

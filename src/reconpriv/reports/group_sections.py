@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isinf
+
 from reconpriv.core.audit import AuditReport
 from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.phrases import frequency_words, group_words
@@ -148,7 +150,7 @@ def worst_section(audit: AuditReport) -> Section:
             group_words(v.public),
             v.size,
             frequency_words(v.largest_frequency, v.value),
-            v.largest_private_size,
+            "any" if isinf(v.largest_private_size) else v.largest_private_size,
             percent(min(v.bound_above, v.bound_below)),
             percent(v.upper_tail),
             percent(v.lower_tail),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconpriv.messages.numbers import unbroken
-from reconpriv.promise import NOTHING, against, exceptions, exposed_words, guarantee
+from reconpriv.promise import NOTHING, against, exceptions, exposed_words, guarantee, pooled_words
 from reconpriv.reports.page import facts, paragraph
 from reconpriv.show.markup import Html
 
@@ -19,6 +19,7 @@ def promised(policy: Mapping[str, Any], *more: tuple[str, str]) -> tuple[Html, H
     exposed = "" if said == NOTHING else exposed_words(policy)
     rows = [
         ("Exposed", exposed),
+        ("Protection", "" if said == NOTHING else pooled_words(policy)),
         ("Against", against(policy)),
         ("Exceptions", exceptions(policy)),
         *more,

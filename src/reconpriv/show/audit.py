@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.messages.numbers import limit
 from reconpriv.messages.phrases import frequency_words, group_words, share_words
 from reconpriv.messages.remedies import Words, python_words, worded
 from reconpriv.show import palette
@@ -158,7 +159,7 @@ def worst_groups(report: AuditReport) -> RichTable:
         table.add_row(
             Text(f"{group_words(group.public)}\nf = {f}"),
             f"{group.size:,}",
-            f"{group.largest_private_size:,.1f}",
+            limit(group.largest_private_size),
             _probability(min(group.bound_above, group.bound_below)),
             f"{_probability(group.upper_tail)} / {_probability(group.lower_tail)}",
         )

@@ -10,7 +10,7 @@ import reconpriv as rp
 from reconpriv.core.column_risk import ColumnRisk, identifiers_named
 from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
-from reconpriv.messages.numbers import unbroken
+from reconpriv.messages.numbers import limit, unbroken
 from reconpriv.messages.phrases import frequency_words, group_words, listed
 from reconpriv.messages.remedies import worded
 from reconpriv.promise import promise
@@ -270,7 +270,7 @@ def details_cards(report: rp.AuditReport) -> Tag:
             group_words(verdict.public),
             frequency_words(verdict.largest_frequency, verdict.value),
             f"{verdict.size:,}",
-            f"{verdict.largest_private_size:,.1f}",
+            limit(verdict.largest_private_size),
             "private" if verdict.private else "at risk",
             f"{_tail(verdict.upper_tail)} / {_tail(verdict.lower_tail)}",
         )
