@@ -17,21 +17,54 @@ NOTHING = "Nothing is promised about groups: each record is only perturbed."
 
 def promise(policy: Mapping[str, Any]) -> str:
     """The promise of a publication with this policy, and what it calls exposed."""
+    said = guarantee(policy)
+    if said == NOTHING:
+        return said
+    return " ".join(filter(None, (said, exposed_words(policy), pooled_words(policy))))
+
+
+def guarantee(policy: Mapping[str, Any]) -> str:
+    """The promise alone."""
     if not SAMPLE_SIZES[policy["sample_size"]].samples:
         return NOTHING
     bound = BOUNDS.get(policy["bound"])
     exact = bound is not None and bound.lattice
-    said = _in_probabilities(policy) if exact else _by_bound(policy)
-    return f"{said} {exposed_words(policy)}{_pooled_words(policy)}"
+    return _in_probabilities(policy) if exact else _by_bound(policy)
 
 
-def _pooled_words(policy: Mapping[str, Any]) -> str:
-    """What protection groups are, if the promise is about them."""
+def against(policy: Mapping[str, Any]) -> str:
+    """Whom the promise is made against, and what it leaves open."""
+    known = (
+        "Anyone who has the release and knows this program, the policy and the public values of"
+        " everybody in the table, but not the publisher's key."
+    )
+    if guarantee(policy) == NOTHING:
+        return known
+    if policy.get("protect"):
+        return (
+            f"{known} They may pool the groups within a protection group. Pooling beyond it may"
+            " tell them more."
+        )
+    return (
+        f"{known} They judge a group by its own records. Pooling it with similar groups may tell"
+        " them more."
+    )
+
+
+def exceptions(policy: Mapping[str, Any]) -> str:
+    """Which groups are promised nothing; empty if each is promised the same."""
+    if policy.get("unattainable") != "one-trial" or guarantee(policy) == NOTHING:
+        return ""
+    return "Groups in which not even one trial is private keep one; they are promised nothing."
+
+
+def pooled_words(policy: Mapping[str, Any]) -> str:
+    """What protection groups are; empty if the promise is not about them."""
     columns = [*(policy.get("protect") or ())]
     if not columns:
         return ""
     return (
-        " A protection group holds the people who agree on all public columns after coarsening"
+        "A protection group holds the people who agree on all public columns after coarsening"
         f" {listed(columns)}."
     )
 

@@ -61,11 +61,11 @@ def harmless_flags(wanted: tuple[Value, ...], schema: Schema) -> tuple[bool, ...
 
 def _in_domain(value: Value, schema: Schema) -> Value:
     domain = schema.domain
-    parsed = None if value is None else parse_value(schema.sensitive, value)
+    # Only text can have a value that is written like a missing one.
+    missing = value is None or (value == MISSING and MISSING not in domain)
+    parsed = None if missing else parse_value(schema.sensitive, value)
     if parsed in domain:
         return parsed
-    if value == MISSING and None in domain:
-        return None
     some = [repr(one) for one in domain[:5]]
     more = ", …" if len(domain) > len(some) else ""
     raise PolicyError(

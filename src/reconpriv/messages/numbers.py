@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 # The same for Vega, whose formats are those of d3: shares and numbers on axes, counts in full.
@@ -39,6 +40,16 @@ def cell(value: str | float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else value
 
 
+def limit(size: float) -> str:
+    """A largest private size; without one, a group may have any."""
+    return "any" if math.isinf(size) else f"{size:,.1f}"
+
+
 def label(value: Any) -> str:
     """A value of the data."""
     return "(missing)" if value is None else str(value)
+
+
+def unbroken(text: str) -> str:
+    """Text in which no line ends between a number and its percent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -29,10 +29,11 @@ from reconpriv.reports.page import (
     paragraph,
     table,
 )
+from reconpriv.reports.promised import TITLE, promised
 from reconpriv.schema import Value, json_value
 from reconpriv.show.charts import browser_scripts
 from reconpriv.show.markup import join
-from reconpriv.show.release_words import privacy_words, release_words
+from reconpriv.show.release_words import privacy_words, reading_words, record_words
 from reconpriv.writing.file import check_file, whole_file
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def analyst_html(release: Release) -> str:
     warnings = [paragraph(worded(note, plain_words), "verdict bad") for note in release.warnings]
     sections = [
         _summary(info, answerer, bands),
+        _promise(info),
         _words(info),
         _columns(answerer, info),
         *([_margins(release, info)] if "margins" in info else []),
@@ -108,8 +110,12 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
     return Section("summary", "At a glance", (figures(cards),))
 
 
+def _promise(info: dict[str, Any]) -> Section:
+    return Section("promise", TITLE, promised(info, ("One record", record_words(info))))
+
+
 def _words(info: dict[str, Any]) -> Section:
-    return Section("exact", "What is exact, what is estimated", (facts(release_words(info)),))
+    return Section("exact", "What is exact, what is estimated", (facts(reading_words(info)),))
 
 
 def _half_width(margins: dict[str, Any]) -> float:
@@ -325,7 +331,6 @@ def _parameters(info: dict[str, Any]) -> Section:
         ("ε", f"{info['epsilon']:g}"),
         ("δ", f"{info['delta']:g}"),
         ("tail bound", str(info["bound"])),
-        ("promise", str(info["promise"])),
         ("sample size", str(info["sample_size"])),
         ("local differential privacy of one trial", f"ε = {info['local_dp_epsilon']:.3g}"),
         *_margin_rows(info.get("margins")),

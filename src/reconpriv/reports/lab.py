@@ -20,7 +20,7 @@ from reconpriv.reports.page import Section, facts, paragraph, table
 from reconpriv.show.markup import Html, tag
 from reconpriv.tuning.recommend import frontier
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.sweep import CURRENT, RETENTIONS, sweep
+from reconpriv.tuning.sweep import CURRENT, EXACT_RETENTIONS, RETENTIONS, sweep
 from reconpriv.tuning.tuner import Tuner
 
 # Larger tables are not attacked for a report, which should take seconds.
@@ -81,11 +81,13 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
     except InputError:
         return None
     bound, p = policy.tail_bound, policy.retention
+    # With exact tails a setting takes a good part of a second.
+    retentions = EXACT_RETENTIONS[::2] if bound.lattice else RETENTIONS
     report = sweep(
         Tuner.on(cube, workload),
-        retentions=[*(one for one in RETENTIONS if one < p), p],
-        epsilons=_EPSILONS,
-        deltas=_DELTAS,
+        retentions=[*(one for one in retentions if one < p), p],
+        epsilons=None if bound.lattice else _EPSILONS,
+        deltas=None if bound.lattice else _DELTAS,
         bound=bound if bound.sizes_classes else CURRENT.bound,
         current=policy,
     )

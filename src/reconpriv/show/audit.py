@@ -8,12 +8,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.messages.numbers import limit
 from reconpriv.messages.phrases import frequency_words, group_words, share_words
 from reconpriv.messages.remedies import Words, python_words, worded
 from reconpriv.show import palette
 from reconpriv.show.markup import tag
 from reconpriv.show.markup import words as with_code
-from reconpriv.show.notebook import TONES, bar, box, closed, headline, html_table, share_bar
+from reconpriv.show.notebook import TONES, bar, box, closed, headline, html_table, quoted, share_bar
 from reconpriv.show.release_words import margins_line, policy_line
 from reconpriv.show.text import pairs_table
 
@@ -42,7 +43,7 @@ def verdict(report: AuditReport, words: Words = python_words) -> Text:
     return Text.assemble(text, *(f" {sentence}" for sentence in rest), "\n")
 
 
-def audit_figures(report: AuditReport) -> RichTable:
+def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
     """What was audited, how much of it is not private, and how many records are unique."""
     single = report.single_records
     rows = [
@@ -52,7 +53,7 @@ def audit_figures(report: AuditReport) -> RichTable:
         else ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
         ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
         ("policy", policy_line(report.policy.as_dict())),
-        ("promise", report.promise),
+        *([("promise", report.promise)] if promise else []),
         ("violating groups", f"{report.violating_groups:,}"),
         ("violating records", f"{report.violating_records:,}"),
         ("unique records", share_words(single.unique, single.records)),
@@ -158,7 +159,7 @@ def worst_groups(report: AuditReport) -> RichTable:
         table.add_row(
             Text(f"{group_words(group.public)}\nf = {f}"),
             f"{group.size:,}",
-            f"{group.largest_private_size:,.1f}",
+            limit(group.largest_private_size),
             _probability(min(group.bound_above, group.bound_below)),
             f"{_probability(group.upper_tail)} / {_probability(group.lower_tail)}",
         )
@@ -177,9 +178,10 @@ def audit_html(report: AuditReport) -> str:
     return box(
         headline(report.sentences[0], TONES[report.standing]),
         [tag("p", with_code(sentence)) for sentence in report.sentences[1:]],
+        quoted("Promise", report.promise),
         share_bar(share, palette.VERMILION, "are in groups that are not private"),
         share_bar(alone, palette.ORANGE, "are unique on the public columns"),
-        html_table(audit_figures(report)),
+        html_table(audit_figures(report, promise=False)),
         html_table(sizes(report), [bar(row[3] / most) for row in report.size_distribution]),
         [html_table(columns_table(report)), tag("p", report.columns_sentence)]
         if report.columns else None,

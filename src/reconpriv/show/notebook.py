@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.table import Table as RichTable
 
-from reconpriv.messages.numbers import percent
+from reconpriv.messages.numbers import percent, unbroken
 from reconpriv.show import markup, palette
 from reconpriv.show.markup import Html, join, lines, tag, words
 
@@ -61,6 +61,12 @@ def closed(title: str, inner: Html) -> Html:
 def headline(text: str, colour: str = "inherit") -> Html:
     """The verdict, in bold."""
     return tag("p", words(text), style=f"font-weight:600;color:{colour}")
+
+
+def quoted(name: str, text: str) -> Html:
+    """A statement that stands out from the figures around it."""
+    line = f"margin:0.5em 0;padding-left:0.9em;border-left:4px solid {palette.BLUE}"
+    return tag("p", tag("b", f"{name}: "), words(unbroken(text)), style=line)
 
 
 def _svg(said: str, *inner: Html) -> Html:

@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.show.markup import tag, words
-from reconpriv.show.notebook import box, closed, headline, html_table
+from reconpriv.show.notebook import box, closed, headline, html_table, quoted
 from reconpriv.show.release_words import margins_line, policy_line, release_words
 from reconpriv.show.text import pairs_table
 
@@ -22,14 +22,14 @@ def release_view(release: Release) -> RenderableType:
     return Group(Text(f"Release {release.place}\n", style="bold"), release_figures(release))
 
 
-def release_figures(release: Release) -> RichTable:
+def release_figures(release: Release, *, promise: bool = True) -> RichTable:
     """Records, policy and, for the publisher, what was sampled."""
     summary = release.as_dict()
     policy = summary["policy"]
     rows = [
         ("records", f"{summary['records']:,}"),
         ("policy", f"{policy_line(policy)}, sample size {policy['sample_size']}"),
-        ("promise", summary["promise"]),
+        *([("promise", summary["promise"])] if promise else []),
     ]
     protect = release.description.protect
     if protect is not None:
@@ -73,7 +73,8 @@ def release_html(release: Release) -> str:
     ]
     return box(
         headline(f"Release {release.place}"),
-        html_table(release_figures(release)),
+        quoted("Promise", release.as_dict()["promise"]),
+        html_table(release_figures(release, promise=False)),
         [tag("p", note) for note in release.warnings],
         closed("How to read it", tag("dl", explained)),
     )

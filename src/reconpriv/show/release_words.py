@@ -8,6 +8,7 @@ from typing import Any
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.phrases import listed
+from reconpriv.promise import against, exceptions
 
 _SHOWN = 12
 
@@ -123,6 +124,11 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
 
 def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Named paragraphs, from what ``Release.info`` returns."""
+    return [*reading_words(facts), *promise_words(facts)]
+
+
+def reading_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is exact, what is estimated, and what to keep in mind."""
     p, m, sensitive = facts["retention"], len(facts["domain"]), facts["sensitive"]
     public = ", ".join(facts["public"]) or "none"
     shown = ", ".join("(missing)" if v is None else str(v) for v in facts["domain"][:_SHOWN])
@@ -133,15 +139,12 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         if facts["public_counts_exact"]
         else "Counts over these columns alone are right to within a few coin flips in large groups."
     )
-    promise = f". {facts['promise']}"
-    if SAMPLE_SIZES[facts["sample_size"]].samples:
-        promise += (
+    sampling = SAMPLE_SIZES[facts["sample_size"]]
+    groups = sampling.for_analysts
+    if sampling.samples:
+        groups += (
             " A count for one full combination of public values rests on few trials; counts over"
             " many do not."
-        )
-    if facts.get("unattainable") == "one-trial":
-        promise += (
-            " Groups in which not even one trial is private keep one; nothing is promised for them."
         )
     return [
         *_label_words(facts.get("labels", {})),
@@ -157,15 +160,27 @@ def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         *margin_words(facts),
         *protection_words(facts),
-        ("Groups", SAMPLE_SIZES[facts["sample_size"]].for_analysts),
-        ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}{promise}"),
-        (
-            "One record",
-            f"one randomised answer is {facts['local_dp_epsilon']:.3g}-locally differentially"
-            " private.",
-        ),
+        ("Groups", groups),
         (
             "Intervals",
             "are for the count in the original table, not in a population it was drawn from.",
         ),
     ]
+
+
+def promise_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the people in the table are promised, and by which policy."""
+    left_out = exceptions(facts)
+    return [
+        ("Promise", facts["promise"]),
+        *([("Exceptions", left_out)] if left_out else []),
+        ("Against", against(facts)),
+        ("One record", record_words(facts)),
+        ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}."),
+    ]
+
+
+def record_words(facts: dict[str, Any]) -> str:
+    """What one published value tells about its person."""
+    level = f"{facts['local_dp_epsilon']:.3g}-locally differentially private"
+    return f"One randomised answer is {level}."

@@ -6,13 +6,15 @@ from dataclasses import fields
 from typing import Any
 
 import reconpriv as rp
+from reconpriv.messages.numbers import label
 from reconpriv.studio.desk import Opened, Published, Settled
 from reconpriv.studio.plan import Plan, Roles
 
 _POLICY = {
     "retention": "p", "epsilon": "ε", "delta": "δ", "bound": "tail bound",
     "sample_size": "sample size", "unattainable": "groups that cannot be made private",
-    "margins": "margins",
+    "margins": "margins", "exposed_above": "φ", "harmless": "harmless values",
+    "news_only": "news only",
 }  # fmt: skip
 _ROLES = {
     "sensitive": "sensitive column",
@@ -22,7 +24,7 @@ _ROLES = {
     "groups": "grouping",
 }
 # With the same key, changing these keeps the random words; any other change draws new ones.
-_SAME_SAMPLE = {"epsilon", "delta", "bound", "sample_size", "unattainable", "margins"}
+_SAME_SAMPLE = set(_POLICY) - {"retention"}
 
 
 def since_release(
@@ -106,8 +108,12 @@ def same_key_means(before: Plan, after: Plan) -> str:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
+    if value is None or value == ():
         return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(map(label, value))
     if isinstance(value, rp.Margins):
         return f"ε = {value.epsilon:.3g}"
     return f"{value:g}" if isinstance(value, float) else str(getattr(value, "name", value))

@@ -69,7 +69,7 @@ class RiskUtility:
     @classmethod
     def of(cls, settings: Sequence[Setting]) -> RiskUtility | None:
         """None if no setting can be published."""
-        shown = tuple(s for s in settings if s.eligible and s.error > 0)
+        shown = tuple(s for s in settings if s.eligible and s.error > 0 and s.exposes)
         if not shown:
             return None
         x = Axis(*_padded([s.error for s in shown]), _LEFT, WIDTH - _RIGHT, log=True)

@@ -98,6 +98,8 @@ class Desk:
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "studio"))
     # A policy's figures come from numbers in memory; a slider must not wait for a table.
     quick_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "quick"))
+    # So do those of many policies; neither a slider nor a publication must wait for all of them.
+    sweep_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "sweep"))
     # Reports take seconds and open the table separately, so questions need not wait.
     report_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "report"))
 
@@ -235,7 +237,7 @@ class Desk:
     def close(self) -> None:
         """Stop all work; whoever made the folder removes it."""
         self.stop()
-        for pool in (self.quick_pool, self.report_pool, self.pool):
+        for pool in (self.quick_pool, self.sweep_pool, self.report_pool, self.pool):
             pool.shutdown(wait=True, cancel_futures=True)
         for held in {id(h): h for h in (self.settled, self._kept()) if h is not None}.values():
             held.table.close()

@@ -1,4 +1,4 @@
-"""Step 3: p, ε, δ, bound and sample size; the audit and risk-utility picture update live."""
+"""Step 3: a policy; its figures, its audit and the risk-utility picture follow the controls."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
-from reconpriv.core.sample_sizes import offered
-from reconpriv.studio import targets
+from reconpriv.studio import policy_controls, targets
 from reconpriv.studio.charts import RiskUtility, legend
 from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.judged import Judged, shown
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import alert_place, button, card, choice, dial, footer, notice
-from reconpriv.studio.remedy_words import UNATTAINABLE
+from reconpriv.studio.parts import alert_place, button, card, footer, notice
+from reconpriv.studio.policy_controls import show_controls
 from reconpriv.studio.targets import (
     WISHES,
     Asked,
@@ -30,13 +29,11 @@ from reconpriv.studio.targets import (
     target_of,
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
-from reconpriv.theory.bounds import BOUNDS
 from reconpriv.tuning.report import Setting, TuneReport
 from reconpriv.tuning.sweep import sweep
 
 _PLAIN_BOUND = "chernoff"
-START = {"p": 0.5, "e": 0.5, "d": 0.3, "m": 0.0, "bound": _PLAIN_BOUND, "sample_size": "octave",
-         "unattainable": "refuse", "max_error": 0.1}  # fmt: skip
+START = {**policy_controls.START, "max_error": 0.1}
 STEP = 3
 _WORST = 6
 # Up to this many, each column's effect is computed unasked: it takes a second or two.
@@ -44,30 +41,8 @@ _QUICK_CELLS = 20_000
 
 
 def panel(draft: dict[str, Any]) -> Tag:
-    """The static part: dials on the left, answers on the right."""
+    """The static part: controls on the left, answers on the right."""
     at = {**START, **draft}
-    dials = tags.div(
-        card(
-            "Policy",
-            dial("p", "p", "Retention", "How often a value is kept. Higher: better counts, less"
-                 " deniability.", at["p"], (0.05, 0.95, 0.01)),
-            dial("e", "ε", "Relative error", "A reconstruction that is off by more than this counts"
-                 " as safe. Higher: stricter.", at["e"], (0.05, 1.0, 0.05)),
-            dial("d", "δ", "Tail", "Such an error must not be provably rarer than this. Higher:"
-                 " stricter.", at["d"], (0.01, 0.99, 0.01)),
-            dial("m", "M", "Margins", "The ε of noisy tables beside the records, which make"
-                 " analysts’ counts more accurate. 0: none; 1 is usual. Lower: stricter.", at["m"],
-                 (0.0, 4.0, 0.1)),
-            choice("sample_size", "Sample size", {one.name: one.label for one in offered()},
-                   at["sample_size"], _sample_size_help()),
-            choice("bound", "Tail bound",
-                   {one.name: one.label or one.name for one in BOUNDS.values()}, at["bound"],
-                   "How to prove that an error is rare."),
-            choice("unattainable", "Groups that cannot be made private", UNATTAINABLE,
-                   at["unattainable"]),
-        ),
-        class_="dials",
-    )  # fmt: skip
     answers = tags.div(
         tags.div(
             alert_place("policy_note"),
@@ -89,13 +64,19 @@ def panel(draft: dict[str, Any]) -> Tag:
         tags.div(ui.output_ui("columns_part")),
         class_="answers",
     )  # fmt: skip
-    return tags.div(tags.div(dials, answers, class_="split"), footer(3, "Continue to publish"))
+    return tags.div(
+        tags.div(policy_controls.panel(at), answers, class_="split"),
+        footer(3, "Continue to publish"),
+    )
 
 
-def _sample_size_help() -> str:
-    """What a large group's trials depend on; the other sample sizes have their own warnings."""
-    said = [f"{one.name.capitalize()}: {one.explanation}" for one in offered() if one.recommended]
-    return " ".join(["How many trials a large group keeps.", *said])
+@dataclass(frozen=True)
+class Counted:
+    """A table's cells, ready for any policy; or the reason why policies cannot be tried on it."""
+
+    settled: Settled
+    tuner: Any = None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +85,6 @@ class Picture:
 
     settled: Settled
     asked: Asked
-    tuner: Any = None
     report: TuneReport | None = None
     chart: RiskUtility | None = None
     reason: str = ""
@@ -117,6 +97,7 @@ class Answers:
     ``fault`` says why a policy cannot be audited.
     """
 
+    counted: reactive.Value[Counted | None]
     setting: reactive.Value[Judged[Setting] | None]
     picture: reactive.Value[Picture | None]
     columns: reactive.Value[Judged[rp.AuditReport] | None]
@@ -126,9 +107,13 @@ class Answers:
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
     answers = Answers(
-        reactive.value(None), reactive.value(None), reactive.value(None), reactive.value(None)
+        reactive.value(None),
+        reactive.value(None),
+        reactive.value(None),
+        reactive.value(None),
+        reactive.value(None),
     )
-    _serve_dials(input, live)
+    policy_controls.serve(input, live)
 
     @reactive.calc
     def asked() -> Asked | None:
@@ -176,13 +161,23 @@ def _serve_work(
             live.audit.set(Judged(found.settled, found.policy, found.found))
 
     slow: Job[Judged[rp.AuditReport] | Judged[str]] = Job(live.desk.pool, judged, failed)
-    sweeping: Job[Picture] = Job(live.desk.pool, answers.picture.set, failed)
+    counting: Job[Counted] = Job(live.desk.pool, answers.counted.set, failed)
+    sweeping: Job[Picture] = Job(live.desk.sweep_pool, answers.picture.set, failed)
     rested: reactive.Value[rp.Policy | None] = reactive.value(None)
 
     @reactive.effect
     @reactive.event(input.still)
     def _() -> None:
         rested.set(live.policy())
+
+    # Before the audit: the figures of a policy come from these counts alone.
+    @reactive.effect
+    @reactive.event(live.settled, live.step)
+    def _() -> None:
+        settled, known = live.settled(), answers.counted()
+        if settled is None or live.step() != STEP or (known and known.settled is settled):
+            return
+        counting.start(lambda: count_cells(live.desk, settled))
 
     # Before the sweep: a verdict is shown only once single records and columns are known.
     @reactive.effect
@@ -203,26 +198,25 @@ def _serve_work(
         settled, wanted, known = live.settled(), asked(), answers.picture()
         if settled is None or wanted is None or live.step() != STEP or fault_of(wanted.target):
             return
-        if known is None or known.settled is not settled:
-            sweeping.start(lambda: try_settings(live.desk, settled, wanted))
-            return
         # Not while a dial moves, and after the verdict: if that takes long, so does a sweep.
         judged = answers.setting()
         ready = judged is not None and judged.holds_for(settled, wanted.policy)
-        if known.asked != wanted and ready and rested() == wanted.policy:
-            sweeping.start(lambda: try_settings(live.desk, settled, wanted))
+        new = known is None or known.settled is not settled or known.asked != wanted
+        counted = answers.counted()
+        if new and ready and rested() == wanted.policy and counted is not None:
+            sweeping.start(lambda: try_settings(counted, wanted))
 
     @reactive.effect
     def _() -> None:
-        settled, policy, picture = live.settled(), live.policy(), answers.picture()
-        if settled is None or policy is None or picture is None or picture.settled is not settled:
+        settled, policy, counted = live.settled(), live.policy(), answers.counted()
+        if settled is None or policy is None or counted is None or counted.settled is not settled:
             return
         with reactive.isolate():
             known = answers.setting()
         if known is not None and known.holds_for(settled, policy):
             return
-        if (tuner := picture.tuner) is not None:
-            quick.start(lambda: Judged(settled, policy, tuner.setting(policy)))
+        if (tuner := counted.tuner) is not None:
+            quick.start(lambda: Judged(settled, policy, tuner.setting(tuner.settled(policy))))
 
 
 def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]) -> None:
@@ -241,14 +235,14 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
         settled, policy = live.settled(), live.policy()
         if live.note("policy")() or fault() or settled is None or policy is None:
             return None
-        judged, picture, audit = answers.setting(), answers.picture(), live.audit()
+        judged, counted, audit = answers.setting(), answers.counted(), live.audit()
         waiting = tags.p("Counting and trying settings…", class_="working")
-        if picture is None or picture.settled is not settled:
+        if counted is None or counted.settled is not settled:
             return waiting
         if audit is None or audit.settled is not settled:
             return waiting
-        if picture.reason:
-            words = plain_verdict(audit.found, picture.reason)
+        if counted.reason:
+            words = plain_verdict(audit.found, counted.reason)
             return shown(words, current=audit.holds_for(settled, policy))
         if judged is None or judged.settled is not settled:
             return waiting
@@ -257,8 +251,10 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
 
     @render.ui
     def picture() -> Tag:
-        known = answers.picture()
-        if known is None or known.settled is not live.settled():
+        known, counted, settled = answers.picture(), answers.counted(), live.settled()
+        if counted is not None and counted.settled is settled and counted.reason:
+            return tags.p(counted.reason, class_="empty-state")
+        if known is None or known.settled is not settled:
             return tags.div(class_="chart empty")
         if known.chart is None or known.report is None:
             words = known.reason or "None of the settings tried can be published for this table."
@@ -270,11 +266,12 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
         known, judged, settled = answers.picture(), answers.setting(), live.settled()
         if known is None or known.chart is None or known.settled is not settled:
             return None
-        if judged is None or judged.settled is not settled or not judged.found.error > 0:
+        found = None if judged is None or judged.settled is not settled else judged.found
+        if judged is None or found is None or not found.exposes or not found.error > 0:
             return None
         answered = known.report is not None and known.asked == asked()
         best = suggestion(known.report) if answered and known.report is not None else None
-        mark = known.chart.marker(judged.found, best)
+        mark = known.chart.marker(found, best)
         return mark if judged.holds_for(settled, live.policy()) else mark.add_class("stale")
 
     @render.ui
@@ -311,8 +308,8 @@ def _serve_targets(
 
     @render.ui
     def advice() -> Tag | None:
-        known, wanted = answers.picture(), asked()
-        if wanted is None or (known is not None and known.reason):
+        known, counted, wanted = answers.picture(), answers.counted(), asked()
+        if wanted is None or (known and known.reason) or (counted and counted.reason):
             return None
         if fault := fault_of(wanted.target):
             return notice(fault)
@@ -334,10 +331,8 @@ def _serve_targets(
         best = None if report is None else suggestion(report)
         if best is None:
             return
-        chosen: dict[str, object] = {**dials_of(best)}
-        await live.session.send_custom_message("studio-dials", chosen)
-        ui.update_select("sample_size", selected=best.sample_size)
-        ui.update_select("bound", selected=best.bound)
+        chosen = {"sample_size": best.sample_size, "bound": best.bound}
+        await show_controls(live, {**dials_of(best), **chosen})
 
 
 def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
@@ -391,7 +386,7 @@ def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
 
 def quick(audit: Judged[rp.AuditReport]) -> bool:
     """Whether the table can be recounted without each column whenever the dials are at rest."""
-    return audit.found.cells <= _QUICK_CELLS and audit.policy.as_dict()["bound"] != "exact"
+    return audit.found.cells <= _QUICK_CELLS
 
 
 def _serve_standing(
@@ -410,31 +405,6 @@ def _serve_standing(
         return line if found.holds_for(live.settled(), wanted.policy) else line.add_class("stale")
 
 
-def _serve_dials(input: Inputs, live: Live) -> None:
-    """Every change becomes a policy, or an explanation of why it cannot."""
-
-    @reactive.effect
-    def _() -> None:
-        names = ("bound", "sample_size", "unattainable")
-        values = {name: input[name]() for name in ("p", "e", "d", "m", *names)}
-        live.remember(values)
-        try:
-            policy = rp.Policy(
-                values["p"],
-                values["e"],
-                values["d"],
-                margins=values["m"] or None,
-                **{name: values[name] for name in names},
-            )
-            policy.check_sampling()
-        except rp.ReconprivError as error:
-            live.policy.set(None)
-            live.note("policy").set(explain(error))
-            return
-        live.note("policy").set("")
-        live.policy.set(policy)
-
-
 def audited(desk: Desk, settled: Settled, policy: rp.Policy) -> Judged[Any]:
     """The audit of a policy, or why there is none: a margin table may give groups away."""
     try:
@@ -443,23 +413,30 @@ def audited(desk: Desk, settled: Settled, policy: rp.Policy) -> Judged[Any]:
         return Judged(settled, policy, explain(error))
 
 
-def try_settings(desk: Desk, settled: Settled, asked: Asked) -> Picture:
-    """Try many settings; a table too small or too even for the workload has no such picture."""
-    tuner = None
+def count_cells(desk: Desk, settled: Settled) -> Counted:
+    """Count a table once for all policies; it may be too small or too even for the workload."""
     try:
-        tuner = desk.tuner(settled)
+        return Counted(settled, desk.tuner(settled))
+    except rp.ReconprivError as error:
+        return Counted(settled, reason=f"There is no picture for this table: {explain(error)}")
+
+
+def try_settings(counted: Counted, asked: Asked) -> Picture:
+    """Try many settings around a policy."""
+    tuner, policy = counted.tuner, counted.tuner.settled(asked.policy)
+    try:
         # What one record reveals depends on p alone; without sampling that is quick to compute.
-        plain = replace(asked.policy, bound=_PLAIN_BOUND, sample_size="none", margins=None)
+        plain = replace(policy, bound=_PLAIN_BOUND, sample_size="none", margins=None)
         report = sweep(
             tuner,
             target=searched(asked, tuner.setting(plain).posterior),
-            bound=_bound_for_sampling(asked.policy),
-            current=asked.policy,
+            bound=_bound_for_sampling(policy),
+            current=policy,
         )
     except rp.ReconprivError as error:
-        words = f"There is no picture for this table: {explain(error)}"
-        return Picture(settled, asked, tuner, reason=words)
-    return Picture(settled, asked, tuner, report, RiskUtility.of(report.settings))
+        words = f"There is no picture for this policy: {explain(error)}"
+        return Picture(counted.settled, asked, reason=words)
+    return Picture(counted.settled, asked, report, RiskUtility.of(report.settings))
 
 
 def _bound_for_sampling(policy: rp.Policy) -> str:

@@ -11,6 +11,7 @@ from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
 from reconpriv.messages.remedies import worded
+from reconpriv.promise import promise
 from reconpriv.show.release_words import margins_line
 from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import (
@@ -310,6 +311,7 @@ def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
         ("Bound", chosen["bound"]),
         ("Sample size", chosen["sample_size"]),
         *([("Margins", policy.wanted_margins.words)] if policy.wanted_margins else []),
+        ("Promise", promise(policy.publishable().as_dict())),
     ]
 
 

@@ -28,6 +28,11 @@ WISHES = {
         "ρ2, for a belief of 10 % before; 0.7 is 70 %.",
         0.99,
     ),
+    "max_reconstructed": (
+        "Largest share of people reconstructed",
+        "In groups whose exposed value is estimated within ±ε; 0.2 is 20 %.",
+        0.99,
+    ),
     "min_group_error": (
         "Smallest error in every group",
         "For an adversary who reconstructs it; 0.2 is 20 %.",
@@ -50,7 +55,7 @@ class Asked:
 
 
 def panel(at: dict[str, Any]) -> Tag:
-    """Three targets, each with its status, and the suggestion below."""
+    """The targets, each with its status, and the suggestion below."""
     return tags.section(
         tags.h4("Targets"),
         *(_wish(name, at.get(name)) for name in WISHES),
@@ -88,6 +93,7 @@ def target_of(values: dict[str, float | None]) -> Target:
         max_error=values["max_error"],
         rho2=values["rho2"],
         min_group_error=values["min_group_error"],
+        max_reconstructed=values["max_reconstructed"],
     )
 
 
@@ -113,8 +119,9 @@ def fault_of(target: Target) -> str:
 
 def standing(name: str, target: Target, found: Setting) -> Tag:
     """Where the current policy stands on one target."""
-    yours = {"max_error": found.error, "rho2": found.posterior}.get(name, found.group_error)
-    figure = tags.span(f"yours: {yours:.1%}")
+    yours = {"max_error": found.error, "rho2": found.posterior, "min_group_error":
+             found.group_error, "max_reconstructed": found.reconstructed}[name]  # fmt: skip
+    figure = tags.span(f"yours: {yours:.1%}" if math.isfinite(yours) else "nothing is exposed")
     if getattr(target, name) is None:
         return tags.div(figure, class_="standing")
     met = name not in missed(found, target)
@@ -208,6 +215,7 @@ def parameter_changes(mine: Setting, best: Setting) -> list[str]:
             ("p", mine.retention, best.retention),
             ("ε", mine.epsilon, best.epsilon),
             ("δ", mine.delta, best.delta),
+            ("φ", mine.exposed_above, best.exposed_above),
         )
         if abs(old - new) > _DIAL
     ]
@@ -235,6 +243,7 @@ def dials_of(best: Setting) -> dict[str, float]:
         "e": best.epsilon,
         "d": best.delta,
         "m": best.margins_epsilon or 0.0,
+        "phi": best.exposed_above,
     }
 
 
@@ -245,9 +254,13 @@ def effects(mine: Setting, best: Setting) -> list[str]:
         ("Analysts’ counts are off by", best.error, mine.error, ".1%"),
         ("An adversary’s error in the most exposed group is", best.group_error, mine.group_error,
          ".1%"),
+        ("People in groups whose exposed value is estimated within ±ε:", best.reconstructed,
+         mine.reconstructed, ".1%"),
     )  # fmt: skip
     found = []
     for words, new, old, style in figures:
+        if math.isinf(new) or math.isinf(old):
+            continue
         after, before = format(new, style), format(old, style)
         change = ", as now" if after == before else f" instead of {before}"
         found.append(f"{words} {after}{change}.")

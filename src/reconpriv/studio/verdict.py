@@ -10,8 +10,10 @@ import reconpriv as rp
 from reconpriv.core.column_risk import ColumnRisk, identifiers_named
 from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
+from reconpriv.messages.numbers import limit, unbroken
 from reconpriv.messages.phrases import frequency_words, group_words, listed
 from reconpriv.messages.remedies import worded
+from reconpriv.promise import promise
 from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.parts import card, figures, grid, notice
 from reconpriv.studio.remedy_words import page_words
@@ -30,6 +32,7 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
     single, records = single_records(report, policy), report.records
     return tags.section(
         tags.h3("Verdict", class_="sr"),
+        promise_block(policy),
         three_parts(
             group_verdict(policy, found), single, report.columns, margin_verdict(report, policy)
         ),
@@ -40,20 +43,53 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
             ],
             [
                 left_open(policy, found),
-                (f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""),
+                error_figure(found),
             ],
         ),
+        tags.h4("What an adversary learns"),
+        figures(learnt(policy, found, single), "four"),
+        tags.h4("What analysts get"),
         figures(
             [
-                (f"{single.unique:,}", "records are unique on the public columns", ""),
-                (f"{single.posterior:.0%}", "the most a belief of 10 % can grow to", ""),
-                (f"{found.error:.1%}", "expected error of analysts’ counts", ""),
+                (f"{found.error:.1%}", "expected error of a count", ""),
                 (f"{found.trials / records:.1%}", "of the records remain independent trials", ""),
             ],
             "four",
         ),
         class_="card verdict",
     )
+
+
+def promise_block(policy: rp.Policy) -> Tag:
+    """What a publication with this policy would promise, in words to sign."""
+    words = unbroken(promise(policy.publishable().as_dict()))
+    return tags.blockquote(tags.strong("Promise: "), words, class_="promise")
+
+
+def error_figure(found: Setting) -> Figure:
+    """How far off an adversary is where the release tells the most."""
+    if not found.exposes:
+        return "–", "no group has a value that counts as exposed", ""
+    return f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""
+
+
+def learnt(policy: rp.Policy, found: Setting, single: SingleRecords) -> list[Figure]:
+    """What a release would tell about groups, from their own records, and about one record."""
+    within = f"within ±{policy.epsilon:.0%}"
+    return [
+        (
+            f"{found.reconstructed:.1%}",
+            f"of the people are in groups whose exposed value is estimated {within}",
+            "",
+        ),
+        (
+            f"{found.worst_group:.1%}",
+            f"chance of an estimate {within} in the most exposed group",
+            "",
+        ),
+        (f"{single.posterior:.0%}", "the most a belief of 10 % about one record can grow to", ""),
+        (f"{single.unique:,}", "records are unique on the public columns", ""),
+    ]
 
 
 def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
@@ -63,6 +99,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     unknown = ("–", "groups open to reconstruction: publish to find out", "")
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
+        promise_block(report.policy),
         three_parts(
             audit_verdict(report), single, report.columns, margin_verdict(report, report.policy)
         ),
@@ -92,7 +129,7 @@ def margin_verdict(report: rp.AuditReport, policy: rp.Policy) -> Said | None:
     """What margins cost the groups; an audit of another policy does not know."""
     if policy.margins is None:
         return None
-    if report.margins is None or report.policy != policy:
+    if report.margins is None or report.policy.as_dict() != policy.as_dict():
         return "info", "counting what they cost the groups…"
     return "info", report.margins.sentence
 
@@ -233,7 +270,7 @@ def details_cards(report: rp.AuditReport) -> Tag:
             group_words(verdict.public),
             frequency_words(verdict.largest_frequency, verdict.value),
             f"{verdict.size:,}",
-            f"{verdict.largest_private_size:,.1f}",
+            limit(verdict.largest_private_size),
             "private" if verdict.private else "at risk",
             f"{_tail(verdict.upper_tail)} / {_tail(verdict.lower_tail)}",
         )

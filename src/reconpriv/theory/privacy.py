@@ -6,6 +6,8 @@ the offset at which each group starts.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,6 +18,9 @@ from reconpriv.theory.counts import ObservedCount, observed_count
 
 # Past this many trials a bound that never falls below δ is taken to hold for any size.
 _ENDLESS = 2.0**60
+# So many sizes are tried together, and so many groups are remembered.
+_AT_ONCE = 64
+_KEPT = 1 << 14
 
 
 def check_delta(delta: float) -> float:
@@ -100,14 +105,17 @@ def private_group_sizes(
     cells_per_group = np.diff(np.append(starts, counts.size))
     result = sizes.astype(np.float64)
     result[~np.logical_or.reduceat(tested, starts)] = np.inf
-    known: dict[tuple[int, bytes], float] = {}
     for group in np.flatnonzero(~private):
         cells = slice(starts[group], starts[group] + cells_per_group[group])
-        histogram = np.unique(counts[cells][tested[cells]])
-        key = int(sizes[group]), histogram.tobytes()
-        if key not in known:
-            known[key] = _largest_passing(chosen, histogram, key[0], count, delta)
-        result[group] = known[key]
+        result[group] = _largest_passing(
+            chosen,
+            tuple(np.unique(counts[cells][tested[cells]]).tolist()),
+            int(sizes[group]),
+            retention,
+            domain_size,
+            epsilon,
+            delta,
+        )
     return result
 
 
@@ -182,33 +190,35 @@ def _size_by_bisection(bound: Bound, count: ObservedCount, delta: float) -> Floa
     return np.where(endless, np.inf, low)
 
 
+@lru_cache(_KEPT)
 def _largest_passing(
-    bound: Bound, tested: Ints, size: int, count: ObservedCount, delta: float
+    bound: Bound,
+    tested: tuple[int, ...],
+    size: int,
+    retention: float,
+    domain_size: int,
+    epsilon: float,
+    delta: float,
 ) -> float:
     """The largest n below |g| at which every tested count passes; 0 if none does.
 
     For the exact tails no n above Chernoff's s_g can pass, because they lie below that bound.
+    Audits, publications and attacks of one table ask for the same groups again and again.
     """
-    frequency = tested / size
-    shape = ObservedCount(
-        np.ones_like(frequency), frequency, count.retention, count.domain_size, count.epsilon
-    )
+    frequency = np.array(tested) / size
+    shape = ObservedCount(np.ones_like(frequency), frequency, retention, domain_size, epsilon)
     highest = size - 1
     if bound.tails is exact:
         highest = int(min(highest, np.floor(chernoff_full_size(shape, delta).min() + 1e-9)))
-    step = 64
-    for top in range(highest, 0, -step):
-        candidates = np.arange(top, max(top - step, 0), -1, dtype=np.float64)
-        grid = ObservedCount(
-            np.repeat(candidates, frequency.size),
-            np.tile(frequency, candidates.size),
-            count.retention,
-            count.domain_size,
-            count.epsilon,
-        )
-        tails = bound.tails(grid)
-        passes = (delta <= np.minimum(tails.upper, tails.lower)).reshape(-1, frequency.size)
-        found = np.flatnonzero(passes.all(axis=1))
-        if found.size:
-            return float(candidates[found[0]])
+    for top in range(highest, 0, -_AT_ONCE):
+        some = np.arange(top, max(top - _AT_ONCE, 0), -1, dtype=np.float64)
+        # The most frequent value fails most often; the others are judged only if it passes.
+        for tried in (frequency[-1:], frequency[:-1]):
+            n, f = np.repeat(some, tried.size), np.tile(tried, some.size)
+            grid = ObservedCount(n, f, retention, domain_size, epsilon)
+            tails = bound.tails(grid)
+            passes = delta <= np.minimum(tails.upper, tails.lower)
+            some = some[passes.reshape(some.size, tried.size).all(axis=1)]
+        if some.size:
+            return float(some[0])
     return 0.0

@@ -136,6 +136,17 @@ class Tuner:
             judged_above=yardstick.exposed_above,
         )
 
+    def settled(self, policy: Policy) -> Policy:
+        """The policy with what it has to know about this table: harmless values, frequencies."""
+        if not policy.needs_facts:
+            return policy
+        overall = None
+        if policy.news_only:
+            batch, m = self.batch, self.schema.domain_size
+            counts = np.bincount(batch.value, weights=batch.count, minlength=m)
+            overall = tuple((counts / counts.sum()).tolist())
+        return policy.on(self.schema, overall)
+
     def question_errors(self, policy: Policy) -> Floats:
         """The expected relative error of every distinct question of the workload."""
         policy.check_sampling()

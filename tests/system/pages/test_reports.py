@@ -22,6 +22,8 @@ import reconpriv as rp
 from query_fixtures import numbered_key, people, people_release
 from reconpriv.core.cube import collect
 from reconpriv.errors import InputError, OutputError
+from reconpriv.messages.numbers import percent
+from reconpriv.presets import preset
 from reconpriv.queries.answer import Settings
 from reconpriv.reports import lab, page
 from reconpriv.reports.accuracy import error_bands
@@ -100,6 +102,41 @@ def test_the_internal_report_holds_what_was_asked_for(internal, adult):
     assert f"{worst.size:,}" in text
 
 
+def test_the_internal_report_begins_with_the_promise_and_the_risk(internal, adult):
+    text = Seen(internal).text
+    report, found = adult.audit(POLICY, columns=False), adult.tuner().setting(POLICY)
+    assert text.index("What is promised, and against whom") < text.index("Summary")
+    section = internal[internal.index('id="promise"') : internal.index('id="summary"')]
+    words = Seen(section).text
+    assert report.promise.split(" Every value")[0] in words
+    assert "Every value that occurs in a group is exposed." in words
+    assert "but not the publisher's key" in words
+    for share in (found.reconstructed, found.worst_group, found.posterior):
+        assert percent(share) in words
+
+
+def test_a_promise_of_probabilities_names_what_is_exposed(tmp_path):
+    policy = replace(preset("signed"), harmless=("nurse",), unattainable="one-trial")
+    with rp.read(people().slice(0, 900), sensitive="job", missing="value") as table:
+        release = table.publish(policy, tmp_path / "r", key=numbered_key(3))
+        internal = Seen(internal_html(find(table, policy))).text
+    analyst = Seen(analyst_html(rp.open(release.path))).text
+    for text in (internal, analyst):
+        assert "more than 50 % too high with a probability of at least 5 %" in text
+        assert "more than 25 % of the group hold it; nurse is never exposed." in text
+        assert "they are promised nothing" in text
+    assert analyst.index("promised") < analyst.index("What is exact")
+    assert "reconstructed" not in analyst  # figures on the raw table
+
+
+def test_a_policy_that_exposes_nothing_has_a_report():
+    even = pa.table({"s": ["x", "y", "z"] * 400, "town": ["a", "b"] * 600})
+    with rp.read(even, sensitive="s") as table:
+        text = Seen(internal_html(find(table, replace(POLICY, exposed_above=0.9)))).text
+    assert "people reconstructed 0.00%" in text
+    assert "inf" not in text.replace("information", "").replace("infer", "")
+
+
 def test_the_internal_report_shows_both_frontiers(adult):
     cube = collect(adult.batches(), adult.schema)
     found = lab.tradeoff(cube, POLICY)
@@ -171,7 +208,7 @@ def test_an_audit_with_the_exact_bound_can_be_reported(cli, tmp_path):
     done = cli("audit", *ADULT, "--bound", "exact", "-d", "0.05", "--sql",
                "SELECT * FROM input WHERE age < 18", "--report", tmp_path / "x.html")  # fmt: skip
     assert done.code == 1, done.err
-    assert "sample size paper" in Seen((tmp_path / "x.html").read_text(encoding="utf-8")).text
+    assert "sample size octave" in Seen((tmp_path / "x.html").read_text(encoding="utf-8")).text
 
 
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])

@@ -101,8 +101,7 @@ def test_a_verdict_in_the_making_is_never_shown_as_current(page: Page) -> None:
         assert len(seen) >= 2
         assert all(busy and "Recomputing…" in text for busy, text in seen[:-1])
         assert seen[-1][1] != before
-        opacity = "getComputedStyle(document.querySelector('#verdict .judged')).opacity"
-        assert page.evaluate(opacity) == "1"
+        expect(page.locator("#verdict .judged:not(.stale)")).to_have_css("opacity", "1")
         expect(page.locator("#details .judged:not(.stale)")).to_be_visible(timeout=60_000)
 
 

@@ -19,11 +19,9 @@ from reconpriv.messages.remedies import worded
 from reconpriv.studio.desk import CancelledError, Desk, explain, safe_name
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
 from reconpriv.studio.remedy_words import page_words
-from reconpriv.studio.step_policy import try_settings
+from reconpriv.studio.step_policy import count_cells
 from reconpriv.studio.step_roles import chosen_roles, read_groups
-from reconpriv.studio.targets import Asked
 from reconpriv.studio.verdict import plain_verdict
-from reconpriv.tuning.report import Target
 
 AWKWARD = pa.table(
     {
@@ -233,12 +231,12 @@ def test_a_table_without_a_workload_still_has_a_verdict(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     opened = desk.look(str(tmp_path / "even.parquet"))
     settled = desk.settle(opened, Roles("x", ("a",)))
-    asked = Asked(rp.Policy(0.5, 0.5, 0.3), Target(max_error=0.1), weaker=False)
-    picture = try_settings(desk, settled, asked)
-    assert picture.tuner is None
-    assert "no picture" in picture.reason
+    counted = count_cells(desk, settled)
+    assert counted.tuner is None
+    assert "no picture" in counted.reason
     report = desk.audit(settled, rp.Policy(0.5, 0.5, 0.3), worst=3)
-    assert picture.reason in str(plain_verdict(report, picture.reason))
+    assert counted.reason in str(plain_verdict(report, counted.reason))
+    assert "Promise: " in str(plain_verdict(report, counted.reason))
     desk.close()
 
 

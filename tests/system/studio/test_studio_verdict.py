@@ -17,8 +17,9 @@ from reconpriv.studio.judged import Judged, shown
 from reconpriv.studio.live import Live, make_live
 from reconpriv.studio.plan import Roles
 from reconpriv.studio.step_ask import number
-from reconpriv.studio.step_policy import try_settings
+from reconpriv.studio.step_policy import count_cells, try_settings
 from reconpriv.studio.targets import (
+    WISHES,
     Asked,
     advice,
     dials_of,
@@ -160,16 +161,18 @@ def test_groups_are_named_by_their_columns_and_the_value_behind_f(report: rp.Aud
 
 
 def wish(**values: float) -> Any:
-    return target_of({"max_error": None, "rho2": None, "min_group_error": None, **values})
+    return target_of({**dict.fromkeys(WISHES), **values})
 
 
 def test_every_target_says_where_the_policy_stands(tuner: Any) -> None:
     found = tuner.setting(POLICY)
     for name, met in (("max_error", found.error * 1.1), ("rho2", found.posterior + 0.01),
-                      ("min_group_error", found.group_error * 0.9)):  # fmt: skip
+                      ("min_group_error", found.group_error * 0.9),
+                      ("max_reconstructed", found.reconstructed * 1.1)):  # fmt: skip
         assert ">met<" in str(standing(name, wish(**{name: met}), found))
     for name, missed in (("max_error", found.error * 0.9), ("rho2", found.posterior - 0.01),
-                         ("min_group_error", found.group_error * 1.1)):  # fmt: skip
+                         ("min_group_error", found.group_error * 1.1),
+                         ("max_reconstructed", found.reconstructed * 0.9)):  # fmt: skip
         assert ">not met<" in str(standing(name, wish(**{name: missed}), found))
     assert "met<" not in str(standing("rho2", wish(), found))
 
@@ -188,7 +191,7 @@ def suggested(
 ) -> tuple[Setting, Setting | None, str]:
     """The current setting, the suggested one, and the words on it."""
     asked = Asked(POLICY, wish(**wishes), weaker)
-    report = try_settings(desk, settled, asked).report
+    report = try_settings(count_cells(desk, settled), asked).report
     assert report is not None
     return report.current, suggestion(report), str(advice(report, asked))
 
@@ -236,7 +239,8 @@ def test_without_a_target_margins_are_offered_where_they_help(desk: Desk, settle
 
 
 def test_the_picture_shows_both_frontiers(desk: Desk, settled: Settled) -> None:
-    picture = try_settings(desk, settled, Asked(POLICY, wish(), weaker=False))
+    asked = Asked(POLICY, wish(), weaker=False)
+    picture = try_settings(count_cells(desk, settled), asked)
     assert picture.report is not None
     assert picture.chart is not None
     more = [s for s in picture.report.efficient if s.margins is not None]

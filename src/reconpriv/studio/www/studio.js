@@ -57,9 +57,21 @@
     }
     settle();
   };
-  const setDial = (id, value) => {
-    all(`[data-dial="${id}"]`).forEach((input) => { input.value = value; });
-    turn(id, value);
+  // A dial, a menu, a box, or a group of boxes, of which those listed are to be ticked.
+  const setControl = (id, value) => {
+    const twins = all(`[data-dial="${id}"]`);
+    if (twins.length) {
+      twins.forEach((input) => { input.value = value; });
+      turn(id, value);
+      return;
+    }
+    const control = document.getElementById(id);
+    if (!control) return;
+    if (Array.isArray(value)) {
+      control.querySelectorAll("input").forEach((box) => { box.checked = value.includes(box.value); });
+    } else if (control.type === "checkbox") control.checked = value;
+    else control.value = value;
+    control.dispatchEvent(new Event("change", { bubbles: true }));
   };
 
   document.addEventListener("input", (event) => {
@@ -82,7 +94,7 @@
         }
       });
     }
-    if (["bound", "sample_size", "unattainable"].includes(event.target.id)) settle();
+    if (event.target.closest(".dials")) settle();
   });
 
   document.addEventListener("click", async (event) => {
@@ -114,6 +126,10 @@
 
   const ready = () => {
     showTheme();
+    all(".dials").forEach((dials) => {
+      const measure = () => dials.style.setProperty("--tall", `${dials.offsetHeight}px`);
+      new ResizeObserver(measure).observe(dials);
+    });
     document.documentElement.lang = "en";
     $(document).on("shiny:connected", () => {
       Shiny.addCustomMessageHandler("studio-step", showStep);
@@ -123,8 +139,8 @@
         bar.value = done;
         document.getElementById("progress_label").textContent = stage;
       });
-      Shiny.addCustomMessageHandler("studio-dials", (values) => {
-        Object.entries(values).forEach(([id, value]) => setDial(id, value));
+      Shiny.addCustomMessageHandler("studio-controls", (values) => {
+        Object.entries(values).forEach(([id, value]) => setControl(id, value));
       });
       all("input[type=number][data-dial]").forEach((input) => {
         Shiny.setInputValue(input.dataset.dial, Number(input.value));
@@ -132,6 +148,8 @@
       settle();
       document.body.dataset.connected = "yes";
     });
+    // Another table has other values, and so another policy, though nobody touched a control.
+    $(document).on("shiny:value", (event) => { if (event.name === "harmless_choice") settle(); });
     $(document).on("shiny:disconnected", () => {
       const note = document.createElement("div");
       note.className = "gone";
