@@ -214,8 +214,9 @@ def test_the_studio_calls_the_public_api_and_holds_no_formula() -> None:
     words and colours that all reports share, and the registries of what can be chosen.
     """
     allowed = ("reconpriv", "core.column_risk", "core.single_records", "errors", "messages",
-               "studio", "tuning", "core.sample_sizes", "presets", "theory.bounds", "queries.estimate",
-               "sources.formats", "show.palette", "show.release_words")  # fmt: skip
+               "studio", "tuning", "core.sample_sizes", "theory.bounds", "queries.estimate",
+               "sources.formats", "show.palette", "show.release_words", "presets", "promise",
+               "schema")  # fmt: skip
     for one in all_imports():
         if within(one.importer, "studio"):
             assert library(one) not in ("numpy", "scipy")
