@@ -12,6 +12,7 @@ from reconpriv._version import __version__
 if TYPE_CHECKING:
     from reconpriv.core.audit import AuditReport as AuditReport
     from reconpriv.core.margins import Margins as Margins
+    from reconpriv.core.pram import PramMatrix as PramMatrix
     from reconpriv.core.randomness import Key as Key
     from reconpriv.datasets import dataset_path as dataset_path
     from reconpriv.errors import ReconprivError as ReconprivError
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from reconpriv.presets import preset as preset
     from reconpriv.queries.estimate import Estimate as Estimate
     from reconpriv.randomised_response import Frequencies as Frequencies
+    from reconpriv.randomised_response import invariant_matrix as invariant_matrix
     from reconpriv.randomised_response import perturb as perturb
+    from reconpriv.randomised_response import pram_matrix as pram_matrix
     from reconpriv.randomised_response import reconstruct as reconstruct
     from reconpriv.reading import read as read
     from reconpriv.recoding import Quantiles as Quantiles
@@ -47,6 +50,7 @@ _HOMES = {
     "ObservedCount": "theory.counts",
     "PRESETS": "presets",
     "Policy": "policy",
+    "PramMatrix": "core.pram",
     "Quantiles": "recoding",
     "ReconprivError": "errors",
     "ReconprivWarning": "errors",
@@ -58,9 +62,11 @@ _HOMES = {
     "audit": "frames",
     "dataset_path": "datasets",
     "describe": "summary",
+    "invariant_matrix": "randomised_response",
     "open": "release.release",
     "preset": "presets",
     "perturb": "randomised_response",
+    "pram_matrix": "randomised_response",
     "publish": "frames",
     "read": "reading",
     "reconstruct": "randomised_response",

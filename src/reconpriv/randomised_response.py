@@ -3,236 +3,277 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from reconpriv.core.randomness import Key, Randomness, as_key, perturb_words, perturbation_purpose
-from reconpriv.errors import InputError
-from reconpriv.schema import Column, Kind, Value, parse_value, settle_domain
-from reconpriv.sources.frame_types import with_categories
+from reconpriv.core.pram import PramMatrix, described
+from reconpriv.core.randomness import (
+    Key,
+    Randomness,
+    Words,
+    as_key,
+    draw_words,
+    matrix_purpose,
+    perturb_words,
+    perturbation_purpose,
+)
+from reconpriv.errors import InputError, PolicyError
+from reconpriv.messages.readable import Readable
+from reconpriv.queries.estimate import check_confidence, quantile
+from reconpriv.schema import Column, Kind, Value, json_value, parse_value
+from reconpriv.sources.plain_column import CHUNK, codes_of, column_like, count_codes
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.perturbation import check_domain_size, check_retention
+from reconpriv.theory.intervals import Pooled, count_limits
+from reconpriv.theory.perturbation import (
+    check_retention,
+    local_privacy_level,
+    perturbation_matrix,
+    replacement_probability,
+)
 from reconpriv.theory.reconstruction import count_variance, reconstruct_frequency
+from reconpriv.theory.transition import (
+    covariances,
+    frequency_limits,
+    keep_or_draw,
+    made_invariant,
+    undo,
+    variances,
+)
 
-Codes = NDArray[np.integer[Any]]
-
-# Records at a time: results stay in a core's cache, and are small enough that the allocator reuses
-# their memory. Fresh memory costs as much as the work on it.
-_CHUNK = 1 << 15
+Matrix = PramMatrix | ArrayLike
 
 
-@dataclass(frozen=True)
-class Frequencies:
-    """A reconstructed distribution: F' of every value with its standard error.
+@dataclass(frozen=True, eq=False, repr=False)
+class Frequencies(Readable):
+    """A reconstructed distribution: F' of every value with its standard error and interval.
 
-    The standard error is that of the perturbation: it concerns the frequencies among these
-    records, not among a population they were drawn from.
+    Standard errors and intervals are those of the perturbation: they concern the frequencies among
+    these records, not among a population they were drawn from. ``published`` are the shares as
+    they were perturbed, and ``perturbation`` is the retention or the matrix that did it.
     """
 
     values: tuple[Value, ...]
     frequencies: Floats
     standard_errors: Floats
     records: int
+    low: Floats
+    high: Floats
+    confidence: float
+    published: Floats
+    perturbation: float | PramMatrix
+    condition_number: float
+    local_privacy_level: float
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The estimated covariance of the frequencies, for sums and differences of them."""
+        given = self.perturbation
+        matrix = (
+            given.probabilities
+            if isinstance(given, PramMatrix)
+            else perturbation_matrix(given, len(self.values))
+        )
+        return covariances(matrix, self.frequencies, self.records)
 
     def as_dict(self) -> dict[Value, float]:
         """Value to frequency."""
         return dict(zip(self.values, self.frequencies.tolist(), strict=True))
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """One row per value, as plain values for JSON."""
+        columns = {
+            "value": [json_value(value) for value in self.values],
+            "frequency": self.frequencies.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+        rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def perturb(
     values: Any,
     domain: Sequence[Value],
     *,
-    retention: float,
+    retention: float | None = None,
+    matrix: Matrix | None = None,
     key: Key | bytes | str | os.PathLike[str] | None = None,
     name: str = "",
 ) -> Any:
     """Keep each value with probability p, else draw one uniformly from the domain (Eq. 1).
 
+    With a ``matrix`` instead of a ``retention``, each value is drawn from its row: entry [i, j] is
+    the probability that value i of the domain, as given, is published as value j
+    (post-randomisation, PRAM).
+
     Returns the same kind of column as it is given (list, numpy, pandas, Polars or Arrow). With a
     key, the same value at the same position is always perturbed the same way; give each column its
     own ``name`` if several share a key, or their noise will be the same.
     """
-    check_retention(retention)
-    codes, sorted_domain, kind = _codes(values, domain)
+    given = _given(retention, matrix, domain)
+    codes, sorted_domain, kind = codes_of(values, domain)
     column = Column(name, kind)
-    purpose = perturbation_purpose(retention, column, sorted_domain)
+    draw: Callable[[Words, Ints], Ints]
+    if isinstance(given, PramMatrix):
+        order = np.argsort(_order(given.values, sorted_domain, kind))
+        rows = given.probabilities[np.ix_(order, order)]
+        purpose = matrix_purpose(rows, column, sorted_domain)
+        draw = partial(draw_words, matrix=rows)
+    else:
+        purpose = perturbation_purpose(given, column, sorted_domain)
+        draw = partial(perturb_words, retention=given, domain_size=len(sorted_domain))
     randomness = Randomness(as_key(key), purpose)
     hashes = randomness.hash_values(column, sorted_domain)
     result = np.empty_like(codes)
-    for first in range(0, codes.size, _CHUNK):
-        own = codes[first : first + _CHUNK].astype(np.int64)
+    for first in range(0, codes.size, CHUNK):
+        own = codes[first : first + CHUNK].astype(np.int64)
         index = np.arange(first, first + own.size, dtype=np.uint64)
-        words = randomness.words(hashes[own], index)
-        result[first : first + _CHUNK] = perturb_words(
-            words[:, 0], own, retention=retention, domain_size=len(sorted_domain)
-        )
-    return _like(values, result, pa.array(sorted_domain))
+        result[first : first + CHUNK] = draw(randomness.words(hashes[own], index)[:, 0], own)
+    return column_like(values, result, pa.array(sorted_domain))
 
 
-def reconstruct(perturbed: Any, domain: Sequence[Value], *, retention: float) -> Frequencies:
-    """The frequencies before perturbation (Lemma 1), in the order of the domain as given."""
-    check_retention(retention)
-    codes, sorted_domain, kind = _codes(perturbed, domain)
+def reconstruct(
+    perturbed: Any,
+    domain: Sequence[Value],
+    *,
+    retention: float | None = None,
+    matrix: Matrix | None = None,
+    confidence: float = 0.95,
+) -> Frequencies:
+    """The frequencies before perturbation (Lemma 1), in the order of the domain as given.
+
+    Give the ``retention`` or the ``matrix`` that the values were perturbed with.
+    """
+    given = _given(retention, matrix, domain)
+    check_confidence(confidence)
+    codes, sorted_domain, kind = codes_of(perturbed, domain)
     if codes.size == 0:
         raise InputError("There are no values to reconstruct from.")
-    m = len(sorted_domain)
-    observed = _count(codes, m)
-    frequency = reconstruct_frequency(observed, codes.size, retention=retention, domain_size=m)
-    variance = count_variance(
-        frequency * codes.size, codes.size, retention=retention, domain_size=m
+    named = tuple(dict.fromkeys(domain))
+    observed = count_codes(codes, len(sorted_domain))[_order(named, sorted_domain, kind)]
+    if isinstance(given, PramMatrix):
+        return _from_matrix(observed, given, confidence)
+    return _from_retention(observed, named, given, confidence)
+
+
+def _from_retention(
+    observed: Ints, values: tuple[Value, ...], p: float, confidence: float
+) -> Frequencies:
+    n, m = int(observed.sum()), observed.size
+    frequency = reconstruct_frequency(observed, n, retention=p, domain_size=m)
+    variance = count_variance(frequency * n, n, retention=p, domain_size=m)
+    # One group in which every record is a trial.
+    every, none = np.full(m, float(n)), np.zeros(m)
+    low, high = count_limits(
+        Pooled(
+            observed=observed.astype(np.float64),
+            records=every,
+            scaled_records=every,
+            scaled_squares=every,
+            holder_scale=np.ones(m),
+            unsampled=every,
+            uneven=none,
+            rounded=none,
+        ),
+        retention=p,
+        stray=replacement_probability(p, m),
+        miss=1.0 - confidence,
     )
-    error = np.sqrt(variance) / codes.size
+    return Frequencies(
+        values=values,
+        frequencies=frequency,
+        standard_errors=np.sqrt(variance) / n,
+        records=n,
+        low=low / n,
+        high=high / n,
+        confidence=confidence,
+        published=observed / n,
+        perturbation=p,
+        condition_number=1.0 / p,  # of pI + tJ, whose extreme eigenvalues are 1 and p
+        local_privacy_level=local_privacy_level(p, m),
+    )
+
+
+def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequencies:
+    n = int(observed.sum())
+    frequency = undo(matrix.probabilities, observed / n)
+    low, high = frequency_limits(matrix.probabilities, frequency, n, quantile=quantile(confidence))
+    return Frequencies(
+        values=matrix.values,
+        frequencies=frequency,
+        standard_errors=np.sqrt(variances(matrix.probabilities, frequency, n)),
+        records=n,
+        low=low,
+        high=high,
+        confidence=confidence,
+        published=observed / n,
+        perturbation=matrix,
+        condition_number=matrix.condition_number,
+        local_privacy_level=matrix.local_privacy_level,
+        remarks=matrix.remarks,
+    )
+
+
+def pram_matrix(matrix: Matrix, domain: Sequence[Value]) -> PramMatrix:
+    """Check a matrix for a column: its condition number and what it promises for one record.
+
+    Entry [i, j] is the probability that value i of the domain is published as value j. A data frame
+    whose rows and columns are labelled with the domain may have them in any order.
+    """
+    named = tuple(dict.fromkeys(domain))
+    return matrix.ordered(named) if isinstance(matrix, PramMatrix) else described(matrix, named)
+
+
+def invariant_matrix(
+    values: Any,
+    domain: Sequence[Value],
+    *,
+    retention: float | None = None,
+    matrix: Matrix | None = None,
+) -> PramMatrix:
+    """A matrix that leaves the frequencies of this column unchanged on average.
+
+    With a ``retention`` p it keeps a value with probability p and else draws one from the column
+    itself. A ``matrix`` of one's own is made invariant by a second draw that leads back.
+
+    It is a function of the data: whoever has the matrix can compute the exact frequencies of the
+    column from it. Keep it secret, or publish it only if those frequencies may be known.
+    """
+    given = _given(retention, matrix, domain)
+    codes, sorted_domain, kind = codes_of(values, domain)
+    if codes.size == 0:
+        raise InputError("There are no values to take frequencies from.")
+    named = tuple(dict.fromkeys(domain))
+    order = _order(named, sorted_domain, kind)
+    frequencies = count_codes(codes, len(sorted_domain))[order] / codes.size
+    if isinstance(given, PramMatrix):
+        found = made_invariant(given.probabilities, frequencies)
+    else:
+        found = keep_or_draw(frequencies, given)
+    return replace(described(found, named), from_data=True)
+
+
+def _given(
+    retention: float | None, matrix: Matrix | None, domain: Sequence[Value]
+) -> float | PramMatrix:
+    """The retention or the matrix, whichever it is, checked."""
+    if retention is not None and matrix is None:
+        return check_retention(retention)
+    if retention is None and matrix is not None:
+        return pram_matrix(matrix, domain)
+    raise PolicyError("Give either a retention or a matrix.")
+
+
+def _order(named: Sequence[Value], sorted_domain: Sequence[Value], kind: Kind) -> list[int]:
+    """Where each value of the domain as given is in the sorted domain."""
     position = {value: i for i, value in enumerate(sorted_domain)}
     column = Column("", kind)
-    order = [position[parse_value(column, value)] for value in dict.fromkeys(domain)]
-    return Frequencies(tuple(dict.fromkeys(domain)), frequency[order], error[order], codes.size)
-
-
-def _codes(values: Any, domain: Sequence[Value]) -> tuple[Codes, tuple[Value, ...], Kind]:
-    """Values as indices into the sorted domain; refuses unknown and missing values."""
-    array = _arrow(values)
-    if array.null_count:
-        raise InputError(
-            "The column has missing values.",
-            hint="Leave them out, or give missing a name in the domain.",
-        )
-    column = Column("values", _kind(array.type, domain))
-    check_domain_size(len(set(domain)))
-    sorted_domain = settle_domain(column, {}, list(domain))
-    codes = _look_up(array, sorted_domain)
-    if codes is None:
-        codes = _encode(array, column, domain)
-    return codes, sorted_domain, column.kind
-
-
-def _look_up(array: pa.Array, sorted_domain: Sequence[Value]) -> Codes | None:
-    """Texts or integers looked up in the domain, or None if one is not found.
-
-    This takes half the time of finding the distinct values.
-    """
-    if not (_is_text(array.type) or pa.types.is_integer(array.type)):
-        return None
-    try:
-        known = pa.array(sorted_domain, array.type)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return None  # a domain wider than the column's type
-    codes = np.empty(len(array), dtype=np.min_scalar_type(len(sorted_domain) - 1))
-    for first in range(0, len(array), _CHUNK):
-        found = pc.index_in(array.slice(first, _CHUNK), value_set=known)
-        if found.null_count:
-            return None
-        codes[first : first + _CHUNK] = found.to_numpy()
-    return codes
-
-
-def _encode(array: pa.Array, column: Column, domain: Sequence[Value]) -> Codes:
-    """Encode values of any type by their distinct ones; an error names one outside the domain."""
-    encoded = pc.dictionary_encode(array)
-    distinct = encoded.dictionary.to_pylist()
-    sorted_domain = settle_domain(column, dict.fromkeys(distinct, 1), list(domain))
-    position = {value: i for i, value in enumerate(sorted_domain)}
-    lookup = np.array([position[value] for value in distinct], dtype=np.int64)
-    indices = encoded.indices.to_numpy(zero_copy_only=False)
-    return np.asarray(lookup[indices] if lookup.size else indices, dtype=np.int64)
-
-
-def _count(codes: Codes, domain_size: int) -> Ints:
-    """How often each code occurs; in chunks, because numpy copies codes to 64 bits."""
-    counts = np.zeros(domain_size, dtype=np.int64)
-    for first in range(0, codes.size, _CHUNK):
-        counts += np.bincount(codes[first : first + _CHUNK], minlength=domain_size)
-    return counts
-
-
-def _arrow(values: Any) -> pa.Array:
-    try:
-        if hasattr(values, "__arrow_c_stream__"):
-            array: Any = pa.chunked_array(values)
-        else:
-            array = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(
-            f"The values cannot be read as one column ({type(error).__name__}).",
-            hint="Give one type of value, as a list, numpy, pandas, Polars or Arrow column.",
-        ) from None
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    if pa.types.is_dictionary(array.type):
-        # Decoded by hand: Arrow cannot decode every kind of text that a dictionary may hold.
-        return _plain_text(array.dictionary).take(array.indices)
-    return _plain_text(array)
-
-
-def _plain_text(array: pa.Array) -> pa.Array:
-    return array.cast(pa.string()) if pa.types.is_string_view(array.type) else array
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _kind(kind: pa.DataType, domain: Sequence[Value]) -> Kind:
-    if pa.types.is_null(kind):
-        kind = pa.array(list(domain)).type
-    if pa.types.is_boolean(kind):
-        return Kind.BOOLEAN
-    if pa.types.is_integer(kind):
-        return Kind.INTEGER
-    if pa.types.is_floating(kind):
-        raise InputError(
-            "Floating-point values have no natural finite domain.", hint="Bin them first."
-        )
-    return Kind.DATE if pa.types.is_date(kind) else Kind.STRING
-
-
-def _like(original: Any, codes: Codes, domain: pa.Array) -> Any:
-    """The values behind the codes, as the kind of column that came in."""
-    if isinstance(original, pa.Array | pa.ChunkedArray):
-        return _arrow_like(original, domain.take(pa.array(codes)))
-    if isinstance(original, np.ndarray):
-        return _take(_numpy_domain(original.dtype, domain), codes)
-    library = type(original).__module__.split(".")[0]
-    if library == "pandas" and hasattr(original, "index"):
-        # Convert before repeating: a few values, not every record.
-        few = type(original)(domain.to_pylist(), dtype=object)
-        few = few.astype(with_categories(original.dtype, domain.to_pylist()))
-        plain = isinstance(few.dtype, np.dtype)
-        many = _take(few.to_numpy(), codes) if plain else few.array.take(codes)
-        same = {"index": original.index, "name": original.name, "dtype": few.dtype}
-        return type(original)(many, copy=False, **same)
-    if library == "polars":
-        taken = type(original)(original.name, domain.take(pa.array(codes)))
-        return taken.cast(with_categories(original.dtype, domain.to_pylist()))
-    return np.asarray(domain.to_pylist(), dtype=object)[codes].tolist()
-
-
-def _take(values: NDArray[Any], codes: Codes) -> NDArray[Any]:
-    """``values[codes]``; in chunks, because numpy copies codes to 64 bits."""
-    result = np.empty(codes.size, dtype=values.dtype)
-    for first in range(0, codes.size, _CHUNK):
-        result[first : first + _CHUNK] = values[codes[first : first + _CHUNK]]
-    return result
-
-
-def _arrow_like(original: pa.Array | pa.ChunkedArray, values: pa.Array) -> Any:
-    kind = original.type
-    if pa.types.is_dictionary(kind):
-        values = values.cast(kind.value_type).dictionary_encode().cast(kind)
-    else:
-        values = values.cast(kind)
-    return pa.chunked_array([values]) if isinstance(original, pa.ChunkedArray) else values
-
-
-def _numpy_domain(kind: np.dtype[Any], domain: pa.Array) -> NDArray[Any]:
-    """The domain as an array of the given type, widened if a text would not fit."""
-    if kind.kind == "O":
-        return np.asarray(domain.to_pylist(), dtype=object)
-    values = np.asarray(domain.to_pylist())
-    return values.astype(np.result_type(kind, values.dtype) if kind.kind in "US" else kind)
+    return [position[parse_value(column, value)] for value in named]

@@ -203,23 +203,41 @@ def export(
     margins: Annotated[
         bool, typer.Option("--margins", help="Write the margins instead of the records.")
     ] = False,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Write the records alone, without their trials and without a script."
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     json: opt.Json = False,
 ) -> None:
-    """Write the published records, with their labels, for SPSS, Stata or SAS."""
+    """Write the published records, with their labels, for SPSS, Stata, SAS or R.
+
+    Records carry the trials and the design weight of their group. A script beside the file (.sps,
+    .do, .sas, or .R for .csv and .parquet) corrects a count and gives its standard error.
+    """
     with reported():
-        from reconpriv.release.export import check_export
+        from reconpriv.release.export import check_export, script_path
 
         if groups and margins:
             raise PolicyError("Give either --groups or --margins, not both.")
-        check_export(file, overwrite=overwrite)
-        notes = _open(release).export(file, groups=groups, margins=margins, overwrite=overwrite)
+        if plain and (groups or margins):
+            raise PolicyError("--plain is for records, not for groups or margins.")
+        scripted = not (groups or margins or plain)
+        check_export(file, overwrite=overwrite, script=scripted)
+        notes = _open(release).export(
+            file, groups=groups, margins=margins, plain=plain, overwrite=overwrite
+        )
         say_all("note", notes)
+        script = {"script": str(script_path(file))} if scripted else {}
         if json:
-            show_json({"release": str(release), "file": str(file), "notes": list(notes)})
+            show_json({"release": str(release), "file": str(file), **script, "notes": list(notes)})
         else:
             what = "Groups" if groups else "Margins" if margins else "Records"
             typer.echo(f"{what} written to {shown_path(file)}.")
+            if scripted:
+                typer.echo(f"{shown_path(script_path(file))} shows how to count in it.")
 
 
 def report(

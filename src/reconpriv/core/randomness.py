@@ -221,6 +221,20 @@ def perturb_words(words: Words, own: Ints, *, retention: float, domain_size: int
     return result
 
 
+def draw_words(words: Words, own: Ints, matrix: Floats) -> Ints:
+    """One word per trial: the first value at which the sums of the own row of P exceed u."""
+    u = unit_interval(words)
+    sums = np.cumsum(matrix, axis=1)
+    sums /= sums[:, -1:]  # the last value that is possible ends at 1, which no u reaches
+    order = np.argsort(own, kind="stable")
+    starts = np.searchsorted(own[order], np.arange(matrix.shape[0] + 1))
+    result = np.empty(own.size, dtype=np.int64)
+    for value in np.flatnonzero(np.diff(starts)):
+        some = order[starts[value] : starts[value + 1]]
+        result[some] = np.searchsorted(sums[value], u[some], side="right")
+    return result
+
+
 def perturbation_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
     """What a perturbation's words are bound to: p, the sensitive column and its domain.
 
@@ -229,6 +243,12 @@ def perturbation_purpose(retention: float, column: Column, domain: Sequence[Valu
     parts = [float(retention).hex().encode(), column.name.encode()]
     parts += [_encode(column.kind, value) for value in domain]
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def matrix_purpose(matrix: Floats, column: Column, domain: Sequence[Value]) -> bytes:
+    """What a post-randomisation's words are bound to: the whole matrix, the column, its domain."""
+    digest = hashlib.blake2b(matrix.astype("<f8").tobytes(), digest_size=32).digest()
+    return b"matrix" + digest + perturbation_purpose(0.0, column, domain)
 
 
 def margins_purpose(

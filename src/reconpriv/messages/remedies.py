@@ -34,6 +34,7 @@ class Control(StrEnum):
     MEMORY = "memory"
     MISSING = "missing"
     OVERWRITE = "overwrite"
+    PLAIN = "plain"
     PORT = "port"
     RHO2 = "rho2"
     SQL = "sql"

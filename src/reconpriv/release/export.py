@@ -5,6 +5,7 @@ What a format cannot hold is refused, or changed with a note; nothing is lost wi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from reconpriv.schema import ColumnLabels, Value
 from reconpriv.writing.file import check_file, whole_file
 
 _FILE_LABEL = "Randomised release (reconpriv)"
+_DESIGNED_LABEL = f"{_FILE_LABEL}: correct its counts"
 _LARGEST_WHOLE = 2**53
 _LONG = (-2_147_483_647, 2_147_483_620)  # Stata's long; what lies above stands for missing
 _LARGEST_IBM = 7.2e75
@@ -58,8 +60,30 @@ _PLAIN: dict[str, Callable[[pa.Table, Path], None]] = {
 }
 
 
-def check_export(path: Path, *, overwrite: bool) -> None:
-    """Refuse a file that cannot be written, before any work is done."""
+@dataclass(frozen=True)
+class Script:
+    """A program to be written beside the data, so that both are there or neither."""
+
+    path: Path
+    text: str
+
+
+_ENDINGS = {"Stata": ".do", "SPSS": ".sps", "SAS": ".sas", "R": ".R"}
+
+
+def program_of(path: Path) -> str:
+    """The program that a file is for; CSV and Parquet are read by R."""
+    target = TARGETS.get(path.suffix.lower())
+    return "R" if target is None else target.program
+
+
+def script_path(path: Path) -> Path:
+    """The program that goes with a file: beside it, with the same name."""
+    return path.with_suffix(_ENDINGS[program_of(path)])
+
+
+def check_export(path: Path, *, overwrite: bool, script: bool = False) -> None:
+    """Refuse a file, or a script beside it, that cannot be written, before any work is done."""
     check_file(path, overwrite=overwrite)
     ending = path.suffix.lower()
     if ending == ".sas7bdat":
@@ -71,20 +95,42 @@ def check_export(path: Path, *, overwrite: bool) -> None:
             f"The kind of file {shown_file(path)!r} cannot be written.",
             hint=f"Known: {', '.join((*TARGETS, *_PLAIN))}.",
         )
+    if script:
+        check_file(script_path(path), overwrite=overwrite)
 
 
 def export_table(
-    table: pa.Table, labels: Mapping[str, ColumnLabels], path: Path, *, overwrite: bool = False
+    table: pa.Table,
+    labels: Mapping[str, ColumnLabels],
+    path: Path,
+    *,
+    overwrite: bool = False,
+    script: Script | None = None,
 ) -> tuple[str, ...]:
     """Write a table with its labels, whole or not at all; return what had to be changed."""
-    check_export(path, overwrite=overwrite)
+    check_export(path, overwrite=overwrite, script=script is not None)
+    with contextlib.ExitStack() as beside:
+        if script is not None:
+            work = beside.enter_context(whole_file(script.path, overwrite=overwrite))
+            work.write_text(script.text, encoding="utf-8", newline="\n")
+        return _export(table, labels, path, overwrite, designed=script is not None)
+
+
+def _export(
+    table: pa.Table,
+    labels: Mapping[str, ColumnLabels],
+    path: Path,
+    overwrite: bool,
+    *,
+    designed: bool,
+) -> tuple[str, ...]:
     ending = path.suffix.lower()
     if ending in _PLAIN:
         with whole_file(path, overwrite=overwrite) as work:
             _PLAIN[ending](table, work)
         return ()
     pyreadstat, polars = _libraries()
-    sheet = _Sheet(TARGETS[ending])
+    sheet = _Sheet(TARGETS[ending], _DESIGNED_LABEL if designed else _FILE_LABEL)
     for name, column in zip(table.column_names, table.columns, strict=True):
         sheet.add(name, column.combine_chunks(), labels.get(name, ColumnLabels()))
     frame, settings = sheet.finish()
@@ -105,8 +151,9 @@ def export_table(
 class _Sheet:
     """Columns on their way into a file, and what is to be said about them."""
 
-    def __init__(self, target: ExportFormat) -> None:
+    def __init__(self, target: ExportFormat, file_label: str) -> None:
         self.target = target
+        self.file_label = file_label
         self.notes: list[str] = []
         self._names: list[str] = []
         self._arrays: list[pa.Array] = []
@@ -223,7 +270,7 @@ class _Sheet:
         }
         limit = self.target.label_bytes
         settings: dict[str, Any] = dict(self.target.settings) | {
-            "file_label": _FILE_LABEL,
+            "file_label": self.file_label,
             "column_labels": {n: self._cut(t, limit, n) for n, t in titles.items() if t},
             "variable_format": {names[old]: form for old, form in self._formats.items() if form},
         }

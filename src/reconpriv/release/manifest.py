@@ -231,6 +231,11 @@ class Manifest:
         return self.schema if self.protect is None else self.protect.coarse(self.schema)
 
     @property
+    def pooled(self) -> tuple[str, ...]:
+        """The columns that protection groups pool over; none without protection groups."""
+        return () if self.protect is None else tuple(self.protect.names)
+
+    @property
     def groups_columns(self) -> list[Column]:
         """The columns of the groups with their records and trials."""
         public = self.group_schema.public

@@ -29,7 +29,7 @@ from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import labels_as_dict
-from reconpriv.release.load import load_cells, load_groups, load_margins, load_records
+from reconpriv.release.load import load_cells, load_cube, load_groups, load_margins, load_records
 from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
 from reconpriv.release.margin_file import read_margins
 from reconpriv.schema import Value, json_value
@@ -336,25 +336,50 @@ class Release(Readable):
         *,
         groups: bool = False,
         margins: bool = False,
+        plain: bool = False,
         overwrite: bool = False,
     ) -> tuple[str, ...]:
-        """Write the published records for SPSS (.sav, .zsav), Stata (.dta) or SAS (.xpt).
+        """Write the published records for SPSS (.sav, .zsav), Stata (.dta), SAS (.xpt) or R.
 
-        Labels are included; .csv and .parquet also work. ``groups`` writes the groups with their
-        trials instead, ``margins`` the margins. Returns what had to be changed for the format.
+        R reads .csv and, with its package arrow, .parquet. Labels are included. Records carry the
+        trials and the design weight of their group, and a script beside the file (.sps, .do, .sas
+        or .R) corrects a count, with its standard error; ``plain`` writes the records alone.
+        ``groups`` writes the groups with their trials instead, ``margins`` the margins. Returns
+        what had to be changed for the format.
         """
         from reconpriv.release.export import check_export, export_table  # noqa: PLC0415 - seldom used
 
-        check_export(Path(path), overwrite=overwrite)
-        described = self.description
+        file, described = Path(path), self.description
+        designed = not (groups or margins or plain)
+        check_export(file, overwrite=overwrite, script=designed)
         if groups and margins:
             raise ReleaseError("One file holds the groups or the margins, not both.")
+        if plain and (groups or margins):
+            raise ReleaseError("Only records can be written plain.")
         if groups and described.group_files is None:
             raise ReleaseError(f"A release of sample size {described.sample_size} has no groups.")
+        if designed:
+            return self._export_designed(file, overwrite)
         stored = self._with_margins() if margins else self._checked_files()
         load = load_groups if groups else load_margins if margins else load_records
-        table = load(stored)
-        return export_table(table, described.labels, Path(path), overwrite=overwrite)
+        return export_table(load(stored), described.labels, file, overwrite=overwrite)
+
+    def _export_designed(self, file: Path, overwrite: bool) -> tuple[str, ...]:
+        from reconpriv.queries.check_answers import check_answers  # noqa: PLC0415 - seldom used
+        from reconpriv.release.export import TARGETS, export_table  # noqa: PLC0415 - seldom used
+        from reconpriv.release.export_design import check_design, designed_records  # noqa: PLC0415 - seldom used
+        from reconpriv.release.export_script import export_script  # noqa: PLC0415 - seldom used
+
+        described = self.description
+        sampling = SAMPLE_SIZES[described.sample_size]
+        check_design(described, trials_known=sampling.trials_known)
+        cube = load_cube(self._checked_files(), self.memory)
+        target = TARGETS.get(file.suffix.lower())
+        records = designed_records(cube, described, target.label_bytes if target else None)
+        design = Design(described.retention, described.schema.domain_size, described.sample_size)
+        answers = check_answers(cube, design, described.pooled)
+        script = export_script(file, records, described, answers)
+        return export_table(records.table, records.labels, file, overwrite=overwrite, script=script)
 
     def to_table(
         self, database: str | os.PathLike[str], name: str, *, overwrite: bool = False

@@ -29,6 +29,7 @@ _WORDS = {
     Control.MEMORY: "use the command line, where you can allow more memory",
     Control.MISSING: "{do} with “{choice}” in the roles step",
     Control.OVERWRITE: "choose another name",
+    Control.PLAIN: "",
     Control.PORT: "",
     Control.RHO2: "{do} in the policy step",
     Control.SQL: "{do} first",

@@ -16,6 +16,7 @@ NOT_RUN = {
     "README.md": ["it would run these tests again"],
     "docs/scale.md": ["it needs a cluster", "it needs a cluster"],
     "docs/how-to/databases.md": ["needs a PostgreSQL server"],
+    "docs/how-to/statistical-files.md": ["needs R"],
     "docs/studio.md": ["it waits for a browser"],
     "docs/how-to/install.md": ["it installs"],
 }

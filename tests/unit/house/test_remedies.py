@@ -48,7 +48,8 @@ EXAMPLES: dict[Control, Any] = {
     Control.RHO2: 0.5,
     Control.UNATTAINABLE: "one-trial",
 } | dict.fromkeys(
-    (Control.COLUMNS, Control.OVERWRITE, Control.WEAKER_RECORDS, Control.WHOLE_BINS), True
+    (Control.COLUMNS, Control.OVERWRITE, Control.PLAIN, Control.WEAKER_RECORDS, Control.WHOLE_BINS),
+    True,
 )
 
 
@@ -93,7 +94,7 @@ NOT_ARGUMENTS = {Control.KEY, Control.MARGIN_TABLES, Control.PORT, Control.TO_TA
 @pytest.mark.parametrize("control", [c for c in Control if c not in NOT_ARGUMENTS])
 def test_python_has_the_argument_that_it_names(control: Control) -> None:
     calls = (rp.read, rp.Table.audit, rp.Table.publish, rp.Table.tune, rp.Release.count,
-             rp.Release.to_table, rp.Policy)  # fmt: skip
+             rp.Release.export, rp.Release.to_table, rp.Policy)  # fmt: skip
     assert any(control in inspect.signature(call).parameters for call in calls)
     assert hasattr(rp.Release, "to_table") and hasattr(rp.Key.generate(), "write")
 

@@ -39,7 +39,7 @@ def test_what_is_exported_reads_back(
     count_rows: Callable[[pa.Table], Counter],
 ) -> None:
     path = tmp_path / f"people{ending}"
-    notes = release.export(path)
+    notes = release.export(path, plain=True)
     back = read_all(path)
     assert back.schema.equals(release.to_arrow().schema)
     assert count_rows(back) == count_rows(release.to_arrow())
@@ -48,7 +48,7 @@ def test_what_is_exported_reads_back(
 
 @pytest.mark.parametrize("ending", [".sav", ".dta"])
 def test_labels_go_with_the_records(ending: str, release: rp.Release, tmp_path: Path) -> None:
-    release.export(tmp_path / f"a{ending}")
+    release.export(tmp_path / f"a{ending}", plain=True)
     read = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta}[ending]
     _, about = read(tmp_path / f"a{ending}", output_format="dict")
     assert about.column_names_to_labels["sex"] == "Sex of the person"
@@ -61,7 +61,7 @@ def test_an_exported_release_is_the_same_release_again(
     release: rp.Release, tmp_path: Path, key: rp.Key
 ) -> None:
     """Labels survive the round trip, so the manifest of what was exported has them, too."""
-    release.export(tmp_path / "a.dta")
+    release.export(tmp_path / "a.dta", plain=True)
     with rp.read(tmp_path / "a.dta", sensitive="income") as table:
         again = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "again", key=key)
     fields = [r.manifest["resources"][0]["schema"]["fields"] for r in (release, again)]
@@ -78,12 +78,16 @@ def test_groups_can_be_exported(release: rp.Release, tmp_path: Path) -> None:
 def test_the_command(release: rp.Release, tmp_path: Path, cli: Callable[..., Any]) -> None:
     file = tmp_path / "people.xpt"
     done = cli("export", release.path, file)
-    assert (done.code, done.out) == (0, f"Records written to {file}.\n")
+    script = file.with_suffix(".sas")
+    assert (done.code, done.out) == (
+        0,
+        f"Records written to {file}.\n{script} shows how to count in it.\n",
+    )
     assert "note: The value labels of column 'sex' are left out" in done.err
     assert cli("export", release.path, file).code == 2
     done = cli("export", release.path, file, "--overwrite", "--json")
     assert json.loads(done.out)["file"] == str(file)
-    assert [path.name for path in tmp_path.iterdir()] == ["people.xpt"]
+    assert {path.name for path in tmp_path.iterdir()} == {"people.xpt", "people.sas"}
 
 
 @pytest.mark.parametrize(
