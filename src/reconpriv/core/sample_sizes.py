@@ -125,6 +125,7 @@ def _exact_size(groups: ClassedGroups, policy: Policy) -> Floats:
             policy.retention,
             policy.epsilon,
             policy.delta,
+            fillers=policy.harmless_values > 0 or policy.news_only,
         )
         inside = groups.classes == upto
         limits[inside] = exact_class_sizes(groups.sizes[inside], group_class)

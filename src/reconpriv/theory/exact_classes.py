@@ -45,7 +45,8 @@ class ExposedClass:
     """Groups whose largest exposed frequency is above ``above`` and at most ``upto``.
 
     A value is exposed if more than ``exposed_above`` of the group hold it, unless it is one of the
-    domain's harmless values: ``values`` are not.
+    domain's harmless values: ``values`` are not. ``fillers``: values that are not
+    exposed, being harmless or no news, may be more frequent than the class allows.
     """
 
     above: float
@@ -56,6 +57,7 @@ class ExposedClass:
     retention: float
     epsilon: float
     delta: float
+    fillers: bool
 
     def exposed_frequencies(self, size: int) -> Floats:
         """The frequencies of exposed values that occur in groups of this size and class."""
@@ -66,8 +68,8 @@ class ExposedClass:
         other = np.minimum(most, size - counts)
         largest = frequency > self.above
         with_other = (other / size > self.above) & (self.values > 1)
-        if self.values < self.domain_size:
-            fits = largest | with_other  # harmless values fill the rest
+        if self.fillers:
+            fits = largest | with_other  # they fill the rest
         else:
             fits = (largest & (size - counts <= (self.values - 1) * most)) | (
                 with_other & (size - counts - other <= (self.values - 2) * most)
@@ -77,10 +79,10 @@ class ExposedClass:
     def deciding_frequencies(self, trials: int) -> Floats:
         """Where the tails of a sample are smallest over all frequencies of the class.
 
-        If no value is harmless, the rarest exposed one must leave room for no more than the others.
+        Without fillers, the rarest exposed one must leave room for no more than the others.
         """
         least = self.exposed_above
-        if self.values == self.domain_size:
+        if not self.fillers:
             least = max(least, 1.0 - (self.values - 1) * self.upto)
         found = [np.array([least, self.upto])]
         replacement = (1.0 - self.retention) / self.domain_size

@@ -23,7 +23,7 @@ HALF = Fraction(1, 2)
 
 def a_class(above, upto, *, phi=0.0, m=14, values=None, p=0.5, epsilon=0.5, delta=0.05):
     values = m if values is None else values
-    return ExposedClass(above, upto, phi, values, m, p, epsilon, delta)
+    return ExposedClass(above, upto, phi, values, m, p, epsilon, delta, fillers=values < m)
 
 
 # --- the referee: every group, every trial, in fractions -----------------------------------------
@@ -239,3 +239,10 @@ def test_no_group_is_estimated_better_than_promised(sample_size, phi):
     policy = Policy(0.5, 0.5, 0.05, bound="exact", sample_size=sample_size, exposed_above=phi)
     assert lowest(policy) > -3.0
     assert lowest(policy, 1.3) < -3.0
+
+
+def test_values_that_are_not_news_may_outnumber_those_of_the_class() -> None:
+    # 240 of 1,000 are news; the other 760 hold a value that most of the table holds.
+    news = ExposedClass(0.125, 0.25, 0.0, 2, 2, 0.5, 0.5, 0.05, fillers=True)
+    trials = largest_exact_size(news, 1000)
+    assert 0 < trials < 200
