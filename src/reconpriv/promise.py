@@ -13,6 +13,7 @@ from reconpriv.messages.phrases import listed
 from reconpriv.theory.bounds import BOUNDS
 
 NOTHING = "Nothing is promised about groups: each record is only perturbed."
+REFUSED = "None: a release with this policy is refused."
 
 
 def promise(policy: Mapping[str, Any]) -> str:
@@ -83,20 +84,26 @@ def exposed_words(policy: Mapping[str, Any]) -> str:
     else:
         said = "Every value that occurs in a group is exposed"
     if news:
-        near = f"its share differs by more than {_percent(policy['epsilon'])} of that in the table"
+        near = (
+            "its share differs from that in the whole table by more than"
+            f" {_percent(policy['epsilon'])} of the latter"
+        )
         said += f" and {near}" if above else f" if {near}"
-    if harmless:
+    if harmless and (above or news):
         said += f"; {listed(harmless)} {'is' if len(harmless) == 1 else 'are'} never exposed"
+    elif harmless:
+        said += f", except {listed(harmless)}"
     return f"{said}."
 
 
 def _in_probabilities(policy: Mapping[str, Any]) -> str:
     off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
+    # The coin flips that copy the trials of `paper` are not among the exact tails.
+    records = "trials" if SAMPLE_SIZES[policy["sample_size"]].coins else "records"
     return (
-        f"In every {_group(policy)}, an estimate of an exposed value's share from the group's own"
-        " records is"
-        f" more than {off} too high with a probability of at least {often}, and more than {off} too"
-        f" low with a probability of at least {often}."
+        f"{_where(policy)}, an estimate of an exposed value's share from the group's own"
+        f" {records} is more than {off} too high with a probability of at least {often}, and more"
+        f" than {off} too low with a probability of at least {often}."
     )
 
 
@@ -104,15 +111,18 @@ def _by_bound(policy: Mapping[str, Any]) -> str:
     off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
     records = "own records and the margins" if policy.get("margins") else "own records"
     return (
-        f"In every {_group(policy)}, the {policy['bound']} bound cannot show that an estimate of an"
+        f"{_where(policy)}, the {policy['bound']} bound cannot show that an estimate of an"
         f" exposed value's share from the group's {records} is more than {off} too high with a"
         f" probability below {often}, nor that it is more than {off} too low. The true"
         " probabilities are smaller than the bound; only the exact bound makes them a promise."
     )
 
 
-def _group(policy: Mapping[str, Any]) -> str:
-    return "protection group" if policy.get("protect") else "group"
+def _where(policy: Mapping[str, Any]) -> str:
+    group = "protection group" if policy.get("protect") else "group"
+    # What happens where no number of trials will do is an exception, which must not be left out.
+    left_out = policy.get("unattainable") == "one-trial"
+    return f"In every {group}" + (" that some number of trials keeps private" if left_out else "")
 
 
 def _percent(share: float) -> str:

@@ -35,6 +35,8 @@ PUBLISHED = 0.8
 LARGE = 20
 # The rate of false positives at which members are told from others.
 FALSE_POSITIVES = 0.001
+# With fewer people held out, a difference means nothing.
+_FEWEST = 20
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,11 @@ def split_people(target: AttackedTable, published: float = PUBLISHED) -> SplitTa
     chosen = uniforms(cell.size, "held out") < published
     inside = np.bincount(cell[chosen], minlength=batch.count.size)
     sizes = np.add.reduceat(inside, batch.starts)
-    if not sizes.sum() or sizes.sum() == cell.size:
-        raise InputError("The table has too few people for some of them to be held out.")
+    if cell.size - sizes.sum() < _FEWEST or not sizes.sum():
+        raise InputError(
+            f"The table has too few people for {_FEWEST} of them to be held out.",
+            hint="Attack a table of some hundreds of people or more.",
+        )
     kept, cells = np.flatnonzero(sizes), np.flatnonzero(inside)
     part = CellBatch(
         tuple(column.take(kept) for column in batch.public),

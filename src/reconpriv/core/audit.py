@@ -11,7 +11,12 @@ import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
-from reconpriv.core.exposure import exposed_cells, frequency_of, most_exposed
+from reconpriv.core.exposure import (
+    exposed_cells,
+    frequency_of,
+    largest_exposed,
+    most_exposed,
+)
 from reconpriv.core.margin_cost import (
     CostPart,
     MarginCost,
@@ -22,13 +27,13 @@ from reconpriv.core.margin_cost import (
 from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.margin_plan import MarginPlan
 from reconpriv.core.protection import Settled
-from reconpriv.core.sample_sizes import private_sizes
+from reconpriv.core.sample_sizes import private_sizes, sample_limits
 from reconpriv.core.single_records import SingleRecords, check_k
 from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
-from reconpriv.promise import promise
+from reconpriv.promise import REFUSED, promise
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
@@ -79,7 +84,8 @@ class AuditReport(Readable):
     ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
     ``error`` is the analysts' expected mean relative error on the standard workload, from the
     records alone. If the effect of each column was not computed, ``columns_note`` says why.
-    ``margins`` is there if the policy asks for margins: what they cost the groups. With
+    ``exposed_groups`` have an exposed value; in ``unattainable_groups`` no number of trials is
+    private. ``margins`` is there if the policy asks for margins: what they cost the groups. With
     ``protection`` the groups are protection groups.
     """
 
@@ -91,6 +97,8 @@ class AuditReport(Readable):
     domain_size: int
     violating_groups: int
     violating_records: int
+    exposed_groups: int
+    unattainable_groups: int
     size_distribution: tuple[tuple[int, int, int, int], ...]
     worst: tuple[GroupVerdict, ...]
     single_records: SingleRecords
@@ -140,6 +148,8 @@ class AuditReport(Readable):
     @property
     def groups_sentence(self) -> str:
         """Whether groups could be reconstructed."""
+        if not self.exposed_groups:
+            return f"No {self.group_word} has an exposed value, so this policy protects nobody."
         if self.private:
             return (
                 f"Every {self.group_word} meets this policy with perturbation alone, without"
@@ -148,14 +158,33 @@ class AuditReport(Readable):
         return (
             f"Not private: {self.violating_groups:,} of {self.groups:,} {self.group_word}s, with"
             f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
-            " the table were only perturbed."
-            + (" Publishing samples those groups." if self.policy.sampling.samples else "")
+            " the table were only perturbed." + self._treatment
+        )
+
+    @property
+    def _treatment(self) -> str:
+        """What publishing does about groups that could be reconstructed."""
+        if not self.policy.sampling.samples:
+            return ""
+        if not self.unattainable_groups:
+            return " Publishing samples those groups."
+        if self.policy.unattainable == "refuse":
+            return (
+                " Publishing with this policy is refused: no number of trials is private in"
+                f" {self.unattainable_groups:,} {self.group_word}s."
+            )
+        return (
+            " Publishing samples those groups; nothing is promised for"
+            f" {self.unattainable_groups:,} of them, in which no number of trials is private."
         )
 
     @property
     def promise(self) -> str:
         """What a publication with this policy would promise."""
-        return promise(self.policy.publishable().as_dict())
+        refused = self.unattainable_groups and self.policy.unattainable == "refuse"
+        if refused or not self.policy.can_sample:
+            return REFUSED
+        return promise(self.policy.as_dict())
 
     @property
     def columns_sentence(self) -> str:
@@ -195,6 +224,8 @@ class AuditReport(Readable):
             "domain_size": self.domain_size,
             "violating_groups": self.violating_groups,
             "violating_records": self.violating_records,
+            "exposed_groups": self.exposed_groups,
+            "unattainable_groups": self.unattainable_groups,
             "private": self.private,
             "verdict": self._verdict(),
             "policy": self.policy.as_dict(),
@@ -246,6 +277,8 @@ class AuditPart:
     groups: int
     violating_groups: int
     violating_records: int
+    exposed_groups: int
+    unattainable_groups: int
     below_k: int
     cells: int
     distribution: Ints
@@ -277,6 +310,8 @@ def audit_part(
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
     check_k(k)
     records = groups = violating_groups = violating_records = below_k = cells = 0
+    exposed_groups = unattainable_groups = 0
+    sampled = policy.sampling.samples and policy.can_sample
     distribution = np.zeros((64, 2), dtype=np.int64)
     found: list[tuple[float, GroupVerdict]] = []
     margins = CostPart()
@@ -299,6 +334,10 @@ def audit_part(
         groups += batch.groups
         violating_groups += int((~private).sum())
         violating_records += int(sizes[~private].sum())
+        exposed_groups += int((largest_exposed(batch, policy) > 0.0).sum())
+        if sampled:
+            most = sample_limits(batch, policy, schema.domain_size)
+            unattainable_groups += int(((sizes > most) & (most < 1.0)).sum())
         below_k += int(sizes[sizes < k].sum())
         cells += batch.count.size
         if counted is not None:
@@ -308,6 +347,8 @@ def audit_part(
         groups,
         violating_groups,
         violating_records,
+        exposed_groups,
+        unattainable_groups,
         below_k,
         cells,
         distribution,
@@ -356,6 +397,8 @@ def join_parts(
         domain_size=schema.domain_size,
         violating_groups=sum(part.violating_groups for part in parts),
         violating_records=sum(part.violating_records for part in parts),
+        exposed_groups=sum(part.exposed_groups for part in parts),
+        unattainable_groups=sum(part.unattainable_groups for part in parts),
         size_distribution=tuple(
             (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
             for i, row in enumerate(distribution)

@@ -70,7 +70,7 @@ def _in_domain(value: Value, schema: Schema) -> Value:
     more = ", …" if len(domain) > len(some) else ""
     raise PolicyError(
         f"Column {schema.sensitive.name!r} has no value {value!r} that could be harmless.",
-        hint=f"Its values are {', '.join(some)}{more}." if more else f"{listed(some, 'or')}.",
+        hint=f"Its values are {', '.join(some)}{more}." if more else f"Name {listed(some, 'or')}.",
     )
 
 

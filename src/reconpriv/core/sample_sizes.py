@@ -225,8 +225,9 @@ PAPER = SampleSize(
 OCTAVE = SampleSize(
     name="octave",
     label="Octave (default)",
-    explanation="As many trials as the largest frequency, rounded up to a power of ½, allows.",
-    tells="Between which powers of ½ the largest frequency of a large group lies.",
+    explanation="As many trials as the largest exposed frequency, rounded up to a power of ½ (or to"
+    " φ doubled once or more), allows.",
+    tells="Between which of these the largest exposed frequency of a large group lies.",
     for_analysts=f"{_FEWER}; the groups file says how many.",
     method="sampling, perturbing, scaling with trial counts by octave of the largest frequency",
     classes=octaves,

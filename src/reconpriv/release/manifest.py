@@ -265,6 +265,8 @@ class Manifest:
         }
         names = ("retention", "epsilon", "delta", "bound", "sample_size")
         plain = {name: getattr(self, name) for name in names}
+        if self.unattainable != "refuse":
+            plain["unattainable"] = self.unattainable
         return plain | {name: value for name, value in exposed.items() if value}
 
     # --- writing ----------------------------------------------------------------------------------

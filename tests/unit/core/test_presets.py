@@ -1,12 +1,15 @@
 """Presets: policies with a name, and the promise that each prints."""
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
 import reconpriv as rp
 from query_fixtures import people
 from reconpriv.policy import Policy
 from reconpriv.presets import DEFAULT
-from reconpriv.promise import NOTHING, promise
+from reconpriv.promise import NOTHING, REFUSED, promise
 
 
 @pytest.mark.parametrize("name", [*rp.PRESETS])
@@ -28,19 +31,16 @@ def test_the_default_is_that_of_the_command_line_and_of_the_paper(cli):
     [
         ({}, "Every value that occurs in a group is exposed."),
         ({"exposed_above": 0.25}, "if more than 25 % of the group hold it."),
-        (
-            {"harmless": ("a",)},
-            "Every value that occurs in a group is exposed; a is never exposed.",
-        ),
-        ({"harmless": ("a", None)}, "; a and a missing value are never exposed."),
+        ({"harmless": ("a",)}, "Every value that occurs in a group is exposed, except a."),
+        ({"harmless": ("a", None)}, "is exposed, except a and a missing value."),
         (
             {"news_only": True},
-            "is exposed if its share differs by more than 50 % of that in the table.",
+            "if its share differs from that in the whole table by more than 50 % of the latter.",
         ),
         (
             {"exposed_above": 0.125, "news_only": True, "harmless": ("a",)},
-            "if more than 12.5 % of the group hold it and its share differs by more than 50 % of"
-            " that in the table; a is never exposed.",
+            "if more than 12.5 % of the group hold it and its share differs from that in the whole"
+            " table by more than 50 % of the latter; a is never exposed.",
         ),
     ],
 )
@@ -57,6 +57,28 @@ def test_only_exact_tails_are_promised_as_probabilities():
     assert "cannot show" not in exact
     assert promise(Policy(0.5, 0.5, 0.3, sample_size="none").as_dict()) == NOTHING
     assert "and the margins" in promise(Policy(0.5, 0.5, 0.3, margins=1.0).as_dict())
+
+
+def test_a_promise_leaves_out_what_it_cannot_keep(tmp_path):
+    exact = Policy(0.5, 0.5, 0.05, bound="exact")
+    loose = promise(replace(exact, unattainable="one-trial").as_dict())
+    assert loose.startswith("In every group that some number of trials keeps private, ")
+    assert "own trials" in promise(replace(exact, sample_size="paper").as_dict())
+    rows = {"g": [1] * 200 + [2] * 200, "s": ["yes"] * 200 + ["yes", "no"] * 100}
+    with rp.read(pa.table(rows), sensitive="s") as table:
+        refused = table.audit(rp.preset("signed"), columns=False)
+        assert refused.promise == REFUSED
+        assert refused.unattainable_groups > 0
+        assert "is refused: no number of trials is private in" in refused.sentence
+        with pytest.raises(rp.ReconprivError, match="no number of trials"):
+            table.publish(rp.preset("signed"), tmp_path / "r")
+        with_margins = replace(exact, margins=1.0)
+        assert table.audit(with_margins, columns=False).promise == REFUSED
+        kept = replace(rp.preset("signed"), retention=0.4)
+        assert table.audit(kept, columns=False).promise.startswith("In every group, ")
+        nobody = table.audit(replace(kept, exposed_above=0.999, harmless=("yes",)), columns=False)
+        assert nobody.exposed_groups == 0
+        assert "protects nobody" in nobody.sentence
 
 
 def test_options_change_a_preset(cli):
