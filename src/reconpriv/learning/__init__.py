@@ -1,4 +1,4 @@
-"""Learning from a release: naive Bayes on reconstructed distributions, a test of independence.
+"""Learning from a release: regression, naive Bayes and a test of independence, all corrected.
 
 The classifier needs scikit-learn (the extra ``learn``), which is imported when it is first used.
 """
@@ -8,11 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reconpriv.learning.independence import IndependenceTest, chi_square
+from reconpriv.learning.linear import linear
+from reconpriv.learning.logistic import logistic
+from reconpriv.learning.regression import Coefficient, Regression
 
 if TYPE_CHECKING:
     from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes as ReconstructedNaiveBayes
 
-__all__ = ["IndependenceTest", "ReconstructedNaiveBayes", "chi_square"]
+__all__ = [
+    "Coefficient",
+    "IndependenceTest",
+    "ReconstructedNaiveBayes",
+    "Regression",
+    "chi_square",
+    "linear",
+    "logistic",
+]
 
 
 def __getattr__(name: str) -> Any:
