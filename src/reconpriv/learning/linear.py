@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reconpriv.errors import InputError
+from reconpriv.learning.from_release import public_selection
 from reconpriv.learning.model_rows import (
     Classes,
+    ModelRows,
     answerer_of,
     check_reference,
     check_size,
     classes_of,
     encoded,
     gather,
+    on_groups,
     remarks_of,
-    selection,
 )
 from reconpriv.learning.regression import EXACT, Regression, coefficients
 from reconpriv.learning.terms import NUMERIC, Term, as_numbers, read_features, shown
-from reconpriv.queries.answer import Answerer
+from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.estimate import check_confidence, coin_flips
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
@@ -32,7 +34,7 @@ from reconpriv.theory.regression import fit_linear
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
 
-_CLEAR = 2.0  # a class must stand out of its noise by this many standard errors
+_CLEAR = 3.0  # a class must stand out of its noise by this many standard errors
 
 
 def linear(
@@ -47,16 +49,34 @@ def linear(
     **equal: Value,
 ) -> Regression:
     """The least squares fit that the original records would have: see ``Release.linear``."""
-    check_confidence(confidence)
     named = [features] if isinstance(features, str) else list(features)
     answerer = answerer_of(release, [outcome, *named])
+    selected = public_selection(answerer, where, **equal)
+    found = linear_of(
+        answerer, outcome, named, selected,
+        merge=merge, reference=reference, confidence=confidence,
+    )  # fmt: skip
+    return on_groups(release, found)
+
+
+def linear_of(
+    answerer: Answerer,
+    outcome: str,
+    features: Sequence[str],
+    selected: Selected,
+    *,
+    merge: Mapping[str, Sequence[Value]] | None = None,
+    reference: Mapping[str, Value] | None = None,
+    confidence: float = 0.95,
+) -> Regression:
+    """The same on the cells of a release."""
+    check_confidence(confidence)
     schema = answerer.cells.schema
-    wanted = read_features(named, answerer)
-    _check_outcome(answerer, outcome, [one.column for one in wanted])
+    wanted = read_features(features, answerer)
+    check_outcome(answerer, outcome, [one.column for one in wanted])
     sensitive = schema.sensitive.name
     public = [one for one in wanted if one.column != sensitive]
     used = len(public) < len(wanted)
-    selected = selection(answerer, where, equal)
     rows = gather(answerer, selected, [*(one.column for one in public), outcome])
     fixed = dict(reference or {})
     categories = [one.column for one in public if not one.numeric]
@@ -68,13 +88,7 @@ def linear(
         raise InputError(f"Values of {sensitive!r} are merged, but it is not a feature.")
     encodings, x = encoded(answerer, public, rows, rows.codes[:-1], fixed)
     check_size(len(encodings.terms) + len(classes.labels), 1, rows.sums.records.size)
-    occurring, place = np.unique(rows.codes[-1], return_inverse=True)
-    numbers = as_numbers(outcome, answerer.known[outcome], occurring)[place]
-    if occurring.size == 1:
-        raise InputError(
-            f"The outcome {outcome!r} is {numbers[0]:g} in all selected records, so there is"
-            " nothing to explain."
-        )
+    numbers = outcome_numbers(answerer, outcome, rows)
     counts = rows.counts.merged(classes.members)
     if used:
         _check_clear(counts, classes.labels, sensitive)
@@ -92,7 +106,7 @@ def linear(
     terms += [Term(sensitive, label, category=True).name for label in classes.labels[:-1]]
     said = {part.feature.column: part.values[part.reference] for part in encodings.parts
             if not part.feature.numeric}  # fmt: skip
-    remarks = remarks_of(release, selected, answerer.design)
+    remarks = remarks_of(answerer, selected)
     if used:
         said[sensitive] = classes.labels[-1]
     else:
@@ -101,7 +115,7 @@ def linear(
     return Regression(
         kind="linear",
         outcome=outcome,
-        features=tuple(one.column for one in wanted),
+        features=tuple(one.text for one in wanted),
         condition=selected.text,
         coefficients=coefficients(
             [(term, None) for term in terms], restore @ fit.coefficients, covariance, confidence
@@ -116,7 +130,8 @@ def linear(
     )
 
 
-def _check_outcome(answerer: Answerer, outcome: str, features: Sequence[str]) -> None:
+def check_outcome(answerer: Answerer, outcome: str, features: Sequence[str]) -> None:
+    """Refuse an outcome that is no public number."""
     schema = answerer.cells.schema
     kinds = {column.name: column.kind for column in schema.columns}
     if outcome not in kinds:
@@ -134,6 +149,18 @@ def _check_outcome(answerer: Answerer, outcome: str, features: Sequence[str]) ->
         )
     if outcome in features:
         raise InputError(f"Column {outcome!r} is both the outcome and a feature.")
+
+
+def outcome_numbers(answerer: Answerer, outcome: str, rows: ModelRows) -> Floats:
+    """The outcome of every row, whose last column it is."""
+    occurring, place = np.unique(rows.codes[-1], return_inverse=True)
+    numbers = as_numbers(outcome, answerer.known[outcome], occurring)[place]
+    if occurring.size == 1:
+        raise InputError(
+            f"The outcome {outcome!r} is {numbers[0]:g} in all selected records, so there is"
+            " nothing to explain."
+        )
+    return numbers
 
 
 def _check_clear(counts: ClassCounts, labels: Sequence[Value], name: str) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reconpriv.core.cube import Sums
 from reconpriv.errors import InputError
-from reconpriv.learning.from_release import public_selection
-from reconpriv.learning.regression import ABOUT
+from reconpriv.learning.regression import ABOUT, Regression
 from reconpriv.learning.terms import (
     Encodings,
     Feature,
@@ -60,8 +59,8 @@ def answerer_of(release: Release, names: Sequence[str]) -> Answerer:
     """
     answerer = release.group_answerer
     known = [column.name for column in answerer.cells.schema.columns]
-    for name in names:
-        if name in release.column_names() and name not in known:
+    for name in release.column_names():
+        if name not in known and any(text in (name, f"C({name})") for text in names):
             raise InputError(
                 f"The protection groups of this release ignore column {name!r}, so no model can"
                 " use it."
@@ -73,7 +72,7 @@ def gather(answerer: Answerer, selected: Selected, names: Sequence[str]) -> Mode
     """Sum the selected groups by the columns of a model."""
     keys, sums = answerer.sums_by_value(selected, list(names), margins=False)
     if not sums.records.sum() > 0:
-        raise InputError("No record satisfies the condition.")
+        raise no_record()
     return ModelRows(sums, counts_of(sums, answerer.design), tuple(keys))
 
 
@@ -167,18 +166,23 @@ def check_reference(reference: Mapping[str, Value], categories: Sequence[str]) -
             )
 
 
-def remarks_of(release: Release, selected: Selected, design: Design) -> list[str]:
+def remarks_of(answerer: Answerer, selected: Selected) -> list[str]:
     """What to know about every regression on a release."""
     found = [ABOUT, *selected.remarks]
-    if not design.sampling.trials_known:
-        found.append(approximate(design.sampling))
-    if release.description.margins is not None:
+    if not answerer.design.sampling.trials_known:
+        found.append(approximate(answerer.design.sampling))
+    if answerer.margins is not None:
         found.append(MARGINS)
-    if release.description.protect is not None:
-        found.append(COARSE)
     return found
 
 
-def selection(answerer: Answerer, where: str | None, equal: Mapping[str, Value]) -> Selected:
-    """The groups that satisfy a condition on public columns."""
-    return public_selection(answerer, where, **equal)
+def on_groups(release: Release, found: Regression) -> Regression:
+    """A regression with the remark on protection groups, if the release has any."""
+    if release.description.protect is None:
+        return found
+    return replace(found, remarks=(*found.remarks, COARSE))
+
+
+def no_record() -> InputError:
+    """The error for an empty selection."""
+    return InputError("No record satisfies the condition.")

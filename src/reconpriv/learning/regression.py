@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +12,15 @@ import numpy as np
 from reconpriv.messages.readable import Readable
 from reconpriv.queries.estimate import quantile
 from reconpriv.schema import Value, json_value
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Flags, Floats
 
 ABOUT = (
     "intervals and p-values are about the fit on the original table: they count the noise of the"
     " publication, not that people might be a sample of a population"
+)
+OPEN = (
+    "an infinite limit means that the release does not exclude that none, or all, of the records"
+    " concerned have the value"
 )
 EXACT = "exact: the model uses public columns alone"
 
@@ -24,8 +29,8 @@ EXACT = "exact: the model uses public columns alone"
 class Coefficient:
     """A coefficient of the model, with an interval for its value in the original table.
 
-    ``outcome`` is the class of a multinomial model. If the estimate is exact, there is no
-    statistic and no p-value.
+    ``outcome`` is the class of a multinomial model. A limit may be infinite (None in JSON). If the
+    estimate is exact, there is no statistic and no p-value.
     """
 
     term: str
@@ -44,11 +49,16 @@ class Coefficient:
             "outcome": json_value(self.outcome),
             "estimate": self.estimate,
             "standard_error": self.standard_error,
-            "low": self.low,
-            "high": self.high,
+            "low": _finite(self.low),
+            "high": _finite(self.high),
             "statistic": self.statistic,
             "p_value": self.p_value,
         }
+
+
+def _finite(limit: float) -> float | None:
+    """A limit for JSON, which has no infinity."""
+    return limit if math.isfinite(limit) else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,28 +128,52 @@ class Regression(Readable):
         }
 
 
-def coefficients(
-    terms: list[tuple[str, Value]], estimates: Floats, covariance: Floats, confidence: float
-) -> tuple[Coefficient, ...]:
-    """Estimates with Wald's intervals and tests; ``terms`` are (term, class)."""
-    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+# The value of a coefficient (by position) if the data were some standard errors higher for it.
+Mover = Callable[[int, float], float]
+_USUAL = 1.959963984540054  # a p-value is read off the way to the 95 % limit on the side of 0
 
+
+def coefficients(
+    terms: list[tuple[str, Value]],
+    estimates: Floats,
+    covariance: Floats,
+    confidence: float,
+    move: Mover | None = None,
+    rough: Flags | None = None,
+) -> tuple[Coefficient, ...]:
+    """Estimates with intervals and tests; ``terms`` are (term, class).
+
+    They are Wald's, except that coefficients which are ``rough`` have limits found by moving them.
+    """
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    reach = quantile(confidence) * errors
+    z = quantile(confidence)
     found = []
     for i, (term, outcome) in enumerate(terms):
         estimate, error = float(estimates[i]), float(errors[i])
-        z = estimate / error if error > 0 else None
-        found.append(
-            Coefficient(
-                term=term,
-                outcome=outcome,
-                estimate=estimate,
-                standard_error=error,
-                low=estimate - float(reach[i]),
-                high=estimate + float(reach[i]),
-                statistic=z,
-                p_value=None if z is None else float(2.0 * ndtr(-abs(z))),
-            )
-        )
+        low, high = estimate - z * error, estimate + z * error
+        towards = error
+        if move is not None and rough is not None and rough[i]:
+            low, high = move(i, -z), move(i, z)
+            limit = low if estimate > 0 else high
+            if abs(z - _USUAL) > 1e-9:
+                limit = move(i, -_USUAL if estimate > 0 else _USUAL)
+            towards = abs(estimate - limit) / _USUAL
+        found.append(_coefficient(term, outcome, estimate, error, low, high, towards))
     return tuple(found)
+
+
+def _coefficient(
+    term: str,
+    outcome: Value,
+    estimate: float,
+    error: float,
+    low: float,
+    high: float,
+    towards: float,
+) -> Coefficient:
+    """``towards`` is the standard error on the side of 0."""
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    z = estimate / towards if error > 0 else None
+    p_value = None if z is None else float(2.0 * ndtr(-abs(z)))
+    return Coefficient(term, outcome, estimate, error, low, high, z, p_value)

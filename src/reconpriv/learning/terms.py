@@ -18,7 +18,7 @@ from reconpriv.theory.arrays import Floats, Ints
 
 NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 INTERCEPT = "Intercept"
-_COLLINEAR = 1e-7  # of a column's length is left when the columns before it are taken out
+_COLLINEAR = 1e-9  # what is left of a column when those before it are taken out, squared
 _AS_CATEGORY = re.compile(r"C\((.*)\)", re.DOTALL)
 
 
@@ -28,6 +28,7 @@ class Feature:
 
     column: str
     numeric: bool
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,31 @@ class Encodings:
         found: list[Floats] = [np.ones(columns[0].size if len(columns) else 1)]
         for part, column in zip(self.parts, columns, strict=True):
             if part.feature.numeric:
-                found.append((column - part.mean) / part.spread)
+                found.append(np.asarray((column - part.mean) / part.spread, dtype=np.float64))
             found += [(column == i).astype(np.float64) for i in part.others]
         return np.stack(found, axis=1)
+
+    def scales(self) -> Floats:
+        """The spread of every column: that of a number, 1 for an indicator."""
+        spread = {part.feature.column: part.spread for part in self.parts}
+        return np.array([1.0 if t.column is None else spread[t.column] for t in self.terms])
+
+    def levels(self) -> tuple[list[tuple[str, Value]], Floats]:
+        """Every value of every category, and the combination of columns that is its indicator."""
+        terms = self.terms
+        names: list[tuple[str, Value]] = []
+        found: list[Floats] = []
+        for part in self.parts:
+            own = [i for i, term in enumerate(terms) if term.category
+                   and term.column == part.feature.column]  # fmt: skip
+            if not own:
+                continue
+            for place in own:
+                names.append((part.feature.column, terms[place].value))
+                found.append(np.eye(len(terms))[place])
+            names.append((part.feature.column, part.values[part.reference]))
+            found.append(np.eye(len(terms))[0] - np.eye(len(terms))[own].sum(axis=0))
+        return names, np.array(found).reshape(-1, len(terms))
 
     def restoring(self) -> Floats:
         """The matrix from coefficients of standardised numbers to those of the numbers."""
@@ -121,7 +144,7 @@ def read_features(features: Sequence[str] | str, answerer: Answerer) -> list[Fea
             raise unknown_column(name, list(kinds))
         if any(name == one.column for one in found):
             raise InputError(f"Column {name!r} is named twice among the features.")
-        found.append(Feature(name, kinds[name] in NUMERIC and not category))
+        found.append(Feature(name, kinds[name] in NUMERIC and not category, str(text)))
     return found
 
 
@@ -194,8 +217,10 @@ def check_collinear(x: Floats, terms: Sequence[Term], records: Floats) -> None:
             hint="Leave features out.",
         )
     weighted = x * np.sqrt(records)[:, None]
-    left = np.abs(np.diag(np.linalg.qr(weighted, mode="r")))
-    gone = np.flatnonzero(left <= _COLLINEAR * np.linalg.norm(weighted, axis=0))
+    weighted /= np.linalg.norm(weighted, axis=0)
+    # Products of columns depend on each other as the columns do, and there are fewer of them.
+    left = np.abs(np.diag(np.linalg.qr(weighted.T @ weighted, mode="r")))
+    gone = np.flatnonzero(left <= _COLLINEAR)
     if gone.size:
         raise InputError(
             f"The predictors are collinear: {terms[int(gone[0])].name} follows from those before"

@@ -57,7 +57,7 @@ class ClassCounts:
     @property
     def classes(self) -> int:
         """How many classes there are."""
-        return self.counts.shape[1]
+        return int(self.counts.shape[1])
 
     def merged(self, classes: Floats) -> ClassCounts:
         """The counts of sets of classes; ``classes`` has a row of 0 and 1 for each set."""
