@@ -7,6 +7,7 @@ estimators shrink theirs, so that they predict well and always exist.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -111,6 +112,7 @@ class ReconstructedLogisticRegression(ClassifierMixin, _Reconstructed):  # type:
         check_classification_targets(y)
         labels = plain_values(y)
         weight = _check_sample_weight(sample_weight, checked, ensure_non_negative=True)
+        columns, labels, weight = _weighing(columns_of(X, checked), labels, weight)
         classes = sorted_categories(labels if self.domain is None else self.domain, "The target")
         if len(classes) < 2:
             raise InputError("The target needs at least two classes; it has one class.")
@@ -119,7 +121,7 @@ class ReconstructedLogisticRegression(ClassifierMixin, _Reconstructed):  # type:
             raise InputError(
                 f"The target holds {labels[int(codes.argmin())]!r}, which is not in the domain."
             )
-        encodings, x = _encode_records(self, columns_of(X, checked), weight)
+        encodings, x = _encode_records(self, columns, weight)
         counts = _count_records(codes, weight, len(classes), self.retention)
         return self._learn(encodings, x, counts, classes)
 
@@ -168,7 +170,7 @@ class ReconstructedLogisticRegression(ClassifierMixin, _Reconstructed):  # type:
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """The log-odds of each class, up to a constant per record; of the second if there are two."""
+        """The log-odds of each class, or of the second one if there are two."""
         columns = self._columns(X)
         x = _unscaled(self.encodings_, columns)
         scores = x[:, 1:] @ self.coef_.T + self.intercept_
@@ -189,7 +191,8 @@ class ReconstructedLogisticRegression(ClassifierMixin, _Reconstructed):  # type:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each record."""
-        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
+        most = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[most])
 
 
 class ReconstructedLinearRegression(RegressorMixin, _Reconstructed):  # type: ignore[misc]
@@ -225,9 +228,9 @@ class ReconstructedLinearRegression(RegressorMixin, _Reconstructed):  # type: ig
         _, y = validate_data(
             self, X, y, dtype=None, ensure_all_finite="allow-nan", y_numeric=True, reset=False
         )
-        outcome = np.asarray(y, dtype=np.float64)
         weight = _check_sample_weight(sample_weight, checked, ensure_non_negative=True)
-        columns = columns_of(X, checked)
+        columns, kept, weight = _weighing(columns_of(X, checked), list(y), weight)
+        outcome = np.array(kept, dtype=np.float64)
         place = self._position(len(columns))
         classes: list[Any] = [None]
         codes = np.zeros(outcome.size, dtype=np.int64)
@@ -334,6 +337,17 @@ class ReconstructedLinearRegression(RegressorMixin, _Reconstructed):  # type: ig
     def _name(self, place: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return f"x{place}" if names is None else str(names[place])
+
+
+def _weighing(
+    columns: list[list[Any]], labels: list[Any], weight: Floats
+) -> tuple[list[list[Any]], list[Any], Floats]:
+    """The records with a positive weight."""
+    weighs = weight > 0
+    if not weighs.any():
+        raise InputError("Every record has the weight 0.")
+    kept = [list(compress(column, weighs)) for column in columns]
+    return kept, list(compress(labels, weighs)), weight[weighs]
 
 
 def _name_features(model: Any, encodings: Encodings) -> None:

@@ -21,6 +21,7 @@ from reconpriv.theory.class_counts import ClassCounts
 _MOST_STEPS = 60
 _CLOSE = 1e-8  # what another Newton step would still gain, in nats
 _LARGEST = 40.0  # a linear predictor beyond this is on its way to infinity
+_FLAT = 1e-7  # of the information that a column of x would have at even odds
 _FAST = 0.3  # a Hessian is used again if its step promised so much less than the one before
 _SHORTEST, _ENOUGH = 1e-6, 1e-4  # of a Newton step, and of the gain that it promises (Armijo)
 
@@ -112,6 +113,7 @@ def _solve(
         shrunk = 0.5 * np.sum(penalty[:, None] * beta**2)
         return float(records @ _log_sums(scores) - np.sum(wanted * beta) + shrunk)
 
+    sizes = records @ x**2
     beta, scores = start, x @ start
     value, before = loss(scores, beta), np.inf
     hessian = np.eye(start.size)
@@ -131,7 +133,10 @@ def _solve(
         if not np.isfinite(gain) or gain < 0:
             break
         if gain < _CLOSE:
-            return beta + step, hessian, True
+            # Where nearly all records are certain of their class, the way up only became flat.
+            information = (records[:, None] * shares * (1.0 - shares)).T @ x**2
+            certain = ridge is None and bool((information < _FLAT * sizes).any())
+            return beta + step, hessian, not certain
         length, change = 1.0, x @ step
         while length > _SHORTEST:
             lower = loss(scores + length * change, beta + length * step)
@@ -195,7 +200,8 @@ def fit_linear(x: Floats, outcome: Floats, rows: ClassCounts, ridge: Floats | No
 
     Σ z, Σ xz' and Σ zy are replaced by their unbiased reconstructions, in which each record has
     (O - t)/p instead of its indicator z: the errors-in-variables correction for misclassified
-    groups. ``ridge`` are penalties of β²/2, none by default. Not converged: noise leaves the moments of the classes without an inverse.
+    groups. ``ridge`` are penalties of β²/2, none by default. Not converged: noise leaves the
+    moments of the classes without an inverse.
     """
     free = rows.classes - 1
     z = rows.counts[:, :free]
