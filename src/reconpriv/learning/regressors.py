@@ -7,6 +7,7 @@ estimators shrink theirs, so that they predict well and always exist.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from itertools import compress
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
@@ -166,7 +167,6 @@ class ReconstructedLogisticRegression(ClassifierMixin, _Reconstructed):  # type:
         self.classes_ = array_of(classes)
         self.coef_, self.intercept_ = kept[1:].T.copy(), kept[0].copy()
         self.terms_ = [term.name for term in encodings.terms[1:]]
-        self.n_iter_ = 1
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -363,16 +363,14 @@ def _encode_records(
     known = getattr(model, "feature_names_in_", None)
     if names is None:
         names = [f"x{i}" if known is None else str(known[i]) for i in range(len(columns))]
-    parts, found = [], []
+    parts: list[Encoding] = []
+    found: list[Floats | Ints] = []
     for name, column in zip(names, columns, strict=True):
-        numeric = all(_is_number(value) for value in column)
+        present = [value for value in column if not is_missing(value)]
+        numeric = bool(present) and all(map(_is_number, present))
         feature = Feature(name, numeric)
         if numeric:
-            numbers = np.array([float(value) for value in column])
-            if not np.isfinite(numbers).all():
-                raise InputError(
-                    f"Column {name!r} holds NaN or infinity (inf), which is no number."
-                )
+            numbers = _as_numbers(name, column)
             mean = float(np.average(numbers, weights=weight))
             spread = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight)))
             parts.append(Encoding(feature, mean=mean, spread=spread or 1.0))
@@ -401,26 +399,26 @@ def _unscaled(encodings: Encodings, columns: list[list[Any]], rows: int = 0) -> 
             parts.append(part)
             found.append(encode(column, part.values))
             continue
-        if any(not _is_number(value) for value in column):
+        if not all(is_missing(value) or _is_number(value) for value in column):
             raise InputError(
                 f"Column {name!r} holds values that are not numbers, where numbers were learned."
             )
-        numbers = np.array([float(value) for value in column])
-        if not np.isfinite(numbers).all():
-            raise InputError(f"Column {name!r} holds NaN or infinity (inf), which is no number.")
+        numbers = _as_numbers(name, column)
         parts.append(Encoding(part.feature))
         found.append(numbers)
     return _matrix(Encodings(tuple(parts)), found, rows)
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool | np.bool_ | str):
-        return False
-    return (
-        isinstance(value, Real)
-        or (is_missing(value) and value is not None)
-        or (hasattr(value, "as_tuple"))
-    )
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
+def _as_numbers(name: str, column: list[Any]) -> Floats:
+    """A column of numbers, none of which may be missing."""
+    numbers = np.array([np.nan if is_missing(value) else float(value) for value in column])
+    if not np.isfinite(numbers).all():
+        raise InputError(f"Column {name!r} holds NaN or infinity (inf), which is no number.")
+    return numbers
 
 
 def _count_records(codes: Ints, weight: Floats, classes: int, retention: float) -> ClassCounts:

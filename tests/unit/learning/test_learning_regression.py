@@ -379,3 +379,17 @@ def test_bad_parameters_of_an_estimator_are_refused(parameters, words):
     model = ReconstructedLogisticRegression(**parameters)
     with pytest.raises((InputError, PolicyError), match=words):
         model.fit([[1.0], [2.0], [3.0]], ["a", "b", "c"])
+
+
+def test_missing_values_are_a_category_but_no_number():
+    y = ["a", "b", "a", "b"]
+    model = ReconstructedLogisticRegression().fit([["x"], [None], ["x"], ["z"]], y)
+    assert model.terms_ == ["x0[z]", "x0[missing]"]
+    with pytest.raises(InputError, match="is no number"):
+        ReconstructedLogisticRegression().fit([[1.0], [None], [2.0], [3.0]], y)
+    numbers = ReconstructedLogisticRegression().fit([[1.0], [2.5], [2.0], [3.0]], y)
+    with pytest.raises(InputError, match="numbers were learned"):
+        numbers.predict([["x"]])
+    line = ReconstructedLinearRegression(sensitive="job")
+    with pytest.raises(InputError, match="no column 'job'"):
+        line.fit([[1.0], [2.0]], [1.0, 2.0])
