@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes
+    from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes, Regression
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,6 +257,59 @@ class Release(Readable):
         return ReconstructedNaiveBayes.from_release(
             self, target, features, where=where, alpha=alpha, margins=margins
         )
+
+    def logistic(
+        self,
+        target: Value,
+        features: Sequence[str] | str,
+        where: str | None = None,
+        *,
+        merge: Mapping[str, Sequence[Value]] | None = None,
+        reference: Mapping[str, Value] | None = None,
+        confidence: float = 0.95,
+        **equal: Value,
+    ) -> Regression:
+        """The logistic regression of the sensitive attribute that the original table would have.
+
+        :param target: a sensitive value, or a list of them, against all others; or the name of the
+            sensitive column, for a multinomial model.
+        :param features: public columns. Numbers are used as they are, anything else by its values;
+            ``C(age)`` uses a number by its values.
+        :param where: a condition on public columns, as after WHERE in SQL.
+        :param merge: new names for sets of sensitive values that are one class.
+        :param reference: by column, the value that the others are compared with; otherwise it is
+            the most frequent one.
+        :param equal: public columns with the value, or the list of values, that records must have.
+        """
+        from reconpriv.learning import logistic  # noqa: PLC0415 - it knows releases
+
+        return logistic(
+            self, target, features, where,
+            merge=merge, reference=reference, confidence=confidence, **equal,
+        )  # fmt: skip
+
+    def linear(
+        self,
+        outcome: str,
+        features: Sequence[str] | str,
+        where: str | None = None,
+        *,
+        merge: Mapping[str, Sequence[Value]] | None = None,
+        reference: Mapping[str, Value] | None = None,
+        confidence: float = 0.95,
+        **equal: Value,
+    ) -> Regression:
+        """The least squares fit of a public number that the original table would have.
+
+        ``features`` may include the sensitive column; without it the fit is exact. The other
+        arguments are those of :meth:`logistic`.
+        """
+        from reconpriv.learning import linear  # noqa: PLC0415 - it knows releases
+
+        return linear(
+            self, outcome, features, where,
+            merge=merge, reference=reference, confidence=confidence, **equal,
+        )  # fmt: skip
 
     def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
         """The mean relative error |est - ans| / ans of a workload (section 6.2)."""

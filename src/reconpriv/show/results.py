@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from reconpriv.show import attacks, audit, columns, estimates, learning, release, text, tuning
+from reconpriv.show import (
+    attacks,
+    audit,
+    columns,
+    estimates,
+    learning,
+    regression,
+    release,
+    text,
+    tuning,
+)
 
 
 class _Views(NamedTuple):
@@ -26,6 +36,7 @@ _VIEWS = {
     "Frequencies": _Views(columns.frequencies_view, columns.frequencies_html),
     "IndependenceTest": _Views(learning.independence_view, learning.independence_html),
     "PramMatrix": _Views(columns.matrix_view, columns.matrix_html),
+    "Regression": _Views(regression.regression_view, regression.regression_html),
     "Release": _Views(release.release_view, release.release_html),
     "TuneReport": _Views(tuning.tune_view, tuning.tune_html),
 }

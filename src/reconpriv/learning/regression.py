@@ -1,0 +1,179 @@
+"""What a regression on a release finds: coefficients with intervals for the original table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reconpriv.messages.readable import Readable
+from reconpriv.queries.estimate import quantile
+from reconpriv.schema import Value, json_value
+from reconpriv.theory.arrays import Flags, Floats
+
+ABOUT = (
+    "intervals and p-values are about the fit on the original table: they count the noise of the"
+    " publication, not that people might be a sample of a population"
+)
+OPEN = (
+    "an infinite limit means that the release does not exclude that none, or all, of the records"
+    " concerned have the value"
+)
+EXACT = "exact: the model uses public columns alone"
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of the model, with an interval for its value in the original table.
+
+    ``outcome`` is the class of a multinomial model. A limit may be infinite (None in JSON). If the
+    estimate is exact, there is no statistic and no p-value.
+    """
+
+    term: str
+    outcome: Value
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    statistic: float | None
+    p_value: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "term": self.term,
+            "outcome": json_value(self.outcome),
+            "estimate": self.estimate,
+            "standard_error": self.standard_error,
+            "low": _finite(self.low),
+            "high": _finite(self.high),
+            "statistic": self.statistic,
+            "p_value": self.p_value,
+        }
+
+
+def _finite(limit: float) -> float | None:
+    """A limit for JSON, which has no infinity."""
+    return limit if math.isfinite(limit) else None
+
+
+@dataclass(frozen=True, repr=False)
+class Regression(Readable):
+    """A regression: the fit that the original records would have, as far as a release tells.
+
+    ``kind`` is logistic, multinomial or linear. ``reference`` says what the values of each category
+    are compared with. ``covariance`` is that of the coefficients, in their order.
+    """
+
+    kind: str
+    outcome: str
+    features: tuple[str, ...]
+    condition: str
+    coefficients: tuple[Coefficient, ...]
+    covariance: Floats = field(compare=False)
+    reference: Mapping[str, Value]
+    confidence: float
+    records: int
+    groups: int
+    trials: float
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def params(self) -> dict[Any, float]:
+        """Estimates by term, or by (class, term) in a multinomial model."""
+        return {self._key(one): one.estimate for one in self.coefficients}
+
+    @property
+    def bse(self) -> dict[Any, float]:
+        """Standard errors, with the keys of ``params``."""
+        return {self._key(one): one.standard_error for one in self.coefficients}
+
+    @property
+    def pvalues(self) -> dict[Any, float | None]:
+        """P-values of the coefficient 0, with the keys of ``params``."""
+        return {self._key(one): one.p_value for one in self.coefficients}
+
+    def conf_int(self) -> dict[Any, tuple[float, float]]:
+        """Intervals, with the keys of ``params``."""
+        return {self._key(one): (one.low, one.high) for one in self.coefficients}
+
+    def _key(self, one: Coefficient) -> Any:
+        return (one.outcome, one.term) if self.kind == "multinomial" else one.term
+
+    @property
+    def title(self) -> str:
+        """What was fitted, in a line."""
+        kind = {"linear": "Linear", "logistic": "Logistic", "multinomial": "Multinomial logistic"}
+        return f"{kind[self.kind]} regression of {self.outcome} on {', '.join(self.features)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "kind": self.kind,
+            "outcome": self.outcome,
+            "features": list(self.features),
+            "condition": self.condition,
+            "reference": {name: json_value(value) for name, value in self.reference.items()},
+            "confidence": self.confidence,
+            "records": self.records,
+            "groups": self.groups,
+            "trials": self.trials,
+            "coefficients": [one.as_dict() for one in self.coefficients],
+            "covariance": self.covariance.tolist(),
+            "remarks": list(self.remarks),
+        }
+
+
+# The value of a coefficient (by position) if the data were some standard errors higher for it.
+Mover = Callable[[int, float], float]
+_USUAL = 1.959963984540054  # a p-value is read off the way to the 95 % limit on the side of 0
+
+
+def coefficients(
+    terms: list[tuple[str, Value]],
+    estimates: Floats,
+    covariance: Floats,
+    confidence: float,
+    move: Mover | None = None,
+    rough: Flags | None = None,
+) -> tuple[Coefficient, ...]:
+    """Estimates with intervals and tests; ``terms`` are (term, class).
+
+    They are Wald's, except that coefficients which are ``rough`` have limits found by moving them.
+    """
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    z = quantile(confidence)
+    found = []
+    for i, (term, outcome) in enumerate(terms):
+        estimate, error = float(estimates[i]), float(errors[i])
+        low, high = estimate - z * error, estimate + z * error
+        towards = error
+        if move is not None and rough is not None and rough[i]:
+            low, high = move(i, -z), move(i, z)
+            limit = low if estimate > 0 else high
+            if abs(z - _USUAL) > 1e-9:
+                limit = move(i, -_USUAL if estimate > 0 else _USUAL)
+            towards = abs(estimate - limit) / _USUAL
+        found.append(_coefficient(term, outcome, estimate, error, low, high, towards))
+    return tuple(found)
+
+
+def _coefficient(
+    term: str,
+    outcome: Value,
+    estimate: float,
+    error: float,
+    low: float,
+    high: float,
+    towards: float,
+) -> Coefficient:
+    """``towards`` is the standard error on the side of 0."""
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    z = estimate / towards if error > 0 else None
+    p_value = None if z is None else float(2.0 * ndtr(-abs(z)))
+    return Coefficient(term, outcome, estimate, error, low, high, z, p_value)

@@ -1,0 +1,395 @@
+"""Regression on releases: what it finds, how often its intervals hold, what it refuses."""
+
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.utils.estimator_checks import check_estimator
+
+import reconpriv as rp
+from query_fixtures import people, people_release, published_cube
+from reconpriv.core.cube import collect
+from reconpriv.errors import InputError, PolicyError
+from reconpriv.learning import (
+    ReconstructedLinearRegression,
+    ReconstructedLogisticRegression,
+)
+from reconpriv.learning.linear import linear_of
+from reconpriv.learning.logistic import logistic_of
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.estimate import Design
+
+P = 0.5
+KEYS = 50
+WRONG = 12  # of these also with a wrong p
+FEW = {"few": ["baker", "clerk", "pilot", None]}
+SIZES = ("none", "octave", "public")
+
+
+@pytest.fixture(scope="module")
+def town():
+    """6,000 records whose model is only roughly right, as a cube of true counts."""
+    rng = np.random.default_rng(5)
+    n = 8_000
+    age, place = rng.integers(0, 8, n), rng.integers(0, 20, n)
+    sex = rng.choice(["F", "M"], n, p=[0.7, 0.3])
+    score = np.stack([0.1 * age, 0.6 * (sex == "F") + 0.03 * age**2, np.full(n, 0.3)], axis=1)
+    chance = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    job = np.array(["a", "b", "c"])[(rng.random(n)[:, None] > chance.cumsum(axis=1)).sum(axis=1)]
+    table = pa.table({"age": age, "sex": sex, "place": place, "job": job})
+    with rp.read(table, sensitive="job") as opened:
+        return collect(opened.batches(), opened.schema), table.to_pandas()
+
+
+def publications(raw, size):
+    policy = rp.Policy(P, 0.5, 0.3, sample_size=size)
+    for number in range(KEYS):
+        key = rp.Key(hashlib.sha256(f"regression {number}".encode()).digest())
+        yield published_cube([raw.as_batch()], raw.schema, policy, key)
+
+
+def answerer_of(cube, retention=P):
+    return Answerer(cube, Design(retention, cube.schema.domain_size, "octave"))
+
+
+def fits(answerer):
+    """A logistic, a multinomial and a linear fit, as one list of coefficients."""
+    everything = answerer.select(None, {})
+    fixed = {"job": "c"}
+    return (
+        *logistic_of(answerer, "b", ["age", "sex"], everything).coefficients,
+        *logistic_of(answerer, "job", ["age", "sex"], everything, reference=fixed).coefficients,
+        *linear_of(answerer, "age", ["sex", "job"], everything, reference=fixed).coefficients,
+    )
+
+
+def test_raw_records_give_the_fits_of_scikit_learn(town):
+    raw, records = town
+    answerer = answerer_of(raw, 1.0)
+    everything = answerer.select(None, {})
+    found = logistic_of(answerer, ["b", "c"], ["age", "sex"], everything)
+    x = np.column_stack([records["age"], records["sex"] == "M"])
+    theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000).fit(x, records["job"] != "a")
+    assert list(found.params) == ["Intercept", "age", "sex[M]"]
+    assert list(found.params.values()) == pytest.approx(
+        [*theirs.intercept_, *theirs.coef_[0]], abs=1e-4
+    )
+    line = linear_of(answerer, "age", ["sex", "job"], everything, reference={"job": "a"})
+    dummies = np.column_stack([records["sex"] == "M", records["job"] == "b", records["job"] == "c"])
+    ordinary = LinearRegression().fit(dummies, records["age"])
+    assert list(line.params.values()) == pytest.approx([ordinary.intercept_, *ordinary.coef_])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_intervals_cover_the_raw_fit_and_fail_for_a_wrong_retention(town, size):
+    raw, _ = town
+    true = [one.estimate for one in fits(answerer_of(raw, 1.0))]
+    covered = {P: [], 0.7 * P: [], 1.3 * P: []}
+    for number, cube in enumerate(publications(raw, size)):
+        for retention, held in covered.items():
+            if retention != P and number >= WRONG:
+                continue
+            try:
+                found = fits(answerer_of(cube, retention))
+            except InputError:  # a separation, which a p that is too small brings about
+                assert retention < P
+                continue
+            held += [one.low <= value <= one.high for one, value in zip(found, true, strict=True)]
+    assert len(covered[P]) == KEYS * 13
+    assert 0.92 < np.mean(covered[P]) < 0.98
+    assert np.mean(covered[0.7 * P]) < 0.9
+    assert np.mean(covered[1.3 * P]) < 0.9
+
+
+def test_naive_use_of_rows_is_biased_where_the_correction_is_not(town):
+    raw, _ = town
+    true = fits(answerer_of(raw, 1.0))[2].estimate  # sex of the logistic fit
+    corrected, naive = [], []
+    for cube in publications(raw, "none"):
+        corrected.append(fits(answerer_of(cube))[2].estimate)
+        naive.append(fits(answerer_of(cube, 1.0))[2].estimate)
+    error = np.std(corrected) / np.sqrt(KEYS)
+    assert abs(np.mean(corrected) - true) < 4 * error
+    assert abs(np.mean(naive) - true) > 10 * error
+
+
+@pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
+def test_a_release_is_answered_whatever_its_sample_size(size):
+    release = people_release(size)
+    found = release.logistic("nurse", ["age", "Sex"])
+    assert found.conf_int()["Sex[M]"][1] < 0  # fewer men are nurses
+    assert found.pvalues["Sex[M]"] < 0.001
+    assert found.records == release.records
+    assert found.reference == {"Sex": "F"}
+    assert any("approximate" in remark for remark in found.remarks) == (size == "paper")
+    linear = release.linear("age", ["Sex", "job"], merge=FEW)
+    assert set(linear.reference) == {"Sex", "job"}
+    assert list(linear.bse) == list(linear.params)
+
+
+def test_a_model_of_public_columns_alone_is_exact():
+    found = people_release("octave").linear("age", ["Sex"])
+    frame = people().to_pandas()
+    means = frame.groupby("Sex")["age"].mean()
+    assert found.params["Intercept"] == pytest.approx(means["F"])
+    assert found.params["Sex[M]"] == pytest.approx(means["M"] - means["F"])
+    assert found.bse["Sex[M]"] == 0.0 and found.pvalues["Sex[M]"] is None
+    assert found.remarks == ("exact: the model uses public columns alone",)
+    assert "coin flips" in people_release("paper").linear("age", ["Sex"]).remarks[0]
+
+
+def test_numbers_can_be_categories_and_references_chosen():
+    release = people_release("none")
+    found = release.logistic("nurse", "C(age)", "age < 23", reference={"age": 21})
+    assert list(found.params) == ["Intercept", "age[20]", "age[22]"]
+    other = release.logistic("nurse", "C(age)", "age < 23", reference={"age": "20"})
+    assert other.params["age[21]"] == pytest.approx(-found.params["age[20]"], abs=1e-4)
+    assert found.features == ("C(age)",)
+
+
+def test_merged_values_are_a_class():
+    release = people_release("none")
+    two = {"rest": ["baker", "clerk", "pilot", None]}
+    merged = release.logistic("job", ["Sex"], merge=two, reference={"job": "rest"})
+    single = release.logistic("nurse", ["Sex"])
+    assert list(merged.params) == [("nurse", "Intercept"), ("nurse", "Sex[M]")]
+    assert list(merged.params.values()) == pytest.approx(list(single.params.values()))
+    assert list(merged.bse.values()) == pytest.approx(list(single.bse.values()))
+
+
+def test_a_condition_restricts_the_records():
+    found = people_release("octave").logistic("nurse", ["age"], Sex="F")
+    assert found.condition == "Sex = 'F'"
+    assert found.records == sum(sex == "F" for sex in people()["Sex"].to_pylist())
+
+
+def test_cells_on_disk_give_the_same(monkeypatch):
+    release = people_release("octave")
+    monkeypatch.setattr("reconpriv.release.load._IN_MEMORY", 1_000)
+    stored = rp.open(release.path)
+    assert not hasattr(stored.answerer.cells, "codes")  # not held in memory
+    for run in (
+        lambda one: one.logistic("nurse", ["age", "Sex"]),
+        lambda one: one.linear("age", ["Sex", "job"], merge=FEW),
+    ):
+        here, there = run(release), run(stored)
+        assert here.params == pytest.approx(there.params)
+        assert here.bse == pytest.approx(there.bse)
+
+
+def test_a_wider_confidence_makes_wider_intervals_of_the_same_estimates():
+    release = people_release("public")
+    usual, wide = (release.logistic("pilot", ["Sex"], confidence=c) for c in (0.95, 0.99))
+    assert usual.params == wide.params and usual.pvalues == pytest.approx(wide.pvalues)
+    for name, (low, high) in usual.conf_int().items():
+        assert wide.conf_int()[name][0] < low < high < wide.conf_int()[name][1]
+
+
+def test_an_infinite_limit_is_said_and_is_null_in_json(town):
+    """A count that is not clearly above 0 has a log-odds without a lower limit."""
+    raw, _ = town
+    for cube in publications(raw, "public"):
+        answerer = answerer_of(cube, 0.3)  # so that estimates come close to 0
+        try:
+            found = logistic_of(answerer, "a", ["C(age)", "sex"], answerer.select(None, {}))
+        except InputError:
+            continue
+        if any(np.isinf(one.low) for one in found.coefficients):
+            break
+    assert any("infinite limit" in remark for remark in found.remarks)
+    assert None in [one["low"] for one in json.loads(json.dumps(found.as_dict()))["coefficients"]]
+
+
+def test_the_table_reads_like_that_of_statsmodels():
+    found = people_release("octave").logistic("nurse", ["age", "Sex"])
+    text = str(found)
+    assert text.startswith("Logistic regression of job = nurse on age, Sex")
+    assert "coef  std err" in text and "P>|z|" in text and "[0.025" in text and "0.975]" in text
+    assert "note: intervals and p-values are about the fit on the original table" in text
+    assert "<table" in found._repr_html_() and "Sex[M]" in found._repr_html_()
+    several = people_release("none").logistic("job", ["Sex"])
+    assert "job = (missing)" in str(several)
+    assert json.loads(json.dumps(several.as_dict()))["reference"]["job"] == "nurse"
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "words"),
+    [
+        ("logistic", ("nurse", ["agee"]), "no column 'agee'"),
+        ("logistic", ("nurze", ["age"]), "Did you mean 'nurse'"),
+        ("logistic", ("nurse", []), "no feature"),
+        ("logistic", ("nurse", ["age", "C(age)"]), "named twice"),
+        ("logistic", ("nurse", ["job"]), "both the target and a feature"),
+        ("logistic", ("Sex", ["age"]), "is a public column"),
+        ("logistic", (["baker", "clerk", "nurse", "pilot", None], ["age"]), "every value"),
+        ("logistic", ([], ["age"]), "no value"),
+        ("logistic", ("nurse", ["age"], "age > 99"), "No record satisfies"),
+        ("logistic", ("nurse", ["age", "Sex"], "age = 20"), "explains nothing"),
+        ("logistic", ("nurse", ["age"], "job = 'nurse'"), "randomised"),
+        ("logistic", ("baker", ["C(age)", "Sex", "region"]), "no finite fit (separation)"),
+        ("linear", ("Sex", ["age"]), "holds string values"),
+        ("linear", ("job", ["age"]), "is the sensitive column"),
+        ("linear", ("agee", ["Sex"]), "no column 'agee'"),
+        ("linear", ("age", ["age", "job"]), "both the outcome and a feature"),
+        ("linear", ("age", ["Sex"], "age = 20"), "nothing to explain"),
+        ("linear", ("age", ["job"], "age < 22 AND Sex = 'M'"), "too rare for this release"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_a_sentence(method, arguments, words):
+    with pytest.raises(InputError) as refused:
+        getattr(people_release("octave"), method)(*arguments)
+    assert words in str(refused.value)
+    assert str(refused.value).count(". ") <= 1  # a sentence and a hint
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"merge": {"nurse": ["pilot"]}}, "a name of their own"),
+        ({"merge": {"x": ["pilot"], "y": ["pilot"]}}, "merged twice"),
+        ({"merge": {"x": ["baker", "clerk", "nurse", "pilot", None]}}, "nothing to model"),
+        ({"reference": {"age": 20}}, "not a category"),
+        ({"reference": {"Sex": "X"}}, "no value 'X'"),
+    ],
+)
+def test_bad_options_are_refused_in_a_sentence(options, words):
+    with pytest.raises(InputError, match=words):
+        people_release("octave").logistic("job", ["age", "Sex"], **options)
+    with pytest.raises(PolicyError, match="confidence"):
+        people_release("octave").linear("age", ["Sex", "job"], confidence=95)
+    with pytest.raises(InputError, match="merged only if"):
+        people_release("octave").logistic("nurse", ["Sex"], merge={"x": ["pilot"]})
+
+
+def test_columns_that_follow_from_others_are_refused(tmp_path):
+    frame = people().to_pandas()
+    frame["older"] = 2 * frame["age"] + 1
+    frame["one"] = np.where(frame["region"].isna(), np.nan, 1.0)
+    with rp.read(frame, sensitive="job", missing="value") as table:
+        release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
+    with pytest.raises(InputError, match="collinear: older follows"):
+        release.logistic("nurse", ["age", "older"])
+    with pytest.raises(InputError, match="missing values"):
+        release.logistic("nurse", ["one"])
+    with pytest.raises(InputError, match="explains nothing"):
+        release.logistic("nurse", ["age", "one"], "one IS NOT NULL")
+
+
+def test_too_many_parameters_are_refused(monkeypatch):
+    monkeypatch.setattr("reconpriv.learning.model_rows._MOST_PARAMETERS", 10)
+    with pytest.raises(InputError, match="too many parameters: 12"):
+        people_release("octave").logistic("job", ["Sex", "age"])
+
+
+def test_protection_groups_are_used_as_they_are(tmp_path):
+    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none", protect={"age": 5, "region": "*"})
+    with rp.read(people(), sensitive="job", missing="value") as table:
+        release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
+    found = release.logistic("nurse", ["age", "Sex"])
+    assert {name.split("[")[0] for name in found.params} == {"Intercept", "age", "Sex"}
+    assert len(found.params) == 1 + 2 + 1  # bands of five years, the most frequent left out
+    assert any("coarse values" in remark for remark in found.remarks)
+    assert found.trials == sum(release.group_answerer.cube.trials)
+    with pytest.raises(InputError, match="ignore column 'region'"):
+        release.logistic("nurse", ["region"])
+    with pytest.raises(InputError, match="holds string values"):
+        release.linear("age", ["Sex", "job"])
+
+
+def test_margins_are_left_aside_and_that_is_said(tmp_path):
+    policy = rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(epsilon=1.0))
+    with rp.read(people(), sensitive="job", missing="value") as table:
+        release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
+    assert any(
+        "left aside" in remark for remark in release.linear("age", ["job"], merge=FEW).remarks
+    )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ReconstructedLogisticRegression(),
+        ReconstructedLogisticRegression(retention=0.8),
+        ReconstructedLinearRegression(),
+    ],
+    ids=["raw", "target randomised", "linear"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_the_estimators_pass_every_check_of_scikit_learn(estimator):
+    results = check_estimator(estimator, on_skip=None)
+    left = {r["check_name"] for r in results if r["status"] != "passed"}
+    assert left <= {"check_array_api_input"}
+
+
+def test_an_estimator_learns_from_a_release_what_the_table_says():
+    release = people_release("none")
+    model = ReconstructedLogisticRegression.from_release(release, "nurse", ["age", "Sex"])
+    table = release.logistic("nurse", ["age", "Sex"])
+    assert model.terms_ == ["age", "Sex[M]"]
+    assert model.coef_[0] == pytest.approx(list(table.params.values())[1:], abs=0.05)
+    frame = people().to_pandas()
+    share = model.predict_proba(frame[["age", "Sex"]])[:, 1].mean()
+    assert share == pytest.approx((frame["job"] == "nurse").mean(), abs=0.05)
+    every = ReconstructedLogisticRegression.from_release(release)
+    assert list(every.classes_) == ["baker", "clerk", "nurse", "pilot", None]
+    assert every.feature_names_in_.tolist() == ["age", "Sex", "region"]
+    assert every.predict_proba(frame[["age", "Sex", "region"]]).sum(axis=1) == pytest.approx(1.0)
+    line = ReconstructedLinearRegression.from_release(release, "age", ["Sex", "job"])
+    fitted = release.linear("age", ["Sex", "job"], reference={"job": "nurse"})
+    two = pd.DataFrame({"Sex": ["F", "M"], "job": ["nurse", "pilot"]})
+    expected = [
+        fitted.params["Intercept"],
+        sum(fitted.params[name] for name in ("Intercept", "Sex[M]", "job[pilot]")),
+    ]
+    assert line.predict(two) == pytest.approx(expected)
+
+
+def test_estimators_learn_from_randomised_records(town):
+    _, records = town
+    domain = ["a", "b", "c"]
+    x, true = records[["age", "sex"]], records["job"]
+    randomised = rp.perturb(true, domain, retention=0.5, key=rp.Key.test())
+    raw = ReconstructedLogisticRegression().fit(x, true)
+    model = ReconstructedLogisticRegression(retention=0.5, domain=domain).fit(x, randomised)
+    naive = ReconstructedLogisticRegression().fit(x, randomised)
+    distance = [
+        np.abs(one.predict_proba(x) - raw.predict_proba(x)).mean() for one in (model, naive)
+    ]
+    assert distance[0] < distance[1] / 2
+    mixed = x[["sex"]].assign(job=randomised)
+    line = ReconstructedLinearRegression(retention=0.5, sensitive="job", domain=domain)
+    line.fit(mixed, records["age"])
+    right = ReconstructedLinearRegression(sensitive="job").fit(
+        x[["sex"]].assign(job=true), records["age"]
+    )
+    wrong = ReconstructedLinearRegression(sensitive="job").fit(mixed, records["age"])
+    assert np.abs(line.coef_ - right.coef_).max() < np.abs(wrong.coef_ - right.coef_).max() / 1.5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [({"retention": 0}, "retention"), ({"alpha": 0}, "penalty"), ({"retention": "x"}, "number"),
+     ({"domain": ["a"]}, "one class"), ({"domain": ["a", "b"]}, "not in the domain")],
+)  # fmt: skip
+def test_bad_parameters_of_an_estimator_are_refused(parameters, words):
+    model = ReconstructedLogisticRegression(**parameters)
+    with pytest.raises((InputError, PolicyError), match=words):
+        model.fit([[1.0], [2.0], [3.0]], ["a", "b", "c"])
+
+
+def test_missing_values_are_a_category_but_no_number():
+    y = ["a", "b", "a", "b"]
+    model = ReconstructedLogisticRegression().fit([["x"], [None], ["x"], ["z"]], y)
+    assert model.terms_ == ["x0[z]", "x0[missing]"]
+    with pytest.raises(InputError, match="is no number"):
+        ReconstructedLogisticRegression().fit([[1.0], [None], [2.0], [3.0]], y)
+    numbers = ReconstructedLogisticRegression().fit([[1.0], [2.5], [2.0], [3.0]], y)
+    with pytest.raises(InputError, match="numbers were learned"):
+        numbers.predict([["x"]])
+    line = ReconstructedLinearRegression(sensitive="job")
+    with pytest.raises(InputError, match="no column 'job'"):
+        line.fit([[1.0], [2.0]], [1.0, 2.0])
