@@ -38,7 +38,7 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _SEVERAL = (list, tuple, set, frozenset)  # a value of one of these types means IN
 _NUMBERS = (int, float, Decimal)
-_NOWHERE = -1  # the code of a value that does not occur
+NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
 
@@ -189,7 +189,7 @@ class Answerer:
             else:
                 index, code = names.index(name), self._code(name, wanted)
                 # Two different values asked of one column: no record has both.
-                codes[index] = code if codes.get(index, code) == code else _NOWHERE
+                codes[index] = code if codes.get(index, code) == code else NOWHERE
         # Allowing any value is not a condition: the count is one over public attributes.
         whole = not restricted or bool(members.all())
         values = None if whole else tuple(np.flatnonzero(members).tolist())
@@ -293,7 +293,7 @@ class Answerer:
         keys, alone = self._sums(selected, public, None if split else selected.values)
         values = None if split else selected.values
         sums = self._combined(selected, public, keys, alone, values, settings)
-        labels = self._labels(public, keys)
+        labels = self.labels(public, keys)
         domain = self.cells.schema.domain
         chosen = selected.values if selected.values is not None else tuple(range(len(domain)))
         cells = len(labels) * (len(chosen) if split else 1)
@@ -313,6 +313,11 @@ class Answerer:
                 answer = self._estimate(selected.text, sums, i, settings, *figures)
                 rows.append(({name: label[name] for name in by}, answer))
         return rows
+
+    def sums_of_set(self, selected: Selected, settings: Settings) -> Sums:
+        """The sums of the sensitive values of a selection, with margins if they are used."""
+        keys, alone = self._sums(selected, [], selected.values)
+        return self._combined(selected, [], keys, alone, selected.values, settings)
 
     def sums_by_value(
         self, selected: Selected, public: list[str], *, margins: bool = True
@@ -382,7 +387,8 @@ class Answerer:
             found.append((keys, part.sums(selection, keys.shape[1], chosen)))
         return join_sums(found)
 
-    def _labels(self, public: list[str], keys: Ints) -> list[dict[str, Value]]:
+    def labels(self, public: list[str], keys: Ints) -> list[dict[str, Value]]:
+        """The values of combinations of public attributes."""
         columns = [
             [self.known[name][code] for code in codes.tolist()]
             for name, codes in zip(public, keys, strict=True)

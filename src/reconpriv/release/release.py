@@ -19,11 +19,15 @@ from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
 from reconpriv.messages.readable import Readable
 from reconpriv.promise import promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
+from reconpriv.queries.compare import Comparison, compare_sides, side_of
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.figure import Figure, answered
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.margins import prepare_margins
 from reconpriv.queries.ordering import by_number
+from reconpriv.queries.selections import Asked, both, select
+from reconpriv.queries.shares import asked_share, share_rows
 from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
@@ -190,6 +194,58 @@ class Release(Readable):
             return self.answerer.count(selected, settings)
         rows = grouped_rows(self.answerer, selected, shape, settings, simultaneous=simultaneous)
         return EstimateTable(tuple(one.label for one in shape.by), tuple(rows))
+
+    def share(
+        self,
+        where: str | None = None,
+        *,
+        among: Asked = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """What share of some records of the original table satisfies a condition.
+
+        The condition is as in :meth:`count`. ``among`` says which records the share is of, as SQL
+        or as a dictionary; without it, those with the same public values:
+        ``share("sex = 'Female'", job="nurse")`` is the share of nurses among women.
+        """
+        counted = self.answerer.select(where, equal, whole_bins=whole_bins)
+        of = None if among is None else select(self.answerer, among, whole_bins=whole_bins)
+        asked = asked_share(counted, of)
+        ((_, found),) = share_rows(self.answerer, asked, (), Settings(estimator, confidence))
+        return answered(found)
+
+    def compare(
+        self,
+        a: Asked,
+        b: Asked,
+        where: str | None = None,
+        *,
+        among: Asked = None,
+        of: str = "share",
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Comparison:
+        """Two shares (or two counts, with ``of="count"``): difference, ratio, whether they differ.
+
+        ``a`` and ``b`` are conditions, in SQL or as dictionaries of column: value. ``where`` and
+        further column = value arguments hold for both sides: ``compare("sex = 'Female'",
+        "sex = 'Male'", job="nurse")`` compares the share of nurses among women with that among
+        men. A share is among the records with the same public values, or ``among`` others. The two
+        sides may overlap.
+        """
+        common = self.answerer.select(where, equal, whole_bins=whole_bins)
+        base = None if among is None else select(self.answerer, among, whole_bins=whole_bins)
+        sides = []
+        for asked in (a, b):
+            chosen = both(select(self.answerer, asked, whole_bins=whole_bins), common)
+            counted = chosen if base is None else both(chosen, base)
+            sides.append(side_of(counted, base, of))
+        return compare_sides(self.answerer, *sides, Settings(estimator, confidence))
 
     def count_many(
         self,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from reconpriv.show import attacks, audit, estimates, learning, release, text, tuning
+from reconpriv.show import attacks, audit, estimates, figures, learning, release, text, tuning
 
 
 class _Views(NamedTuple):
@@ -23,6 +23,8 @@ _VIEWS = {
     "AuditReport": _Views(audit.audit_view, audit.audit_html),
     "Estimate": _Views(str, estimates.estimate_html),
     "EstimateTable": _Views(estimates.estimate_table_view, estimates.estimate_table_html),
+    "Comparison": _Views(figures.comparison_view, figures.comparison_html),
+    "Figure": _Views(str, figures.figure_html),
     "IndependenceTest": _Views(learning.independence_view, learning.independence_html),
     "Release": _Views(release.release_view, release.release_html),
     "TuneReport": _Views(tuning.tune_view, tuning.tune_html),
