@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,8 @@ from reconpriv.queries.text_codes import matching_code
 from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
+
+T = TypeVar("T")
 
 _SEVERAL = (list, tuple, set, frozenset)  # a value of one of these types means IN
 _NUMBERS = (int, float, Decimal)
@@ -266,15 +268,19 @@ class Answerer:
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, sorted."""
-        rows = self._table(selected, by, settings, simultaneous)
-        # Public values always come first; the sensitive ones vary fastest.
+        rows = self.for_display(self._table(selected, by, settings, simultaneous), by)
+        return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
+
+    def for_display(
+        self, rows: list[tuple[dict[str, Value], T]], by: Sequence[str]
+    ) -> list[tuple[dict[str, Value], T]]:
+        """Sort rows by their labels: public values first; the sensitive ones vary fastest."""
         sensitive = self.cells.schema.sensitive.name
         ordered = sorted(by, key=lambda name: name == sensitive)
         places = {name: self._places(name, rows) for name in ordered}
-        rows.sort(key=lambda row: [place[row[0][name]] for name, place in places.items()])
-        return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
+        return sorted(rows, key=lambda row: [place[row[0][name]] for name, place in places.items()])
 
-    def _places(self, name: str, rows: list[tuple[dict[str, Value], Estimate]]) -> dict[Value, int]:
+    def _places(self, name: str, rows: Sequence[tuple[dict[str, Value], T]]) -> dict[Value, int]:
         """The position of each value of an attribute among those in a table."""
         occurring = {labels[name] for labels, _ in rows}
         ordered = sorted_for_display(occurring, self.cells.schema.recoding(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,3 +108,10 @@ def answered(figure: Figure) -> Figure:
             hint="Look at the condition.",
         )
     return figure
+
+
+def only(rows: Sequence[tuple[object, Figure]], query: str, kind: str) -> Figure:
+    """The figure of an answer without groupings; an empty selection has no row."""
+    if rows:
+        return rows[0][1]
+    return Figure(query, kind, kind, None, None, None, 0.95, None, False, "none", 0, 0, 0.0)

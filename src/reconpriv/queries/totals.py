@@ -2,20 +2,21 @@
 
 A term is a selection of groups, a number for each group and a number for each sensitive value.
 Terms that share groups covary, whatever they are about; so shares, differences, averages and
-quantiles, which are functions of such totals, need nothing else. Margins enter as they do into counts: their
-weights are subtracted from those of the groups.
+quantiles, which are functions of such totals, need nothing else. Margins enter as they do into
+counts: their weights are subtracted from those of the groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import reduce
+from typing import Protocol, cast
 
 import numpy as np
 
-from reconpriv.core.cube import Cube, combinations
-from reconpriv.core.protected_cube import ProtectedCube
+from reconpriv.core.cube import Cube, Sums, combinations
+from reconpriv.core.protected_cube import PartsOfGroups, ProtectedCube, share_sums
 from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.margins import PreparedMargins
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -52,7 +53,8 @@ class Term:
 class Totals:
     """Estimates (rows x terms), their covariances, and what they rest on.
 
-    ``records`` is Σ u N of each term, known exactly. With each sensitive value by itself, there is
+    ``records`` is Σ u N of each term, known exactly; ``low`` and ``high`` are the smallest and the
+    largest u of the first one. With each sensitive value by itself, there is
     a row for every combination of public values and sensitive value, values varying fastest.
     """
 
@@ -65,17 +67,24 @@ class Totals:
     groups: Floats
     trials: Floats
     cut: Floats
+    low: Floats
+    high: Floats
 
 
 @dataclass(frozen=True)
-class _Items:
-    """Groups of a cube with the row they are counted in, and their weight in each term."""
+class Items:
+    """Groups of a cube with the row they are counted in, and their weight in each term.
+
+    ``low`` and ``high`` are the smallest and the largest weight of a record in the first term.
+    """
 
     cube: Cube
     row: Ints
     group: Ints
     weights: Floats
-    cut: Flags
+    cut: Flags | Floats
+    low: Floats
+    high: Floats
 
 
 def indicator(chosen: Sequence[int] | None, domain_size: int) -> tuple[float, ...]:
@@ -104,6 +113,7 @@ def totals(
         values = np.array([term.values for term in terms])
     sums = None
     groups, trials, cut = np.zeros((3, rows))
+    low, high = np.full(rows, np.inf), np.full(rows, -np.inf)
     for (_, items), place in zip(found, places, strict=True):
         row = place[items.row]
         summed = _summed(items, row, rows, None if each else values)
@@ -111,6 +121,8 @@ def totals(
         groups += np.bincount(row, minlength=rows)
         trials += np.bincount(row, weights=items.cube.trials[items.group], minlength=rows)
         cut += np.bincount(row, weights=items.cut, minlength=rows)
+        np.minimum.at(low, row, items.low)
+        np.maximum.at(high, row, items.high)
     assert sums is not None
     estimates = total_estimates(sums, values, p)
     covariances = total_covariances(sums, values, p)
@@ -132,12 +144,14 @@ def totals(
         groups=np.repeat(groups, repeat),
         trials=np.repeat(trials, repeat),
         cut=np.repeat(cut, repeat),
+        low=np.repeat(low, repeat),
+        high=np.repeat(high, repeat),
     )
 
 
 def _part(
     answerer: Answerer, part: Cube, terms: Sequence[Term], attributes: Sequence[int]
-) -> tuple[Ints, _Items]:
+) -> tuple[Ints, Items]:
     """The combinations in one part of the cells, and the weights of its groups."""
     weights = np.zeros((len(terms), part.groups))
     numbers: dict[int, Floats] = {}
@@ -159,12 +173,13 @@ def _part(
     return keys, _items(part, selection, weights)
 
 
-def _items(part: Cube, selection: Ints, weights: Floats) -> _Items:
+def _items(part: Cube, selection: Ints, weights: Floats) -> Items:
     """Groups with their weights; of protection groups, the mean weight of their records."""
     inside = np.flatnonzero(selection >= 0)
     if not isinstance(part, ProtectedCube):
         never = np.zeros(inside.size, dtype=bool)
-        return _Items(part, selection[inside], inside, weights[:, inside], never)
+        own = weights[0][inside]
+        return Items(part, selection[inside], inside, weights[:, inside], never, own, own)
     parts = part.parts_in(selection)
     pair = selection[inside] * part.whole.groups + part.within[inside]
     place = np.searchsorted(parts.selection * part.whole.groups + parts.group, pair)
@@ -176,7 +191,10 @@ def _items(part: Cube, selection: Ints, weights: Floats) -> _Items:
     means = np.stack([mean(own[inside]) for own in weights])
     squares = np.stack([mean(own[inside] ** 2) for own in weights])
     cut = np.any(squares - means**2 > _EVEN * squares, axis=0)
-    return _Items(part.whole, parts.selection, parts.group, means, cut)
+    low, high = np.full(size.size, np.inf), np.full(size.size, -np.inf)
+    np.minimum.at(low, place, weights[0][inside])
+    np.maximum.at(high, place, weights[0][inside])
+    return Items(part.whole, parts.selection, parts.group, means, cut, low, high)
 
 
 def _joined_keys(parts: list[Ints]) -> tuple[Ints, list[Ints]]:
@@ -201,7 +219,7 @@ def _pairs(terms: int) -> Iterator[tuple[int, int]]:
             yield i, j
 
 
-def _summed(items: _Items, row: Ints, rows: int, values: Floats | None) -> TotalSums:
+def _summed(items: Items, row: Ints, rows: int, values: Floats | None) -> TotalSums:
     """Sum groups into rows; without values, cells into rows by sensitive value."""
     cube, terms = items.cube, items.weights.shape[0]
     n, scale = cube.records.astype(np.float64), cube.scale
@@ -266,7 +284,7 @@ def _by_group(cube: Cube, values: Floats) -> Floats:
     return np.asarray(total, dtype=np.float64)
 
 
-def _summed_by_value(items: _Items, row: Ints, rows: int) -> TotalSums:
+def _summed_by_value(items: Items, row: Ints, rows: int) -> TotalSums:
     """The same for the indicator of each value: the rows are rows x values, from the cells."""
     cube, terms, m = items.cube, items.weights.shape[0], items.cube.schema.domain_size
     n, scale, sampled = cube.records.astype(np.float64), cube.scale, cube.sampled
@@ -320,7 +338,7 @@ def _summed_by_value(items: _Items, row: Ints, rows: int) -> TotalSums:
 
 def _with_margins(
     margins: PreparedMargins,
-    parts: list[tuple[_Items, Ints]],
+    parts: list[tuple[Items, Ints]],
     rows: int,
     values: Floats,
     *,
@@ -347,7 +365,7 @@ def _with_margins(
 
 
 def _combined(
-    margins: PreparedMargins, parts: list[tuple[_Items, Ints]], some: Ints, values: Floats
+    margins: PreparedMargins, parts: list[tuple[Items, Ints]], some: Ints, values: Floats
 ) -> tuple[Floats, Floats]:
     """The same for some rows and one set of values per term."""
     design, terms = margins.design, values.shape[0]
@@ -382,10 +400,33 @@ def _combined(
     for (items, _), weights in zip(parts, dense, strict=True):
         padded = np.pad(taken, ((0, 0), (0, 0), (0, 1)))
         left = weights - sum(padded[:, :, rows] for rows in margins.rows_of(items.cube).T)
+        none = np.zeros(0)
         every = np.tile(np.arange(items.cube.groups), some.size)
         row = np.repeat(np.arange(some.size), items.cube.groups)
-        whole = _Items(items.cube, row, every, left.reshape(terms, -1), np.zeros(0, dtype=bool))
+        whole = Items(items.cube, row, every, left.reshape(terms, -1), none, none, none)
         summed = _summed(whole, row, some.size, values)
         sums = summed if sums is None else _added(sums, summed)
     assert sums is not None
     return added, covariances + total_covariances(sums, values, p)
+
+
+def weighted_sums(
+    answerer: Answerer, term: Term, by: Sequence[str], chosen: Sequence[int] | None
+) -> Sums:
+    """The sums of a count in which each record counts u times, u not negative.
+
+    The rows are those of :func:`totals` with the same term.
+    """
+    names = [column.name for column in answerer.cells.schema.public]
+    attributes = [names.index(name) for name in by]
+    found = [_part(answerer, part, [term], attributes) for part in answerer.cells.parts()]
+    keys, places = _joined_keys([keys for keys, _ in found])
+    rows = keys.shape[1]
+    sums = []
+    for (_, items), place in zip(found, places, strict=True):
+        some = np.flatnonzero(items.weights[0] > 0)
+        weight, group = items.weights[0][some], items.group[some]
+        records = weight * items.cube.records[group]
+        parts = PartsOfGroups(place[items.row[some]], group, cast("Ints", records), weight)
+        sums.append(share_sums(items.cube, parts, rows, chosen))
+    return reduce(Sums.__add__, sums)

@@ -19,13 +19,17 @@ from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
 from reconpriv.messages.readable import Readable
 from reconpriv.promise import promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
+from reconpriv.queries.averages import Asked as Averaged
+from reconpriv.queries.averages import average_rows
 from reconpriv.queries.compare import Comparison, compare_sides, side_of
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
-from reconpriv.queries.figure import Figure, answered
+from reconpriv.queries.figure import AVERAGE, SUM, Figure, answered, only
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.margins import prepare_margins
+from reconpriv.queries.measures import Scores, measure_of
 from reconpriv.queries.ordering import by_number
+from reconpriv.queries.quantiles import check_share, quantile_rows
 from reconpriv.queries.selections import Asked, both, select
 from reconpriv.queries.shares import asked_share, share_rows
 from reconpriv.queries.sql import unknown_column
@@ -246,6 +250,95 @@ class Release(Readable):
             counted = chosen if base is None else both(chosen, base)
             sides.append(side_of(counted, base, of))
         return compare_sides(self.answerer, *sides, Settings(estimator, confidence))
+
+    def average(
+        self,
+        of: str,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The average of a column among the records that satisfy a condition.
+
+        ``of`` is a public column of numbers, or the sensitive column if its values are numbers or
+        bins of numbers, or have ``scores``, a number for each. Missing values do not count.
+        Without a condition on the sensitive column, the average of a public one is exact.
+        """
+        measure = measure_of(self.answerer, of, scores)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        asked = Averaged(AVERAGE, measure, selected, f"avg({measure.name})")
+        rows = average_rows(self.answerer, asked, (), Settings(estimator, confidence))
+        return answered(only(rows, asked.text, AVERAGE))
+
+    def sum(
+        self,
+        of: str,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The sum of a column over the records that satisfy a condition; as :meth:`average`."""
+        measure = measure_of(self.answerer, of, scores)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        asked = Averaged(SUM, measure, selected, f"sum({measure.name})")
+        rows = average_rows(self.answerer, asked, (), Settings(estimator, confidence))
+        return answered(only(rows, asked.text, SUM))
+
+    def quantile(
+        self,
+        of: str,
+        share: float,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The smallest value at or below which at least a share of the records lies.
+
+        ``of`` is as in :meth:`average`; of a column in bins, the answer is a bin, with limits that
+        are borders. The classes of the sensitive column are ordered by their ``scores``.
+        """
+        share = check_share(share)
+        measure = measure_of(self.answerer, of, scores, ranked=True)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        name = f"median({measure.name})" if share == 0.5 else f"quantile({measure.name}, {share:g})"
+        settings = Settings(estimator, confidence)
+        rows = quantile_rows(self.answerer, measure, share, selected, (), settings, name=name)
+        return answered(only(rows, f"{name} among {selected.text}", "quantile"))
+
+    def median(
+        self,
+        of: str,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The median of a column: its :meth:`quantile` for one half."""
+        return self.quantile(
+            of,
+            0.5,
+            where,
+            scores=scores,
+            estimator=estimator,
+            confidence=confidence,
+            whole_bins=whole_bins,
+            **equal,
+        )
 
     def count_many(
         self,
