@@ -106,9 +106,8 @@ def _rows(
     if not thresholds.size or not labels:
         return [(one, empty_figure(asked.text, QUANTILE, asked.name, settings.confidence))
                 for one in labels]  # fmt: skip
-    if asked.measure.scores is None or asked.selected.values is not None:
-        below = _by_totals(answerer, asked, share, thresholds, public, settings)
-    elif np.isnan(asked.measure.scores).any():
+    scores = asked.measure.scores
+    if scores is None or asked.selected.values is not None or np.isnan(scores).any():
         below = _by_totals(answerer, asked, share, thresholds, public, settings)
     else:
         below = _by_counts(answerer, asked, share, thresholds, public, settings, labels)
@@ -228,7 +227,7 @@ def _figure(
         return empty_figure(asked.text, QUANTILE, asked.name, settings.confidence)
     exact = is_exact(answerer, asked, whole) and not coarse
     remarks = base_remarks(answerer, asked, whole, row, exact=exact)
-    value, ends = _value(*places, steps)
+    value, ends = _value((places[0], places[1], places[2]), steps)
     return Figure(
         query=asked.text,
         kind=asked.kind if asked.kind == "median" else QUANTILE,
@@ -247,8 +246,11 @@ def _figure(
     )
 
 
-def _value(at: float, low: float, high: float, steps: Steps | None) -> tuple[Value, list[Value]]:
+def _value(
+    places: tuple[float, float, float], steps: Steps | None
+) -> tuple[Value, list[Value]]:
     """Numbers as they are; of bins and classes, what stands at these places."""
+    at, low, high = places
     if steps is None:
         return _number(at), [_number(low), _number(high)]
     return steps.shown[int(at)], [steps.low[int(low)], steps.high[int(high)]]

@@ -21,7 +21,7 @@ from reconpriv.promise import promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.averages import Asked as Averaged
 from reconpriv.queries.averages import average_rows
-from reconpriv.queries.compare import Comparison, compare_sides, side_of
+from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.figure import AVERAGE, SUM, Figure, answered, only
@@ -244,12 +244,13 @@ class Release(Readable):
         """
         common = self.answerer.select(where, equal, whole_bins=whole_bins)
         base = None if among is None else select(self.answerer, among, whole_bins=whole_bins)
-        sides = []
-        for asked in (a, b):
+
+        def side(asked: Asked) -> Side:
             chosen = both(select(self.answerer, asked, whole_bins=whole_bins), common)
-            counted = chosen if base is None else both(chosen, base)
-            sides.append(side_of(counted, base, of))
-        return compare_sides(self.answerer, *sides, Settings(estimator, confidence))
+            return side_of(chosen if base is None else both(chosen, base), base, of)
+
+        settings = Settings(estimator, confidence)
+        return compare_sides(self.answerer, side(a), side(b), settings)
 
     def average(
         self,
