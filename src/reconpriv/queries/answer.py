@@ -26,7 +26,9 @@ from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.sql import (
     Condition,
     CountQuery,
+    FigureQuery,
     parse_condition,
+    parse_figures,
     parse_query,
     unknown_column,
 )
@@ -144,6 +146,14 @@ class Answerer:
         schema = self.cells.schema
         query: CountQuery = parse_query(sql, schema, self.known, whole_bins=whole_bins)
         return self._settle(query.text, query.condition, {}), query.shape
+
+    def parse_figures(self, sql: str, *, whole_bins: bool = False) -> FigureQuery | None:
+        """Resolve a SELECT that asks for more than a count; None for one that does not."""
+        return parse_figures(sql, self.cells.schema, self.known, whole_bins=whole_bins)
+
+    def settle(self, text: str, condition: Condition) -> Selected:
+        """Resolve a parsed condition."""
+        return self._settle(text, condition, {})
 
     def _recoded(
         self, equal: dict[str, Value], whole_bins: bool

@@ -246,9 +246,7 @@ def _figure(
     )
 
 
-def _value(
-    places: tuple[float, float, float], steps: Steps | None
-) -> tuple[Value, list[Value]]:
+def _value(places: tuple[float, float, float], steps: Steps | None) -> tuple[Value, list[Value]]:
     """Numbers as they are; of bins and classes, what stands at these places."""
     at, low, high = places
     if steps is None:

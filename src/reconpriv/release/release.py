@@ -25,6 +25,8 @@ from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.figure import AVERAGE, SUM, Figure, answered, only
+from reconpriv.queries.figure_rows import figure_table
+from reconpriv.queries.figure_table import FigureTable, simplified
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.margins import prepare_margins
 from reconpriv.queries.measures import Scores, measure_of
@@ -190,10 +192,21 @@ class Release(Readable):
         confidence: float = 0.95,
         simultaneous: bool = False,
         whole_bins: bool = False,
-    ) -> Estimate | EstimateTable:
-        """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
-        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
+        scores: Scores | None = None,
+    ) -> Estimate | EstimateTable | Figure | FigureTable:
+        """Answer SELECT … FROM release …; with GROUP BY, or several figures, a table of answers.
+
+        A SELECT may ask for count(*), share(…), avg(…), sum(…), median(…) and quantile(…, q).
+        ``scores`` gives each sensitive value a number, for the averages of values that are none.
+        """
         settings = Settings(estimator, confidence)
+        figures = self.answerer.parse_figures(query, whole_bins=whole_bins)
+        if figures is not None:
+            table = figure_table(
+                self.answerer, figures, settings, scores=scores, simultaneous=simultaneous
+            )
+            return simplified(table)
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
         if not shape.by:
             return self.answerer.count(selected, settings)
         rows = grouped_rows(self.answerer, selected, shape, settings, simultaneous=simultaneous)

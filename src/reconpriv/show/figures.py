@@ -8,14 +8,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.messages.numbers import label
 from reconpriv.show.markup import tag
-from reconpriv.show.notebook import box, headed_tables
+from reconpriv.show.notebook import box, headed_tables, html_table
 from reconpriv.show.rows import FittingTable
 
 if TYPE_CHECKING:
     from reconpriv.queries.compare import Comparison
     from reconpriv.queries.estimate import Estimate
     from reconpriv.queries.figure import Figure
+    from reconpriv.queries.figure_table import FigureTable
 
 
 def figure_html(figure: Figure) -> str:
@@ -79,3 +81,43 @@ def _shown(found: Comparison, number: float) -> str:
     if found.of == "share":
         return f"{100 * number:+,.2f} points"
     return f"{number:+,.0f}" if found.exact else f"{number:+,.1f}"
+
+
+def figure_table_view(rows: FigureTable) -> RichTable:
+    """One row per combination; every figure with its interval."""
+    from reconpriv.show.estimates import remarks  # noqa: PLC0415
+
+    every = [one for _, answers in rows for one in answers]
+    table = FittingTable(caption=remarks(every))
+    for name in rows.by:
+        table.add_column(Text(name))
+    for name in rows.names:
+        table.add_column(Text(name), justify="right")
+        table.add_column("interval", justify="right")
+    for labels, answers in rows:
+        shown = [Text(label(value)) for value in labels.values()]
+        table.add_row(*shown, *(cell for one in answers for cell in figure_cells(one)))
+    return table
+
+
+def figure_table_html(rows: FigureTable) -> str:
+    """The table for a notebook."""
+    return box(html_table(figure_table_view(rows)))
+
+
+def answer_view(answer: object) -> RenderableType:
+    """Whatever a query answers, for a terminal."""
+    from reconpriv.queries.estimate import Estimate  # noqa: PLC0415 - loaded by now
+    from reconpriv.queries.figure import Figure  # noqa: PLC0415
+    from reconpriv.queries.figure_table import FigureTable  # noqa: PLC0415
+    from reconpriv.queries.table import EstimateTable  # noqa: PLC0415
+    from reconpriv.show.estimates import estimate_table_view, estimates_view  # noqa: PLC0415
+
+    if isinstance(answer, Estimate):
+        return estimates_view([answer])
+    if isinstance(answer, EstimateTable):
+        return estimate_table_view(answer)
+    if isinstance(answer, Figure):
+        return figure_table_view(FigureTable((), (answer.name,), (({}, (answer,)),)))
+    assert isinstance(answer, FigureTable)
+    return figure_table_view(answer)

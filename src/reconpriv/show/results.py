@@ -24,6 +24,7 @@ _VIEWS = {
     "Estimate": _Views(str, estimates.estimate_html),
     "EstimateTable": _Views(estimates.estimate_table_view, estimates.estimate_table_html),
     "Comparison": _Views(figures.comparison_view, figures.comparison_html),
+    "FigureTable": _Views(figures.figure_table_view, figures.figure_table_html),
     "Figure": _Views(str, figures.figure_html),
     "IndependenceTest": _Views(learning.independence_view, learning.independence_html),
     "Release": _Views(release.release_view, release.release_html),
