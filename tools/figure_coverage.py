@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from coverage_tables import fixed_key, open_table
 
 import reconpriv as rp
+from coverage_tables import fixed_key, open_table
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.queries.answer import Answerer, Settings

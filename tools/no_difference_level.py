@@ -1,7 +1,8 @@
 """How often the test of no difference rejects where there is none, for docs/how-to/compare.md.
 
-A table in which two groups of people have the same shares is published with 2,000 keys; release.compare
-and the usual test on the published rows are asked whether they differ. Writes docs/no-difference.csv:
+A table in which two groups of people have the same shares is published with 2,000 keys;
+release.compare and the usual test on the published rows are asked whether they differ. Writes
+docs/no-difference.csv:
 
     python tools/no_difference_level.py
 """
@@ -16,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from coverage_tables import fixed_key
 
 import reconpriv as rp
+from coverage_tables import fixed_key
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.queries.answer import Answerer, Settings
@@ -68,13 +69,13 @@ def measure(size: str, simulations: int) -> list[tuple[object, ...]]:
     for number in range(simulations):
         cube = publish_cube(raw, batches, Kernel(raw.schema, policy, fixed_key(number)))
         answerer = Answerer(cube, design)
-        for job, counts in tally.items():
+        for job in SHARES:
             sides = [side_of(select(answerer, {"sex": sex, "job": job}), None, "share")
                      for sex in "FM"]  # fmt: skip
             found = compare_sides(answerer, sides[0], sides[1], Settings())
             naive = naive_p_value(cube, raw.schema.domain.index(job))
             misses = not found.difference_low <= 0.0 <= found.difference_high
-            counts += (found.p_value or 0.0) < 0.05, naive < 0.05, misses
+            tally[job] += np.array([(found.p_value or 0.0) < 0.05, naive < 0.05, misses])
     return [(size, SHARES[job], simulations, *counts.tolist()) for job, counts in tally.items()]
 
 

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
-from query_fixtures import numbered_key, people
 
 import reconpriv as rp
+from query_fixtures import numbered_key, people
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.queries.answer import Answerer
@@ -33,9 +33,7 @@ def original(kind: str = "people") -> Answerer:
     return Answerer(cube, Design(1.0, cube.schema.domain_size, "none"))
 
 
-def published(
-    size: str, keys: int, *, told: float = P, kind: str = "people"
-) -> Iterator[Answerer]:
+def published(size: str, keys: int, *, told: float = P, kind: str = "people") -> Iterator[Answerer]:
     """Publications with different keys; ``told`` is the p that the analyst is told."""
     batches, cube = _opened(kind)
     policy = rp.Policy(P, 0.5, 0.3, sample_size=size)

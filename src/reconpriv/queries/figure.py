@@ -102,7 +102,7 @@ def shown_number(value: float) -> str:
 
 def answered(figure: Figure) -> Figure:
     """A single figure, unless there is nothing to describe: an empty selection is refused."""
-    if figure.records == 0 and figure.value is None:
+    if figure.low is None and figure.value is None:
         raise InputError(
             f"No record is in this selection, so it has no {figure.kind}.",
             hint="Look at the condition.",

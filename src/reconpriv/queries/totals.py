@@ -144,8 +144,8 @@ def totals(
         groups=np.repeat(groups, repeat),
         trials=np.repeat(trials, repeat),
         cut=np.repeat(cut, repeat),
-        low=np.repeat(low, repeat),
-        high=np.repeat(high, repeat),
+        low=np.repeat(np.where(groups > 0, low, 0.0), repeat),
+        high=np.repeat(np.where(groups > 0, high, 0.0), repeat),
     )
 
 
