@@ -27,8 +27,6 @@ from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING
 from reconpriv.theory.perturbation import replacement_probability
 
-_TINY = 1e-12
-
 
 @dataclass(frozen=True)
 class TotalSums:
@@ -82,10 +80,7 @@ def _about(products: Floats, cross: Floats, scaled: Floats, centre: Floats) -> F
 
 
 def _rounding(sums: TotalSums, values: Floats, p: float) -> Floats:
-    """Rounded quotas, or a simple sample where it varies less: half of their harmonic mean.
-
-    For matrices that is the parallel sum Q (Q + S)^-1 S.
-    """
+    """Rounded quotas; no total varies more by them than it would in a simple sample."""
     m = values.shape[-1]
     t = replacement_probability(p, m)
     steps = values - np.roll(values, 1, axis=-1)
@@ -103,21 +98,11 @@ def _rounding(sums: TotalSums, values: Floats, p: float) -> Floats:
     level = np.divide(total, sums.records, out=mean + 0 * total, where=sums.records != 0)
     low, high = values.min(axis=-1), values.max(axis=-1)
     simple = _about(moment, first, scaled, np.clip(level, low, high) - mean)
-    return parallel_sum(quotas, _positive(simple))
+    rounded, drawn = _diagonal(quotas), np.maximum(_diagonal(simple), 0.0)
+    smaller = np.divide(drawn, rounded, out=np.ones_like(drawn), where=rounded > drawn)
+    factor = np.sqrt(smaller)
+    return np.asarray(quotas * factor[..., :, None] * factor[..., None, :])
 
 
-def parallel_sum(one: Floats, other: Floats) -> Floats:
-    """A (A + B)^-1 B of positive semidefinite matrices; AB/(A + B) of numbers."""
-    if one.shape[-1] == 1:
-        return np.asarray(one * other / np.maximum(one + other, _TINY))
-    found = one @ np.linalg.pinv(one + other, hermitian=True) @ other
-    return np.asarray((found + np.swapaxes(found, -1, -2)) / 2.0)
-
-
-def _positive(matrix: Floats) -> Floats:
-    """The nearest positive semidefinite matrix: negative eigenvalues become 0."""
-    if matrix.shape[-1] == 1:
-        return np.maximum(matrix, 0.0)
-    spectrum, vectors = np.linalg.eigh((matrix + np.swapaxes(matrix, -1, -2)) / 2.0)
-    scaled = vectors * np.maximum(spectrum, 0.0)[..., None, :]
-    return np.asarray(scaled @ np.swapaxes(vectors, -1, -2))
+def _diagonal(matrices: Floats) -> Floats:
+    return np.asarray(np.diagonal(matrices, axis1=-2, axis2=-1))

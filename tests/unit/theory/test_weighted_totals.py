@@ -1,6 +1,7 @@
 """Weighted totals: their covariance against exact enumeration, and sums of matrices."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from reconpriv.theory.combined_limits import (
 from reconpriv.theory.perturbation import perturbation_matrix
 from reconpriv.theory.weighted_totals import (
     TotalSums,
-    parallel_sum,
     total_covariances,
     total_estimates,
 )
@@ -70,12 +70,25 @@ def test_covariances_are_never_negative():
             assert np.linalg.eigvalsh(matrix).min() > -1e-9 * np.trace(matrix)
 
 
-def test_parallel_sum_is_half_the_harmonic_mean_of_numbers():
-    one, other = np.array([[[2.0]]]), np.array([[[6.0]]])
-    assert parallel_sum(one, other)[0, 0, 0] == pytest.approx(1.5)
-    wide = parallel_sum(2.0 * np.eye(2)[None], 6.0 * np.eye(2)[None])
-    assert wide[0] == pytest.approx(1.5 * np.eye(2))
-    assert parallel_sum(np.zeros((1, 2, 2)), np.eye(2)[None]) == pytest.approx(0.0)
+def test_rounded_quotas_vary_by_a_sixth_per_run_but_no_more_than_a_simple_sample():
+    """One sampled group of 100 records, two for each trial; the first value is asked about."""
+
+    def rounding(first):
+        values, n, s = np.array([[1.0, 0.0, 0.0]]), 100.0, 2.0
+        observed = P * first + (1 - P) / 3 * n  # as expected
+        some = [np.array([[[x]]]) for x in (s * observed, s * observed, s * n)]
+        plain = TotalSums(
+            np.array([[observed]]), np.array([[n]]), *some, *some, np.zeros((1, 1, 1)),
+            np.zeros((1, 1, 1)),
+        )  # fmt: skip
+        with_squares = replace(plain, squares=np.array([[[s * s]]]))
+        return (total_covariances(with_squares, values, P) - total_covariances(plain, values, P))[
+            0, 0, 0
+        ]
+
+    assert rounding(40.0) == pytest.approx(4.0 / 6.0)
+    assert rounding(0.1) == pytest.approx(2.0 * 0.1, rel=0.01)
+    assert rounding(0.0) == pytest.approx(0.0, abs=1e-12)
 
 
 def limits(value, half):
