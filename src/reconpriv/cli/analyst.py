@@ -64,7 +64,9 @@ def query(
     release: ReleaseFolder,
     sql: Annotated[
         str | None,
-        typer.Argument(metavar="SQL", help="SELECT \\[columns,] count(*) FROM release …"),
+        typer.Argument(
+            metavar="SQL", help="SELECT \\[columns,] count(*), share(…), avg(…), … FROM release …"
+        ),
     ] = None,
     batch: Annotated[
         Path | None,
@@ -92,10 +94,18 @@ def query(
             "--whole-bins", help="If a condition cuts a bin or group, count all of it and say so."
         ),
     ] = False,
+    score: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--score",
+            metavar="VALUE=NUMBER",
+            help="The number that a sensitive value stands for in averages; for every value.",
+        ),
+    ] = None,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
-    """Answer count queries from a release, with an interval for the count in the original table."""
+    """Answer queries from a release, with intervals for the values in the original table."""
     with reported():
         if (sql is None) == (batch is None):
             raise PolicyError("Give either an SQL query or --batch FILE.")
@@ -103,6 +113,8 @@ def query(
             raise PolicyError("-o needs --batch.")
         if overwrite and out is None:
             raise PolicyError("--overwrite needs -o.")
+        if score and batch is not None:
+            raise PolicyError("--score needs a query, not --batch.")
         if simultaneous and batch is not None:
             raise PolicyError("--simultaneous needs a GROUP BY query, not --batch.")
         opened = _open(release, memory)
@@ -116,20 +128,20 @@ def query(
             confidence=confidence,
             simultaneous=simultaneous,
             whole_bins=whole_bins,
+            scores=_scores(opened, score),
         )
         from reconpriv.queries.estimate import Estimate
+        from reconpriv.queries.figure import Figure
 
-        if simultaneous and isinstance(answer, Estimate):
-            raise PolicyError("--simultaneous needs a GROUP BY query; this is a single count.")
+        if simultaneous and isinstance(answer, Estimate | Figure):
+            what = "count" if isinstance(answer, Estimate) else "figure"
+            raise PolicyError(f"--simultaneous needs a GROUP BY query; this is a single {what}.")
         if json:
             show_json(answer.as_dict())
         else:
-            from reconpriv.show.estimates import estimate_table_view, estimates_view
+            from reconpriv.show.figures import answer_view
 
-            if isinstance(answer, Estimate):
-                show(estimates_view([answer]))
-            else:
-                show(estimate_table_view(answer))
+            show(answer_view(answer))
 
 
 def _open(folder: Path, memory: str | None = None) -> Release:
@@ -138,6 +150,25 @@ def _open(folder: Path, memory: str | None = None) -> Release:
     opened = open_release(folder, memory=memory)
     say_all("warning", opened.warnings)
     return opened
+
+
+def _scores(release: Release, said: list[str] | None) -> dict[object, float] | None:
+    """The scores of sensitive values, as VALUE=NUMBER."""
+    if not said:
+        return None
+    from reconpriv.schema import parse_value
+
+    scores: dict[object, float] = {}
+    for one in said:
+        value, equals, number = one.rpartition("=")
+        try:
+            score = float(number)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise PolicyError(f"--score takes VALUE=NUMBER; got {one!r}.")
+        scores[parse_value(release.description.schema.sensitive, value)] = score
+    return scores
 
 
 def _answer_batch(

@@ -36,7 +36,7 @@ class ProtectedCube(Cube):
     def sums(self, selection: Ints, selections: int, chosen: Sequence[int] | None) -> Sums:
         """Sum shares of protection groups into selections of micro groups."""
         parts = self.parts_in(selection)
-        return sum_selections(_shares(self.whole, parts), parts.selection, selections, chosen)
+        return share_sums(self.whole, parts, selections, chosen)
 
     def parts_in(self, selection: Ints) -> PartsOfGroups:
         """The parts of protection groups that each selection of micro groups holds."""
@@ -121,6 +121,13 @@ def cells_of_parts(whole: Cube, parts: PartsOfGroups) -> tuple[Ints, Ints]:
     part = np.repeat(np.arange(parts.group.size), length)
     within = np.arange(part.size) - np.repeat(np.cumsum(length) - length, length)
     return np.repeat(starts[:-1][parts.group], length) + within, part
+
+
+def share_sums(
+    whole: Cube, parts: PartsOfGroups, selections: int, chosen: Sequence[int] | None
+) -> Sums:
+    """Sum shares of groups into selections; a weight above 1 serves as well as a share."""
+    return sum_selections(_shares(whole, parts), parts.selection, selections, chosen)
 
 
 def _shares(whole: Cube, parts: PartsOfGroups) -> Shares:

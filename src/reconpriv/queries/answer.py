@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,9 @@ from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.sql import (
     Condition,
     CountQuery,
+    FigureQuery,
     parse_condition,
+    parse_figures,
     parse_query,
     unknown_column,
 )
@@ -36,9 +38,11 @@ from reconpriv.queries.values import Values
 from reconpriv.schema import Kind, Value, json_value, parse_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
+T = TypeVar("T")
+
 _SEVERAL = (list, tuple, set, frozenset)  # a value of one of these types means IN
 _NUMBERS = (int, float, Decimal)
-_NOWHERE = -1  # the code of a value that does not occur
+NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
 
 
@@ -143,6 +147,14 @@ class Answerer:
         query: CountQuery = parse_query(sql, schema, self.known, whole_bins=whole_bins)
         return self._settle(query.text, query.condition, {}), query.shape
 
+    def parse_figures(self, sql: str, *, whole_bins: bool = False) -> FigureQuery | None:
+        """Resolve a SELECT that asks for more than a count; None for one that does not."""
+        return parse_figures(sql, self.cells.schema, self.known, whole_bins=whole_bins)
+
+    def settle(self, text: str, condition: Condition) -> Selected:
+        """Resolve a parsed condition."""
+        return self._settle(text, condition, {})
+
     def _recoded(
         self, equal: dict[str, Value], whole_bins: bool
     ) -> tuple[dict[str, Value], tuple[str, ...]]:
@@ -189,7 +201,7 @@ class Answerer:
             else:
                 index, code = names.index(name), self._code(name, wanted)
                 # Two different values asked of one column: no record has both.
-                codes[index] = code if codes.get(index, code) == code else _NOWHERE
+                codes[index] = code if codes.get(index, code) == code else NOWHERE
         # Allowing any value is not a condition: the count is one over public attributes.
         whole = not restricted or bool(members.all())
         values = None if whole else tuple(np.flatnonzero(members).tolist())
@@ -266,15 +278,19 @@ class Answerer:
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, sorted."""
-        rows = self._table(selected, by, settings, simultaneous)
-        # Public values always come first; the sensitive ones vary fastest.
+        rows = self.for_display(self._table(selected, by, settings, simultaneous), by)
+        return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
+
+    def for_display(
+        self, rows: list[tuple[dict[str, Value], T]], by: Sequence[str]
+    ) -> list[tuple[dict[str, Value], T]]:
+        """Sort rows by their labels: public values first; the sensitive ones vary fastest."""
         sensitive = self.cells.schema.sensitive.name
         ordered = sorted(by, key=lambda name: name == sensitive)
         places = {name: self._places(name, rows) for name in ordered}
-        rows.sort(key=lambda row: [place[row[0][name]] for name, place in places.items()])
-        return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
+        return sorted(rows, key=lambda row: [place[row[0][name]] for name, place in places.items()])
 
-    def _places(self, name: str, rows: list[tuple[dict[str, Value], Estimate]]) -> dict[Value, int]:
+    def _places(self, name: str, rows: Sequence[tuple[dict[str, Value], T]]) -> dict[Value, int]:
         """The position of each value of an attribute among those in a table."""
         occurring = {labels[name] for labels, _ in rows}
         ordered = sorted_for_display(occurring, self.cells.schema.recoding(name))
@@ -293,7 +309,7 @@ class Answerer:
         keys, alone = self._sums(selected, public, None if split else selected.values)
         values = None if split else selected.values
         sums = self._combined(selected, public, keys, alone, values, settings)
-        labels = self._labels(public, keys)
+        labels = self.labels(public, keys)
         domain = self.cells.schema.domain
         chosen = selected.values if selected.values is not None else tuple(range(len(domain)))
         cells = len(labels) * (len(chosen) if split else 1)
@@ -313,6 +329,11 @@ class Answerer:
                 answer = self._estimate(selected.text, sums, i, settings, *figures)
                 rows.append(({name: label[name] for name in by}, answer))
         return rows
+
+    def sums_of_set(self, selected: Selected, settings: Settings) -> Sums:
+        """The sums of the sensitive values of a selection, with margins if they are used."""
+        keys, alone = self._sums(selected, [], selected.values)
+        return self._combined(selected, [], keys, alone, selected.values, settings)
 
     def sums_by_value(
         self, selected: Selected, public: list[str], *, margins: bool = True
@@ -382,7 +403,8 @@ class Answerer:
             found.append((keys, part.sums(selection, keys.shape[1], chosen)))
         return join_sums(found)
 
-    def _labels(self, public: list[str], keys: Ints) -> list[dict[str, Value]]:
+    def labels(self, public: list[str], keys: Ints) -> list[dict[str, Value]]:
+        """The values of combinations of public attributes."""
         columns = [
             [self.known[name][code] for code in codes.tolist()]
             for name, codes in zip(public, keys, strict=True)

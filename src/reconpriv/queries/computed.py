@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, Kind, Schema, Value
 from reconpriv.sources.column_names import free_name
 
+T = TypeVar("T")
 Row = tuple[dict[str, Value], Estimate]
 
 PICKED = (
@@ -46,6 +47,21 @@ def grouped_rows(
     simultaneous: bool,
 ) -> list[Row]:
     """The rows that a SELECT with GROUP BY asks for."""
+    answerer, names = with_groupings(answerer, shape)
+    found = answerer.table(selected, names, settings, simultaneous=simultaneous)
+    labels = [grouping.label for grouping in shape.by]
+    rows = [
+        ({label: key[name] for label, name in zip(labels, names, strict=True)}, estimate)
+        for key, estimate in found
+    ]
+    by_label = dict(zip(labels, names, strict=True))
+    schema = answerer.cells.schema
+    recodings = {label: schema.recoding(name) for label, name in by_label.items()}
+    return arrange(rows, shape, recodings, simultaneous=simultaneous)
+
+
+def with_groupings(answerer: Answerer, shape: Shape) -> tuple[Answerer, list[str]]:
+    """The columns to group by; expressions become columns of the cells."""
     taken = [column.name for column in answerer.cells.schema.columns]
     names: list[str] = []
     computed: dict[str, str] = {}
@@ -58,16 +74,7 @@ def grouped_rows(
     if computed:
         extended = with_expressions(answerer.cells, computed)
         answerer = Answerer(extended, answerer.design, answerer.margins)
-    found = answerer.table(selected, names, settings, simultaneous=simultaneous)
-    labels = [grouping.label for grouping in shape.by]
-    rows = [
-        ({label: key[name] for label, name in zip(labels, names, strict=True)}, estimate)
-        for key, estimate in found
-    ]
-    by_label = dict(zip(labels, names, strict=True))
-    schema = answerer.cells.schema
-    recodings = {label: schema.recoding(name) for label, name in by_label.items()}
-    return arrange(rows, shape, recodings, simultaneous=simultaneous)
+    return answerer, names
 
 
 def arrange(
@@ -93,10 +100,18 @@ def arrange(
 
 
 def _sorted(rows: list[Row], order: Order, recoding: Recoding | None) -> list[Row]:
-    """A stable sort by one column; bins and groups in their declared order."""
+    """A stable sort by one column, or by the estimate."""
     if order.label is None:
         return sorted(rows, key=lambda row: row[1].count, reverse=order.descending)
+    return sort_rows(rows, order, recoding)
+
+
+def sort_rows(
+    rows: list[tuple[dict[str, Value], T]], order: Order, recoding: Recoding | None
+) -> list[tuple[dict[str, Value], T]]:
+    """A stable sort by a label; bins and groups in their declared order."""
     label = order.label
+    assert label is not None
     missing = [row for row in rows if row[0][label] is None]
     present = [row for row in rows if row[0][label] is not None]
     values = sorted_for_display({key[label] for key, _ in present}, recoding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -185,6 +185,19 @@ def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floa
     squares = _columns(sums.sampled_squares, sums.observed)
     return np.asarray(
         perturbation + sums.noise / design.retention**2 + rounded * ROUNDING * squares + sums.other
+    )
+
+
+def as_if(sums: Sums, share: float, size: int, design: Design) -> Sums:
+    """The sums that are expected if this share of the records holds one of ``size`` values."""
+    p = design.retention
+    seen = p * share + size * replacement_probability(p, design.domain_size)
+    spread = seen if design.sampling.coins else seen * (1.0 - seen)
+    return replace(
+        sums,
+        observed=seen * sums.records,
+        scaled_observed=seen * sums.scaled_records,
+        noise=sums.uneven * spread,
     )
 
 

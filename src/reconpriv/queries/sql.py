@@ -17,15 +17,17 @@ from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
 from reconpriv.messages.nearest import nearest_name
 from reconpriv.messages.positions import offset_words, place_words
+from reconpriv.queries.aggregates import FigureReader, Having, OrderBy, settled_order
+from reconpriv.queries.bins import misused
 from reconpriv.queries.comparisons import settle_comparisons
 from reconpriv.queries.grouping import Shape, ShapeReader
 from reconpriv.queries.rewrite import rewrite_recoded, shown_condition
 from reconpriv.schema import Kind, Schema, Value
 
 SUPPORTED = (
-    "Supported: SELECT [columns,] count(*) FROM release [WHERE …] [GROUP BY …] [ORDER BY …]"
-    " [LIMIT …], where each condition joined by AND is about public columns only, or about the"
-    " sensitive column only."
+    "Supported: SELECT [columns,] count(*), share(…), avg(…), sum(…), median(…) or quantile(…, q)"
+    " FROM release [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …], where each condition"
+    " joined by AND is about public columns only, or about the sensitive column only."
 )
 
 # A condition is parsed on a separate line, so positions in it need no shift.
@@ -65,15 +67,121 @@ class CountQuery:
     shape: Shape
 
 
+@dataclass(frozen=True)
+class Argument:
+    """What is averaged: a column, or an expression over public columns in SQL."""
+
+    text: str
+    column: str | None
+    expression: str | None
+
+
+@dataclass(frozen=True)
+class FigureAsked:
+    """One figure of a SELECT with its columns resolved: see :mod:`queries.aggregates`."""
+
+    kind: str
+    name: str
+    argument: Argument | None
+    condition: Condition | None
+    filtered: Condition | None
+    share: float
+
+
+@dataclass(frozen=True)
+class FigureQuery:
+    """A parsed SELECT of several figures, or of others than counts.
+
+    Its rows are those of ``count``; the first ``shown`` figures are shown.
+    """
+
+    count: CountQuery
+    figures: tuple[FigureAsked, ...]
+    shown: int
+    having: tuple[Having, ...]
+    order: tuple[OrderBy, ...]
+
+
 def parse_query(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> CountQuery:
     """Parse a whole SELECT; refuse what is outside the supported form."""
+    exp, tree = _parse_select(text)
+    return _count_query(exp, tree, text, schema, known, whole_bins)
+
+
+def parse_figures(
+    text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
+) -> FigureQuery | None:
+    """Parse a SELECT that asks for more than a count; None for one that does not."""
+    exp, tree = _parse_select(text)
+    reader = FigureReader(exp, tree, _refused)
+    if reader.is_plain():
+        return None
+    figures = reader.read()
+    count = _count_query(exp, tree, text, schema, known, whole_bins)
+
+    kinds = {column.name.lower(): column.kind for column in schema.columns}
+
+    def condition(node: Any) -> Condition:
+        inner = node.unnest()
+        column = isinstance(inner, exp.Column)
+        if column and kinds.get(inner.name.lower(), Kind.BOOLEAN) is not Kind.BOOLEAN:
+            raise _refused(f"{shown_condition(exp, inner)!r} is a column, not a condition")
+        return _condition(exp, node, schema, known, whole_bins)
+
+    def argument(node: Any) -> Argument:
+        inner = node.unnest()
+        shown = shown_condition(exp, inner)
+        holder = exp.Paren(this=inner.copy())
+        names = {_quote_column(exp, column, schema) for column in holder.find_all(exp.Column)}
+        if isinstance(inner, exp.Column):
+            return Argument(shown, next(iter(names)), None)
+        if not names:
+            raise _refused(f"{shown!r} names no column")
+        if schema.sensitive.name in names:
+            raise InputError(
+                f"{shown!r} computes with the sensitive column, which can only be averaged as it"
+                " is.",
+                hint="Give scores for its values instead.",
+            )
+        for recoding in filter(None, map(schema.recoding, sorted(names))):
+            raise misused(recoding, shown)
+        settle_comparisons(exp, holder, schema, known)
+        return Argument(shown, None, holder.sql(dialect=DIALECT))
+
+    aggregates = tuple(
+        FigureAsked(
+            one.kind,
+            one.name,
+            None if one.argument is None else argument(one.argument),
+            None if one.condition is None else condition(one.condition),
+            None if one.filtered is None else condition(one.filtered),
+            one.share,
+        )
+        for one in figures.aggregates
+    )
+    order = settled_order(figures, count.shape)
+    return FigureQuery(count, aggregates, figures.shown, figures.having, order)
+
+
+def _parse_select(text: str) -> tuple[Any, Any]:
     if not text.strip():
         raise _refused("The query is empty")
     exp, tree = _parse(text)
     if not isinstance(tree, exp.Select):
         raise _refused("Only a SELECT can be answered")
+    return exp, tree
+
+
+def _count_query(
+    exp: Any,
+    tree: Any,
+    text: str,
+    schema: Schema,
+    known: Mapping[str, Sequence[Value]],
+    whole_bins: bool,
+) -> CountQuery:
     _check_shape(exp, tree, _QUERY_CLAUSES)
 
     def settle(node: Any) -> set[str]:

@@ -67,7 +67,7 @@ class EstimateTable(Readable):
 
         Labels keep their types. An estimate column named like a label gets underscores.
         """
-        arrays = [_label_array([labels[name] for labels, _ in self.rows]) for name in self.by]
+        arrays = [label_array([labels[name] for labels, _ in self.rows]) for name in self.by]
         names = list(self.by)
         for name, kind in _COLUMNS.items():
             values = [getattr(estimate, name) for _, estimate in self.rows]
@@ -85,7 +85,7 @@ class EstimateTable(Readable):
         return as_polars(self.to_arrow())
 
 
-def _label_array(values: list[Value]) -> pa.Array:
+def label_array(values: list[Value]) -> pa.Array:
     """Labels with their type; text if nothing shows the type."""
     found = pa.array(values)
     return found.cast(pa.string()) if pa.types.is_null(found.type) else found

@@ -19,11 +19,21 @@ from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
 from reconpriv.messages.readable import Readable
 from reconpriv.promise import promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
+from reconpriv.queries.averages import Asked as Averaged
+from reconpriv.queries.averages import average_rows
+from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
 from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.estimate import Design, Estimate
+from reconpriv.queries.figure import AVERAGE, SUM, Figure, answered, only
+from reconpriv.queries.figure_rows import figure_table
+from reconpriv.queries.figure_table import FigureTable, simplified
 from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.margins import prepare_margins
+from reconpriv.queries.measures import Scores, measure_of
 from reconpriv.queries.ordering import by_number
+from reconpriv.queries.quantiles import check_share, quantile_rows
+from reconpriv.queries.selections import Asked, both, select
+from reconpriv.queries.shares import asked_share, share_rows
 from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.workload import Workload, mean_relative_error
@@ -181,14 +191,167 @@ class Release(Readable):
         confidence: float = 0.95,
         simultaneous: bool = False,
         whole_bins: bool = False,
-    ) -> Estimate | EstimateTable:
-        """Answer SELECT count(*) FROM release …; with GROUP BY, a table of answers."""
-        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
+        scores: Scores | None = None,
+    ) -> Estimate | EstimateTable | Figure | FigureTable:
+        """Answer SELECT … FROM release …; with GROUP BY, or several figures, a table of answers.
+
+        A SELECT may ask for count(*), share(…), avg(…), sum(…), median(…) and quantile(…, q).
+        ``scores`` gives each sensitive value a number, for the averages of values that are none.
+        """
         settings = Settings(estimator, confidence)
+        figures = self.answerer.parse_figures(query, whole_bins=whole_bins)
+        if figures is not None:
+            table = figure_table(
+                self.answerer, figures, settings, scores=scores, simultaneous=simultaneous
+            )
+            return simplified(table)
+        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
         if not shape.by:
             return self.answerer.count(selected, settings)
         rows = grouped_rows(self.answerer, selected, shape, settings, simultaneous=simultaneous)
         return EstimateTable(tuple(one.label for one in shape.by), tuple(rows))
+
+    def share(
+        self,
+        where: str | None = None,
+        *,
+        among: Asked = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """What share of some records of the original table satisfies a condition.
+
+        The condition is as in :meth:`count`. ``among`` says which records the share is of, as SQL
+        or as a dictionary; without it, those with the same public values:
+        ``share("sex = 'Female'", job="nurse")`` is the share of nurses among women.
+        """
+        counted = self.answerer.select(where, equal, whole_bins=whole_bins)
+        of = None if among is None else select(self.answerer, among, whole_bins=whole_bins)
+        asked = asked_share(counted, of)
+        ((_, found),) = share_rows(self.answerer, asked, (), Settings(estimator, confidence))
+        return answered(found)
+
+    def compare(
+        self,
+        a: Asked,
+        b: Asked,
+        where: str | None = None,
+        *,
+        among: Asked = None,
+        of: str = "share",
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Comparison:
+        """Two shares (or two counts, with ``of="count"``): difference, ratio, whether they differ.
+
+        ``a`` and ``b`` are conditions, in SQL or as dictionaries of column: value. ``where`` and
+        further column = value arguments hold for both sides: ``compare("sex = 'Female'",
+        "sex = 'Male'", job="nurse")`` compares the share of nurses among women with that among
+        men. A share is among the records with the same public values, or ``among`` others. The two
+        sides may overlap.
+        """
+        common = self.answerer.select(where, equal, whole_bins=whole_bins)
+        base = None if among is None else select(self.answerer, among, whole_bins=whole_bins)
+
+        def side(asked: Asked) -> Side:
+            chosen = both(select(self.answerer, asked, whole_bins=whole_bins), common)
+            return side_of(chosen if base is None else both(chosen, base), base, of)
+
+        settings = Settings(estimator, confidence)
+        return compare_sides(self.answerer, side(a), side(b), settings)
+
+    def average(
+        self,
+        of: str,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The average of a column among the records that satisfy a condition.
+
+        ``of`` is a public column of numbers, or the sensitive column if its values are numbers or
+        bins of numbers, or have ``scores``, a number for each. Missing values do not count.
+        Without a condition on the sensitive column, the average of a public one is exact.
+        """
+        measure = measure_of(self.answerer, of, scores)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        asked = Averaged(AVERAGE, measure, selected, f"avg({measure.name})")
+        rows = average_rows(self.answerer, asked, (), Settings(estimator, confidence))
+        return answered(only(rows, asked.text, AVERAGE))
+
+    def sum(
+        self,
+        of: str,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The sum of a column over the records that satisfy a condition; as :meth:`average`."""
+        measure = measure_of(self.answerer, of, scores)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        asked = Averaged(SUM, measure, selected, f"sum({measure.name})")
+        rows = average_rows(self.answerer, asked, (), Settings(estimator, confidence))
+        return answered(only(rows, asked.text, SUM))
+
+    def quantile(
+        self,
+        of: str,
+        share: float,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The smallest value at or below which at least a share of the records lies.
+
+        ``of`` is as in :meth:`average`; of a column in bins, the answer is a bin, with limits that
+        are borders. The classes of the sensitive column are ordered by their ``scores``.
+        """
+        share = check_share(share)
+        measure = measure_of(self.answerer, of, scores, ranked=True)
+        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
+        name = f"median({measure.name})" if share == 0.5 else f"quantile({measure.name}, {share:g})"
+        settings = Settings(estimator, confidence)
+        rows = quantile_rows(self.answerer, measure, share, selected, (), settings, name=name)
+        return answered(only(rows, f"{name} among {selected.text}", "quantile"))
+
+    def median(
+        self,
+        of: str,
+        where: str | None = None,
+        *,
+        scores: Scores | None = None,
+        estimator: str = "mle",
+        confidence: float = 0.95,
+        whole_bins: bool = False,
+        **equal: Value,
+    ) -> Figure:
+        """The median of a column: its :meth:`quantile` for one half."""
+        return self.quantile(
+            of,
+            0.5,
+            where,
+            scores=scores,
+            estimator=estimator,
+            confidence=confidence,
+            whole_bins=whole_bins,
+            **equal,
+        )
 
     def count_many(
         self,

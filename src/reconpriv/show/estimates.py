@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table as RichTable
@@ -14,6 +15,7 @@ from reconpriv.show.notebook import LEFT, RIGHT, box, whisker
 
 if TYPE_CHECKING:
     from reconpriv.queries.estimate import Estimate
+    from reconpriv.queries.figure import Figure
     from reconpriv.queries.table import EstimateTable
 
 _FROM_MARGINS = "from margins"
@@ -41,7 +43,7 @@ def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, 
     return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}", *margins
 
 
-def remarks(estimates: list[Estimate]) -> str | None:
+def remarks(estimates: Sequence[Estimate | Figure]) -> str | None:
     """Each remark once; if it concerns only some rows, with their number."""
     found: dict[str, int] = {}
     for estimate in estimates:

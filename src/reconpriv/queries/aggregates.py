@@ -1,0 +1,343 @@
+"""What a SELECT asks for besides counts: shares, averages, sums, medians and quantiles.
+
+    count(*) [FILTER (WHERE …)]         also count(CASE WHEN … THEN 1 END), sum(CASE … 1 ELSE 0 END)
+    share(*)                            of the sensitive values in WHERE, or of those grouped by
+    share(condition), share(*) FILTER   also avg(CASE WHEN … THEN 1 ELSE 0 END)
+    avg(x), sum(x), median(x), quantile(x, 0.9), each with FILTER (WHERE …)
+
+x is the sensitive column or an expression over public columns. The SELECT is read with its
+aggregates taken out: what is left is a count, with its condition and its groupings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconpriv.engines.local import DIALECT
+from reconpriv.errors import InputError
+from reconpriv.queries.figure import AVERAGE, QUANTILE, SHARE, SUM
+from reconpriv.queries.grouping import Order, Shape
+from reconpriv.queries.rewrite import shown_condition
+
+COUNT = "count"
+_COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+ARITHMETIC = (
+    "Use share(…) for a part of a whole, FILTER (WHERE …) for a part of the records, and"
+    " release.compare in Python for a difference or a ratio: they come with intervals."
+)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One figure of a SELECT, its parts still in sqlglot's trees.
+
+    ``condition`` is what is counted or shared, ``filtered`` restricts the records, ``argument`` is
+    what is averaged, and ``share`` the share of a quantile.
+    """
+
+    kind: str
+    name: str
+    sql: str
+    argument: Any = None
+    condition: Any = None
+    filtered: Any = None
+    share: float = 0.5
+
+
+@dataclass(frozen=True)
+class Having:
+    """A row is kept if its aggregate compares with a number like this."""
+
+    aggregate: int
+    operator: str
+    number: float
+
+
+@dataclass(frozen=True)
+class OrderBy:
+    """Sort by an aggregate, or by the next of the shape's own orders."""
+
+    aggregate: int | None
+    order: Order | None = None
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The aggregates of a SELECT, how many of them are shown, and what its rows depend on."""
+
+    aggregates: tuple[Aggregate, ...]
+    shown: int
+    having: tuple[Having, ...]
+    order: tuple[OrderBy, ...]
+
+
+Refuse = Callable[[str], InputError]
+
+
+@dataclass(frozen=True)
+class FigureReader:
+    """Reads the aggregates of one SELECT, and takes them out of its tree."""
+
+    exp: Any
+    tree: Any
+    refuse: Refuse
+
+    def is_plain(self) -> bool:
+        """Whether this is a count and nothing else."""
+        found = [one for one in self.tree.expressions if self._aggregate(one.unalias())]
+        inner = found[0].unalias() if len(found) == 1 else None
+        exp = self.exp
+        counts = isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star)
+        mixed = any(self._mixes(one.unalias()) for one in self.tree.expressions)
+        return not mixed and (counts or not found) and not self.tree.args.get("having")
+
+    def read(self) -> Figures:
+        """The aggregates; afterwards the tree is that of a count with the same rows."""
+        exp, tree = self.exp, self.tree
+        found: list[Aggregate] = []
+        places: dict[int, int] = {}
+        for place, one in enumerate(tree.expressions):
+            node = one.unalias()
+            if self._mixes(node):
+                raise self._arithmetic(node)
+            if self._aggregate(node):
+                places[place] = len(found)
+                found.append(self._read(node, one.alias))
+        shown = len(found)
+        names = [one.name for one in found]
+        repeated = [name for i, name in enumerate(names) if name in names[:i]]
+        if repeated:
+            raise self.refuse(f"{repeated[0]!r} is selected twice")
+        having = self._having(found)
+        self._write_out_positions(places)
+        order = self._order(found, places)
+        columns = [one for i, one in enumerate(tree.expressions) if i not in places]
+        tree.set("expressions", [*columns, exp.Count(this=exp.Star(), big_int=True)])
+        tree.set("having", None)
+        return Figures(tuple(found), shown, having, order)
+
+    def _aggregate(self, node: Any) -> bool:
+        exp = self.exp
+        if isinstance(node, exp.Filter):
+            return self._aggregate(node.this)
+        if isinstance(node, exp.WithinGroup):
+            return True
+        named = isinstance(node, exp.Anonymous) and str(node.this).lower() == SHARE
+        return named or isinstance(node, exp.AggFunc)
+
+    def _mixes(self, node: Any) -> bool:
+        """Whether an aggregate is part of a larger expression."""
+        if self._aggregate(node):
+            return False
+        return any(self._aggregate(one) for one in node.walk() if one is not node)
+
+    def _arithmetic(self, node: Any) -> InputError:
+        text = shown_condition(self.exp, node)
+        return InputError(f"Arithmetic with answers has no interval: {text!r}.", hint=ARITHMETIC)
+
+    def _read(self, node: Any, alias: str) -> Aggregate:
+        exp = self.exp
+        text = node.sql(dialect=DIALECT)
+        name = alias or shown_condition(exp, node).replace("COUNT(*)", "count(*)")
+        name = _lowered(name)
+        filtered = None
+        if isinstance(node, exp.Filter):
+            filtered, node = node.expression.this, node.this
+        for inner in node.walk():
+            if inner is not node and self._aggregate(inner):
+                raise self._arithmetic(node)
+        return self._of(node, name, text, filtered)
+
+    def _of(self, node: Any, name: str, text: str, filtered: Any) -> Aggregate:
+        exp = self.exp
+        if isinstance(node, exp.Anonymous):
+            return self._share(node, name, text, filtered)
+        if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+            return Aggregate(COUNT, name, text, filtered=filtered)
+        if isinstance(node, exp.Avg | exp.Sum | exp.Count):
+            found = self._mean(node, name, text, filtered)
+            if found is not None:
+                return found
+        share = self._ranked(node)
+        if share is not None:
+            return Aggregate(QUANTILE, name, text, node.this, filtered=filtered, share=share)
+        shown = shown_condition(exp, node)
+        if isinstance(node, exp.Min | exp.Max):
+            raise InputError(
+                f"{shown!r} hangs on a single record, so it cannot be estimated from a release.",
+                hint="Ask for a quantile, such as quantile(x, 0.95).",
+            )
+        raise self.refuse(f"{shown!r} cannot be estimated from a release")
+
+    def _share(self, node: Any, name: str, text: str, filtered: Any) -> Aggregate:
+        if len(node.expressions) != 1:
+            raise self.refuse("share takes * or one condition")
+        (argument,) = node.expressions
+        if isinstance(argument, self.exp.Star):  # FILTER says what is shared
+            return Aggregate(SHARE, name, text, condition=filtered)
+        return Aggregate(SHARE, name, text, condition=argument, filtered=filtered)
+
+    def _mean(self, node: Any, name: str, text: str, filtered: Any) -> Aggregate | None:
+        """An average or a sum; of a condition, that is a share or a count."""
+        exp = self.exp
+        rest = {exp.Avg: ("0",), exp.Sum: ("0", "NULL"), exp.Count: ("NULL",)}[type(node)]
+        condition = self._counted(node.this, otherwise=rest)
+        if condition is not None:
+            kind = SHARE if isinstance(node, exp.Avg) else COUNT
+            return Aggregate(kind, name, text, condition=condition, filtered=filtered)
+        if isinstance(node, exp.Count):
+            return None
+        kind = AVERAGE if isinstance(node, exp.Avg) else SUM
+        return Aggregate(kind, name, text, node.this, filtered=filtered)
+
+    def _ranked(self, node: Any) -> float | None:
+        """The share of a median or a quantile; None for anything else."""
+        exp = self.exp
+        if isinstance(node, exp.Median):
+            return 0.5
+        if isinstance(node, exp.Quantile | exp.PercentileDisc):
+            return self._number(node.args.get("quantile") or node.args.get("expression"))
+        return None
+
+    def _counted(self, node: Any, otherwise: Sequence[str]) -> Any:
+        """The condition of CASE WHEN … THEN 1 ELSE 0 END or (…)::INT; None for anything else."""
+        exp = self.exp
+        node = node.unnest()
+        if isinstance(node, exp.Cast):
+            inner = node.this.unnest()
+            boolean = isinstance(inner, exp.Predicate | exp.Connector | exp.Not)
+            return inner if boolean and "0" in otherwise else None
+        if not isinstance(node, exp.Case) or node.this is not None or len(node.args["ifs"]) != 1:
+            return None
+        (branch,) = node.args["ifs"]
+        default = node.args.get("default")
+        rest = "NULL"
+        if default is not None and not isinstance(default, exp.Null):
+            number = self._number(default)
+            rest = "" if number is None else f"{number:g}"
+        one = self._number(branch.args["true"]) == 1.0
+        return branch.this if one and rest in otherwise else None
+
+    def _number(self, node: Any) -> float | None:
+        """The number of a literal, with its sign."""
+        exp = self.exp
+        if node is None:
+            return None
+        node = node.unnest()
+        if isinstance(node, exp.Neg):
+            inner = self._number(node.this)
+            return None if inner is None else -inner
+        if not isinstance(node, exp.Literal) or node.is_string:
+            return None
+        return float(node.this)
+
+    def _having(self, found: list[Aggregate]) -> tuple[Having, ...]:
+        clause = self.tree.args.get("having")
+        if clause is None:
+            return ()
+        if self.tree.args.get("group") is None:
+            raise self.refuse("HAVING needs GROUP BY")
+        return tuple(self._kept(node, found) for node in self._conjuncts(clause.this))
+
+    def _conjuncts(self, node: Any) -> list[Any]:
+        inner = node.unnest()
+        if isinstance(inner, self.exp.And):
+            return [*self._conjuncts(inner.left), *self._conjuncts(inner.right)]
+        return [inner]
+
+    def _kept(self, node: Any, found: list[Aggregate]) -> Having:
+        operator = _COMPARED.get(type(node).__name__)
+        if operator is not None:
+            left, right = node.left.unnest(), node.right.unnest()
+            number = self._number(right)
+            if number is None:
+                left, right, operator = right, left, _MIRRORED[operator]
+                number = self._number(right)
+            if number is not None:
+                return Having(self._place(left, found, "HAVING"), operator, number)
+        text = shown_condition(self.exp, node)
+        raise self.refuse(
+            f"HAVING compares an answer with a number, such as count(*) > 100; got {text!r}"
+        )
+
+    def _place(self, node: Any, found: list[Aggregate], clause: str) -> int:
+        """The aggregate that an expression or an alias means; a new one is added, not shown."""
+        if self._mixes(node):
+            raise self._arithmetic(node)
+        if self._aggregate(node):
+            one = self._read(node, "")
+            for i, other in enumerate(found):
+                if other.sql == one.sql:
+                    return i
+            found.append(one)
+            return len(found) - 1
+        if isinstance(node, self.exp.Column) and not node.args.get("table"):
+            for i, other in enumerate(found):
+                if other.name.lower() == node.name.lower():
+                    return i
+        text = shown_condition(self.exp, node)
+        raise self.refuse(f"{clause} {text} names no answer; conditions on columns go into WHERE")
+
+    def _write_out_positions(self, places: dict[int, int]) -> None:
+        """Positions count all that is selected, so those of columns are replaced by the columns."""
+        exp, tree = self.exp, self.tree
+        for clause in ("group", "order"):
+            for node in tree.args[clause].expressions if tree.args.get(clause) else ():
+                inner = node.this if isinstance(node, exp.Ordered) else node
+                if not isinstance(inner, exp.Literal) or inner.is_string:
+                    continue
+                place = int(inner.this) - 1 if inner.this.isdigit() else -1
+                if not 0 <= place < len(tree.expressions) or (
+                    clause == "group" and place in places
+                ):
+                    raise self.refuse(
+                        f"{clause.upper()} BY {inner.sql()} is not the position of a column"
+                    )
+                if place not in places:
+                    inner.replace(tree.expressions[place].unalias().copy())
+
+    def _order(self, found: list[Aggregate], places: dict[int, int]) -> tuple[OrderBy, ...]:
+        """The order of the rows; what is ordered by columns stays in the tree."""
+        clause = self.tree.args.get("order")
+        if clause is None:
+            return ()
+        if self.tree.args.get("group") is None:
+            raise self.refuse("ORDER BY, LIMIT and OFFSET need GROUP BY")
+        order, kept = [], []
+        for node in clause.expressions:
+            inner, descending = node.this.unnest(), bool(node.args.get("desc"))
+            place = None
+            if isinstance(inner, self.exp.Literal):
+                place = places[int(inner.this) - 1]
+            elif self._aggregate(inner) or self._mixes(inner):
+                place = self._place(inner, found, "ORDER BY")
+            elif isinstance(inner, self.exp.Column):
+                names = [one.name.lower() for one in found]
+                place = names.index(inner.name.lower()) if inner.name.lower() in names else None
+            order.append(OrderBy(place, None, descending))
+            if place is None:
+                kept.append(node)
+        if kept:
+            clause.set("expressions", kept)
+        else:
+            self.tree.set("order", None)
+        return tuple(order)
+
+
+def settled_order(figures: Figures, shape: Shape) -> tuple[OrderBy, ...]:
+    """The order with the groupings that the count was found to be ordered by."""
+    own = iter(shape.order)
+    return tuple(
+        one if one.aggregate is not None else OrderBy(None, next(own)) for one in figures.order
+    )
+
+
+def _lowered(text: str) -> str:
+    """Functions as people write them."""
+    for name in ("COUNT", "AVG", "SUM", "MEDIAN", "QUANTILE", "SHARE"):
+        text = text.replace(f"{name}(", f"{name.lower()}(")
+    return text

@@ -1,0 +1,261 @@
+"""Averages and sums, of a public number or of the sensitive attribute itself.
+
+The average of a public number among the holders of a sensitive value is a ratio of two totals that
+covary; its limits are the averages that the release does not contradict (Fieller), within the
+smallest and the largest number that occurs. Without a condition on the sensitive column both totals
+are known, and the answer is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconpriv.errors import InputError
+from reconpriv.queries import estimate as est
+from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.queries.figure import AVERAGE, SUM, Figure
+from reconpriv.queries.margins import share_of_margins
+from reconpriv.queries.measures import Measure
+from reconpriv.queries.shares import Labels, check_unbiased, empty_figure
+from reconpriv.queries.totals import Term, Totals, indicator, totals, weighted_sums
+from reconpriv.theory.arrays import Floats
+from reconpriv.theory.combined_limits import Range, fieller_limits
+
+UNTOLD = "nothing tells the number of records that it is among from 0, so any average is possible"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An average or a sum of a measure among the records of a selection."""
+
+    kind: str
+    measure: Measure
+    selected: Selected
+    name: str
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{self.kind} of {self.measure.name} among {self.selected.text}"
+
+
+def average_rows(
+    answerer: Answerer,
+    asked: Asked,
+    by: Sequence[str],
+    settings: Settings,
+    *,
+    simultaneous: bool = False,
+) -> list[tuple[Labels, Figure]]:
+    """An average or a sum for every combination of the given attributes that occurs."""
+    check_unbiased(settings, f"A{'n average' if asked.kind == AVERAGE else ' sum'}")
+    sensitive = answerer.cells.schema.sensitive.name
+    public, each = [one for one in by if one != sensitive], sensitive in by
+    measure = asked.measure
+    if each and measure.scores is not None:
+        raise InputError(
+            f"The {asked.kind} of {sensitive!r} cannot be grouped by {sensitive!r} itself.",
+            hint="Leave it out of GROUP BY.",
+        )
+    found = totals(answerer, _terms(answerer, asked, each=each), public, margins=settings.margins)
+    if simultaneous:
+        shown = _chosen(found, asked) if each else range(len(found.groups))
+        settings = replace(settings, intervals=max(len(shown), 1))
+    figures = (
+        _averages(answerer, asked, found, settings)
+        if asked.kind == AVERAGE
+        else _sums(answerer, asked, found, public, settings)
+    )
+    labels = answerer.labels(public, found.keys)
+    if each:
+        assert found.values is not None
+        domain = answerer.cells.schema.domain
+        keep = _chosen(found, asked)
+        return [
+            ({n: ({**labels[i], sensitive: domain[found.values[i]]})[n] for n in by}, figures[i])
+            for i in keep
+        ]
+    return list(zip(labels, figures, strict=True))
+
+
+def _chosen(found: Totals, asked: Asked) -> list[int]:
+    """The rows of the sensitive values that are asked for."""
+    assert found.values is not None
+    values = asked.selected.values
+    rows = range(found.values.size)
+    return [i for i in rows if values is None or int(found.values[i]) in values]
+
+
+def _terms(answerer: Answerer, asked: Asked, *, each: bool) -> list[Term]:
+    """The sum and the number of records."""
+    m, measure, selected = answerer.design.domain_size, asked.measure, asked.selected
+    if measure.number is not None:
+        values = None if each else indicator(selected.values, m)
+        number = measure.number
+        return [Term(selected, values, number), Term(selected, values, present=number)]
+    assert measure.scores is not None
+    member = np.array(indicator(selected.values, m)) * ~np.isnan(measure.scores)
+    scored = np.where(member > 0, np.nan_to_num(measure.scores), 0.0)
+    return [Term(selected, tuple(scored.tolist())), Term(selected, tuple(member.tolist()))]
+
+
+def _possible(asked: Asked, found: Totals) -> Range:
+    """The smallest and the largest number that a record may have."""
+    scores = asked.measure.scores
+    if scores is None:
+        return Range(found.low, found.high)
+    chosen = scores if asked.selected.values is None else scores[list(asked.selected.values)]
+    known = chosen[~np.isnan(chosen)]
+    if not known.size:
+        known = np.zeros(1)
+    shape = found.low.shape
+    return Range(np.full(shape, known.min()), np.full(shape, known.max()))
+
+
+def _averages(answerer: Answerer, asked: Asked, found: Totals, settings: Settings) -> list[Figure]:
+    z = est.quantile(settings.confidence, settings.intervals)
+    top, bottom = found.estimates[:, 0], found.estimates[:, 1]
+    possible = _possible(asked, found)
+    low, high = fieller_limits(top, bottom, found.covariances, z, possible)
+    told = (bottom > 0) & (bottom**2 > z**2 * found.covariances[:, 1, 1])
+    value = np.divide(top, bottom, out=np.zeros_like(top), where=told)
+    slope = np.stack([np.ones_like(value), -value], axis=1)
+    variance, alone = (
+        np.maximum(np.einsum("ri,rij,rj->r", slope, matrix, slope), 0.0)
+        / np.where(told, bottom, 1.0) ** 2
+        for matrix in (found.covariances, found.alone)
+    )
+    margins = share_of_margins(alone, variance)
+    figures = []
+    for i in range(top.size):
+        # Every record counts, so nothing is estimated.
+        exact = is_exact(answerer, asked, found)
+        remarks = base_remarks(answerer, asked, found, i, exact=exact)
+        if found.records[i, 1] == 0:
+            figures.append(empty_figure(asked.text, AVERAGE, asked.name, settings.confidence))
+            continue
+        if not told[i]:
+            remarks = (*remarks, UNTOLD)
+        figures.append(
+            Figure(
+                query=asked.text,
+                kind=AVERAGE,
+                name=asked.name,
+                value=float(value[i]) if told[i] else None,
+                low=float(value[i] if exact else low[i]),
+                high=float(value[i] if exact else high[i]),
+                confidence=settings.confidence,
+                standard_error=math.sqrt(variance[i]) if told[i] else None,
+                exact=exact,
+                estimator="exact" if exact else settings.estimator,
+                records=float(bottom[i]),
+                groups=int(found.groups[i]),
+                trials=float(found.trials[i]),
+                remarks=remarks,
+                from_margins=float(margins[i]),
+            )
+        )
+    return figures
+
+
+def is_exact(answerer: Answerer, asked: Asked, found: Totals) -> bool:
+    """Whether only public columns take part, and are published exactly."""
+    public = asked.measure.scores is None and asked.selected.values is None
+    whole = public and found.values is None and not asked.measure.remarks
+    return whole and not asked.selected.remarks and not answerer.design.sampling.coins
+
+
+def base_remarks(
+    answerer: Answerer, asked: Asked, found: Totals, row: int, *, exact: bool
+) -> tuple[str, ...]:
+    """What the figure rests on."""
+    design = answerer.design
+    remarks = [*asked.selected.remarks, *asked.measure.remarks]
+    public = asked.measure.scores is None and asked.selected.values is None
+    if public and found.values is None:
+        if design.sampling.coins:
+            remarks.append(est.coin_flips(design.sampling))
+        return tuple(remarks)
+    if found.groups[row] == 1:
+        remarks.append(est.MICRO if design.sampling.samples else est.SINGLE)
+    if not design.sampling.trials_known:
+        remarks.append(est.approximate(design.sampling))
+    if found.cut[row] and not exact:
+        remarks.append(est.cut_groups(float(found.cut[row])))
+    return tuple(dict.fromkeys(remarks))
+
+
+def _sums(
+    answerer: Answerer, asked: Asked, found: Totals, public: list[str], settings: Settings
+) -> list[Figure]:
+    value = found.estimates[:, 0]
+    variance = np.maximum(found.covariances[:, 0, 0], 0.0)
+    low, high = _sum_limits(answerer, asked, found, public, settings, value, variance)
+    margins = share_of_margins(found.alone[:, 0, 0], variance)
+    figures = []
+    for i in range(value.size):
+        if found.records[i, 1] == 0:
+            figures.append(empty_figure(asked.text, SUM, asked.name, settings.confidence))
+            continue
+        exact = is_exact(answerer, asked, found)
+        figures.append(
+            Figure(
+                query=asked.text,
+                kind=SUM,
+                name=asked.name,
+                value=float(value[i]),
+                low=float(value[i] if exact else low[i]),
+                high=float(value[i] if exact else high[i]),
+                confidence=settings.confidence,
+                standard_error=0.0 if exact else math.sqrt(variance[i]),
+                exact=exact,
+                estimator="exact" if exact else settings.estimator,
+                records=float(found.estimates[i, 1]),
+                groups=int(found.groups[i]),
+                trials=float(found.trials[i]),
+                remarks=base_remarks(answerer, asked, found, i, exact=exact),
+                from_margins=float(margins[i]),
+            )
+        )
+    return figures
+
+
+def _sum_limits(
+    answerer: Answerer,
+    asked: Asked,
+    found: Totals,
+    public: list[str],
+    settings: Settings,
+    value: Floats,
+    variance: Floats,
+) -> tuple[Floats, Floats]:
+    """Limits of a sum: those of a count in which a record counts u times, or normal ones."""
+    weighs = asked.measure.number is not None and bool((found.low >= 0).all())
+    chosen = asked.selected.values
+    alone = answerer.margins is None or not settings.margins
+    if weighs and alone and (chosen or found.values is not None):
+        # Each value by itself has a column of its own.
+        each = found.values is not None
+        (term, _) = _terms(answerer, asked, each=False)
+        sums = weighted_sums(answerer, term, public, None if each else chosen)
+        size, rounded = 1, 1
+        if not each:
+            assert chosen is not None
+            size, rounded = len(chosen), est.runs(chosen, answerer.design.domain_size)
+        low, high = est.limits(
+            sums, size, rounded, answerer.design,
+            confidence=settings.confidence, intervals=settings.intervals,
+        )  # fmt: skip
+        return low.reshape(-1), high.reshape(-1)
+    half = est.quantile(settings.confidence, settings.intervals) * np.sqrt(variance)
+    possible, records = _possible(asked, found), found.records[:, 1]
+    possible = Range(*(np.where(records > 0, end, 0.0) for end in possible))
+    bottom, top = possible.low * records, possible.high * records
+    scores = asked.measure.scores
+    if chosen is not None or scores is None or np.isnan(scores).any():  # fewer may count
+        bottom, top = np.minimum(bottom, 0.0), np.maximum(top, 0.0)
+    return np.clip(value - half, bottom, top), np.clip(value + half, bottom, top)

@@ -1,0 +1,231 @@
+"""Shares: how many of some records satisfy a condition, with an interval.
+
+If the records it is among are chosen by public columns, their number is known, and the limits are
+those of the count. Otherwise a share is a ratio of two estimated counts that covary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconpriv.errors import InputError
+from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.figure import SHARE, Figure
+from reconpriv.queries.selections import both, public_part
+from reconpriv.queries.totals import Term, indicator, totals
+from reconpriv.schema import Value
+from reconpriv.theory.arrays import Floats
+from reconpriv.theory.combined_limits import Limits, ratio_limits
+
+NO_RECORDS = "no record is in this selection, so there is nothing to describe"
+UNSURE = "nothing tells the number of records that it is among from 0"
+_ZERO = Estimate("", 0.0, 0.0, 0.0, 0.95, 0.0, True, "exact", 0, 0, 0.0)
+
+Labels = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class ShareOf:
+    """A share: the records ``counted``, all of which are ``among`` others."""
+
+    counted: Selected
+    among: Selected
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        if self.among.text == self.counted.text:  # among those with the same public values
+            return f"share of {self.counted.text}"
+        return f"share of {self.counted.text} among {self.among.text}"
+
+    @property
+    def known(self) -> bool:
+        """Whether the number of records that it is among is known exactly."""
+        return self.among.values is None
+
+
+def asked_share(counted: Selected, among: Selected | None) -> ShareOf:
+    """A share among the records of a condition, or among those with the same public values."""
+    if among is not None:
+        return ShareOf(both(counted, among), among)
+    if counted.values is None:
+        raise InputError(
+            "A share needs a condition on the sensitive column, or the records that it is among.",
+            hint='For example release.share("sex = \'Female\'", among="age < 30").',
+        )
+    return ShareOf(counted, public_part(counted))
+
+
+def check_unbiased(settings: Settings, what: str) -> None:
+    """Refuse an estimator that has no covariances."""
+    if settings.counts is not None:
+        raise InputError(
+            f"{what} is made of unbiased counts; the estimator {settings.estimator!r} gives none.",
+            hint="Use the estimator 'mle' or 'records'.",
+        )
+
+
+def share_rows(
+    answerer: Answerer,
+    asked: ShareOf,
+    by: Sequence[str],
+    settings: Settings,
+    *,
+    name: str = SHARE,
+    simultaneous: bool = False,
+) -> list[tuple[Labels, Figure]]:
+    """A share for every combination of the given attributes that occurs among the records.
+
+    With the sensitive attribute among them, each value has its share among the records that agree
+    on the others.
+    """
+    sensitive = answerer.cells.schema.sensitive.name
+    public = [one for one in by if one != sensitive]
+    below = {_key(labels, public): one for labels, one in
+             answerer.table(asked.among, public, settings, simultaneous=simultaneous)}  # fmt: skip
+    if sensitive in by and not asked.known:
+        raise InputError(
+            f"Shares by {sensitive!r} need records that are chosen by public columns.",
+            hint="Leave the sensitive column out of GROUP BY or out of the condition.",
+        )
+    above = answerer.table(asked.counted, list(by), settings, simultaneous=simultaneous)
+    if asked.known:
+        found = {_key(labels, by): one for labels, one in above}
+        rows = _with_empty_rows(above, below, by, public, found)
+        return [
+            (labels, _of_known(one, below[_key(labels, public)], asked, settings, name))
+            for labels, one in rows
+        ]
+    check_unbiased(settings, "A share among the holders of a sensitive value")
+    return _of_estimated(answerer, asked, public, above, below, settings, name)
+
+
+def _key(labels: Labels, names: Sequence[str]) -> tuple[Value, ...]:
+    return tuple(labels[name] for name in names)
+
+
+def _with_empty_rows(
+    above: list[tuple[Labels, Estimate]],
+    below: dict[tuple[Value, ...], Estimate],
+    by: Sequence[str],
+    public: Sequence[str],
+    found: dict[tuple[Value, ...], Estimate],
+) -> list[tuple[Labels, Estimate]]:
+    """Also the combinations in which nobody can be counted: their share is 0."""
+    if list(by) != list(public) or len(found) == len(below):
+        return above
+    return [(dict(zip(public, key, strict=True)), found.get(key, _ZERO)) for key in below]
+
+
+def _of_known(
+    count: Estimate, among: Estimate, asked: ShareOf, settings: Settings, name: str
+) -> Figure:
+    """The count and its limits over the number of records."""
+    records = among.count
+    if records == 0:
+        return empty_figure(asked.text, SHARE, name, settings.confidence)
+    about = among.remarks if count.exact else ()
+    remarks = tuple(dict.fromkeys((*count.remarks, *about)))
+    return Figure(
+        query=asked.text,
+        kind=SHARE,
+        name=name,
+        value=count.count / records,
+        low=count.low / records,
+        high=min(count.high / records, 1.0),
+        confidence=settings.confidence,
+        standard_error=count.standard_error / records,
+        exact=count.exact and among.exact,
+        estimator=count.estimator,
+        records=records,
+        groups=among.groups,
+        trials=among.trials,
+        remarks=remarks,
+        from_margins=count.from_margins,
+    )
+
+
+def empty_figure(query: str, kind: str, name: str, confidence: float) -> Figure:
+    """What is said about no record at all."""
+    return Figure(
+        query, kind, name, None, None, None, confidence, None, False, "none", 0, 0, 0.0,
+        (NO_RECORDS,),
+    )  # fmt: skip
+
+
+def _of_estimated(
+    answerer: Answerer,
+    asked: ShareOf,
+    public: list[str],
+    above: list[tuple[Labels, Estimate]],
+    below: dict[tuple[Value, ...], Estimate],
+    settings: Settings,
+    name: str,
+) -> list[tuple[Labels, Figure]]:
+    """Ratios of two estimated counts, with their covariance."""
+    m = answerer.design.domain_size
+    terms = [
+        Term(asked.counted, indicator(asked.counted.values, m)),
+        Term(asked.among, indicator(asked.among.values, m)),
+    ]
+    found = totals(answerer, terms, public, margins=settings.margins)
+    labels = answerer.labels(public, found.keys)
+    counted = {_key(one, public): estimate for one, estimate in above}
+    rows = []
+    for i, one in enumerate(labels):
+        key = _key(one, public)
+        top, bottom = counted.get(key, _ZERO), below.get(key, _ZERO)
+        figure = _ratio_figure(top, bottom, found.covariances[i], asked, settings, name)
+        rows.append((one, figure))
+    order = {key: i for i, key in enumerate(below)}
+    return sorted(rows, key=lambda row: order.get(_key(row[0], public), len(order)))
+
+
+def _ratio_figure(
+    top: Estimate, bottom: Estimate, covariance: Floats, asked: ShareOf,
+    settings: Settings, name: str,
+) -> Figure:  # fmt: skip
+    if bottom.high == 0:
+        return empty_figure(asked.text, SHARE, name, settings.confidence)
+    correlation = correlated(covariance)
+    low, high = ratio_limits(as_limits(top), as_limits(bottom), np.array([correlation]))
+    remarks = tuple(dict.fromkeys((*top.remarks, *bottom.remarks)))
+    value = error = None
+    if bottom.count > 0 and bottom.low > 0:
+        value = top.count / bottom.count
+        slope = np.array([1.0, -value])
+        error = float(np.sqrt(max(slope @ covariance @ slope, 0.0)) / bottom.count)
+    else:
+        remarks = (*remarks, UNSURE)
+    return Figure(
+        query=asked.text,
+        kind=SHARE,
+        name=name,
+        value=value,
+        low=min(float(low[0]), 1.0),
+        high=min(float(high[0]), 1.0),
+        confidence=settings.confidence,
+        standard_error=error,
+        exact=False,
+        estimator=settings.estimator,
+        records=bottom.count,
+        groups=bottom.groups,
+        trials=bottom.trials,
+        remarks=remarks,
+        from_margins=min(top.from_margins, bottom.from_margins),
+    )
+
+
+def as_limits(one: Estimate, size: float = 1.0) -> Limits:
+    """An estimate with its limits, in parts of ``size``."""
+    return Limits(*(np.array([x / size]) for x in (one.count, one.low, one.high)))
+
+
+def correlated(covariance: Floats) -> float:
+    """The correlation of two estimates; 0 if one of them is exact."""
+    scale = float(np.sqrt(max(covariance[0, 0] * covariance[1, 1], 0.0)))
+    return float(np.clip(covariance[0, 1] / scale, -1.0, 1.0)) if scale > 0 else 0.0

@@ -1,0 +1,54 @@
+"""Many publications of one small table in memory, and the same questions to the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+import reconpriv as rp
+from query_fixtures import numbered_key, people
+from reconpriv.core.cube import Cube, collect
+from reconpriv.core.kernel import Kernel
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.estimate import Design
+from reconpriv.queries.plan import publish_cube
+
+P = 0.5
+
+
+@cache
+def _opened(kind: str) -> tuple[list, Cube]:
+    table = people() if kind == "people" else null_table()
+    with rp.read(table, sensitive="job", missing="value") as opened:
+        batches = list(opened.batches())
+        return batches, collect(batches, opened.schema)
+
+
+def original(kind: str = "people") -> Answerer:
+    """The original table, asked as if nothing had been perturbed."""
+    cube = _opened(kind)[1]
+    return Answerer(cube, Design(1.0, cube.schema.domain_size, "none"))
+
+
+def published(size: str, keys: int, *, told: float = P, kind: str = "people") -> Iterator[Answerer]:
+    """Publications with different keys; ``told`` is the p that the analyst is told."""
+    batches, cube = _opened(kind)
+    policy = rp.Policy(P, 0.5, 0.3, sample_size=size)
+    design = Design(told, cube.schema.domain_size, size)
+    for number in range(keys):
+        kernel = Kernel(cube.schema, policy, numbered_key(number))
+        yield Answerer(publish_cube(cube, batches, kernel), design)
+
+
+def null_table() -> pa.Table:
+    """Two groups of 300 and 500 records, in each of which 30 % are nurses."""
+    jobs, sexes = [], []
+    for sex, size in (("F", 300), ("M", 500)):
+        nurses = round(0.3 * size)
+        others = np.resize(["baker", "clerk", "pilot"], size - nurses).tolist()
+        jobs += ["nurse"] * nurses + others
+        sexes += [sex] * size
+    return pa.table({"Sex": sexes, "job": jobs})
