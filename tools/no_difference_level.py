@@ -34,11 +34,16 @@ SHARES = {"nurse": 0.3, "pilot": 0.05}
 
 
 def null_table() -> pa.Table:
-    """Women and men in four regions; in every group 30 % are nurses and 5 % pilots."""
+    """Women and men in regions of different sizes; of both, 30 % are nurses and 5 % pilots."""
     columns: dict[str, list[str]] = {"sex": [], "region": [], "job": []}
-    for sex, size in (("F", 100), ("M", 160)):
-        for region in "abcd":
-            jobs = [job for job, share in SHARES.items() for _ in range(round(share * size))]
+    for sex, sizes in (("F", (73, 91, 110, 126)), ("M", (120, 150, 170, 200))):
+        left = {job: round(share * sum(sizes)) for job, share in SHARES.items()}
+        for region, size in zip("abcd", sizes, strict=True):
+            jobs = []
+            for job, share in SHARES.items():
+                own = left[job] if region == "d" else round(share * size)
+                left[job] -= own
+                jobs += [job] * own
             jobs += np.resize(["baker", "clerk", "cook", "smith"], size - len(jobs)).tolist()
             columns["job"] += jobs
             columns["sex"] += [sex] * size

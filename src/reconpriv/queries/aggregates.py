@@ -126,8 +126,7 @@ class FigureReader:
             return self._aggregate(node.this)
         if isinstance(node, exp.WithinGroup):
             return True
-        named = isinstance(node, exp.Anonymous) and str(node.this).lower() == SHARE
-        return named or isinstance(node, exp.AggFunc)
+        return is_share(exp, node) or isinstance(node, exp.AggFunc)
 
     def _mixes(self, node: Any) -> bool:
         """Whether an aggregate is part of a larger expression."""
@@ -326,6 +325,11 @@ class FigureReader:
         else:
             self.tree.set("order", None)
         return tuple(order)
+
+
+def is_share(exp: Any, node: Any) -> bool:
+    """Whether this is share(…), which sqlglot does not know."""
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() == SHARE
 
 
 def settled_order(figures: Figures, shape: Shape) -> tuple[OrderBy, ...]:

@@ -17,7 +17,13 @@ from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
 from reconpriv.messages.nearest import nearest_name
 from reconpriv.messages.positions import offset_words, place_words
-from reconpriv.queries.aggregates import FigureReader, Having, OrderBy, settled_order
+from reconpriv.queries.aggregates import (
+    FigureReader,
+    Having,
+    OrderBy,
+    is_share,
+    settled_order,
+)
 from reconpriv.queries.bins import misused
 from reconpriv.queries.comparisons import settle_comparisons
 from reconpriv.queries.grouping import Shape, ShapeReader
@@ -118,6 +124,7 @@ def parse_figures(
     reader = FigureReader(exp, tree, _refused)
     if reader.is_plain():
         return None
+    _check_nodes(exp, tree, shares=True)
     figures = reader.read()
     count = _count_query(exp, tree, text, schema, known, whole_bins)
 
@@ -266,15 +273,23 @@ def _check_shape(exp: Any, tree: Any, clauses: Sequence[str]) -> None:
         raise _refused("The table of a query is called release")
     if any(content for clause, content in table.args.items() if clause != "this"):
         raise _refused("FROM takes the name release and nothing else")
+    _check_nodes(exp, tree)
+    for node in tree.walk():
+        if isinstance(node, exp.AggFunc) and not _is_the_count(exp, node):
+            raise _refused(f"{node.sql(dialect=DIALECT)!r} cannot be estimated from a release")
+
+
+def _check_nodes(exp: Any, tree: Any, *, shares: bool = False) -> None:
+    """Refuse what does not depend on the record alone; ``shares`` lets share(…) pass."""
     volatile = tuple(getattr(exp, name) for name in _VOLATILE if hasattr(exp, name))
     forbidden = (
         exp.Subquery, exp.Select, exp.Window, exp.Anonymous, exp.Placeholder, *volatile
     )  # fmt: skip
     for node in tree.walk():
         if node is not tree and isinstance(node, forbidden):
+            if shares and is_share(exp, node):
+                continue
             raise _refused(f"{node.sql(dialect=DIALECT)!r} is not supported")
-        if isinstance(node, exp.AggFunc) and not _is_the_count(exp, node):
-            raise _refused(f"{node.sql(dialect=DIALECT)!r} cannot be estimated from a release")
 
 
 def _is_the_count(exp: Any, node: Any) -> bool:

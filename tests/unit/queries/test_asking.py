@@ -27,7 +27,7 @@ from reconpriv.errors import InputError
 
 EXACT_SIZES = ("none", "octave", "public")
 FIXED = settings(deadline=None, derandomize=True, max_examples=60)
-SUPPORTED = "Supported: SELECT [columns,] count(*) FROM release"
+SUPPORTED = "Supported: SELECT [columns,] count(*), share(…)"
 
 
 def assert_same(got, slow):
@@ -410,13 +410,18 @@ _REFUSED = {
     "a row comparison": "SELECT count(*) FROM release WHERE (age, job) = (20, 'nurse')",
     "a join": "SELECT count(*) FROM release JOIN other ON true",
     "a comma join": "SELECT count(*) FROM release, other",
-    "a sum": "SELECT sum(job) FROM release",
-    "an average": "SELECT avg(age) FROM release",
     "count(column)": "SELECT count(age) FROM release",
     "count(DISTINCT column)": "SELECT count(DISTINCT job) FROM release",
-    "a filtered count": "SELECT count(*) FILTER (WHERE age = 20) FROM release",
     "a windowed count": "SELECT count(*) OVER () FROM release",
-    "arithmetic on a count": "SELECT count(*) * 2 FROM release",
+    "a share in WHERE": "SELECT count(*) FROM release WHERE share(age = 20) > 0.5",
+    "chance in an average": "SELECT avg(age * random()) FROM release",
+    "a file in an average": "SELECT avg(read_text('/etc/passwd')) FROM release",
+    "a subquery in a share": "SELECT share(age IN (SELECT 20)) FROM release",
+    "chance in a filter": "SELECT count(*) FILTER (WHERE random() < 0.5) FROM release",
+    "a share of a mixed condition": "SELECT share(age = 20 OR job = 'nurse') FROM release",
+    "a standard deviation": "SELECT stddev(age) FROM release",
+    "HAVING of a column": "SELECT age, count(*) FROM release GROUP BY age HAVING age > 3",
+    "HAVING without GROUP BY": "SELECT count(*) FROM release HAVING count(*) > 3",
     "two counts": "SELECT count(*), count(*) FROM release",
     "no count": "SELECT age FROM release GROUP BY age",
     "a star": "SELECT * FROM release",
@@ -427,7 +432,6 @@ _REFUSED = {
     "a derived table": "SELECT count(*) FROM (SELECT * FROM release)",
     "WITH": "WITH release AS (SELECT 1) SELECT count(*) FROM release",
     "UNION": "SELECT count(*) FROM release UNION ALL SELECT count(*) FROM release",
-    "HAVING": "SELECT age, count(*) FROM release GROUP BY age HAVING count(*) > 3",
     "ORDER BY a column not grouped by":
         "SELECT age, count(*) FROM release GROUP BY age ORDER BY Sex",
     "ORDER BY ALL": "SELECT age, count(*) FROM release GROUP BY age ORDER BY ALL",
@@ -483,6 +487,28 @@ def test_what_is_not_supported_is_refused_with_what_is(form):
         people_release("octave").sql(_REFUSED[form])
     assert SUPPORTED in str(caught.value)
     assert str(caught.value).endswith(".")
+
+
+_ADVISED = {
+    "SELECT sum(job) FROM release": "Give scores",
+    "SELECT count(*) * 2 FROM release": "Use share(…)",
+    "SELECT count(*) / count(*) FROM release": "Use share(…)",
+    "SELECT avg(length(job)) FROM release": "Give scores",
+    "SELECT avg(avg(age)) FROM release": "Use share(…)",
+    "SELECT max(age) FROM release": "Ask for a quantile",
+    "SELECT avg(Sex) FROM release": "column of numbers",
+    "SELECT avg(agee) FROM release": "Did you mean 'age'?",
+    "SELECT share(*) FROM release": "Write share(condition)",
+    "SELECT avg(age) FROM release WHERE age > 90 AND job = 'nurse'": "Look at the condition",
+}
+
+
+@pytest.mark.parametrize("sql", _ADVISED)
+def test_what_cannot_be_answered_says_what_to_use_instead(sql):
+    with pytest.raises(InputError) as caught:
+        people_release("octave").sql(sql)
+    assert _ADVISED[sql] in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
