@@ -1,25 +1,26 @@
 """Shares: how many of some records satisfy a condition, with an interval.
 
 If the records it is among are chosen by public columns, their number is known, and the limits are
-those of the count. Otherwise a share is a ratio of two estimated counts that covary.
+those of the count. Otherwise a share is a ratio of two estimated counts that covary, and its limits
+are the shares that the release does not contradict (Fieller), as those of an average are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reconpriv.errors import InputError
 from reconpriv.queries.answer import Answerer, Selected, Settings
-from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.estimate import Estimate, quantile
 from reconpriv.queries.figure import SHARE, Figure
 from reconpriv.queries.selections import both, public_part
 from reconpriv.queries.totals import Term, indicator, totals
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.combined_limits import Limits, ratio_limits
+from reconpriv.theory.combined_limits import Range, fieller_limits
 
 NO_RECORDS = "no record is in this selection, so there is nothing to describe"
 UNSURE = "nothing tells the number of records that it is among from 0"
@@ -101,6 +102,8 @@ def share_rows(
             for labels, one in rows
         ]
     check_unbiased(settings, "A share among the holders of a sensitive value")
+    if simultaneous:
+        settings = replace(settings, intervals=max(len(below), 1))
     return _of_estimated(answerer, asked, public, above, below, settings, name)
 
 
@@ -191,11 +194,13 @@ def _ratio_figure(
 ) -> Figure:  # fmt: skip
     if bottom.high == 0:
         return empty_figure(asked.text, SHARE, name, settings.confidence)
-    correlation = correlated(covariance)
-    low, high = ratio_limits(as_limits(top), as_limits(bottom), np.array([correlation]))
+    z = quantile(settings.confidence, settings.intervals)
+    counts = np.array([top.count]), np.array([bottom.count])
+    possible = Range(np.zeros(1), np.ones(1))
+    low, high = fieller_limits(*counts, covariance[None], z, possible)
     remarks = tuple(dict.fromkeys((*top.remarks, *bottom.remarks)))
     value = error = None
-    if bottom.count > 0 and bottom.low > 0:
+    if bottom.count > z * np.sqrt(covariance[1, 1]):
         value = top.count / bottom.count
         slope = np.array([1.0, -value])
         error = float(np.sqrt(max(slope @ covariance @ slope, 0.0)) / bottom.count)
@@ -206,8 +211,8 @@ def _ratio_figure(
         kind=SHARE,
         name=name,
         value=value,
-        low=min(float(low[0]), 1.0),
-        high=min(float(high[0]), 1.0),
+        low=float(low[0]),
+        high=float(high[0]),
         confidence=settings.confidence,
         standard_error=error,
         exact=False,
@@ -218,11 +223,6 @@ def _ratio_figure(
         remarks=remarks,
         from_margins=min(top.from_margins, bottom.from_margins),
     )
-
-
-def as_limits(one: Estimate, size: float = 1.0) -> Limits:
-    """An estimate with its limits, in parts of ``size``."""
-    return Limits(*(np.array([x / size]) for x in (one.count, one.low, one.high)))
 
 
 def correlated(covariance: Floats) -> float:
