@@ -62,14 +62,32 @@ class Frequencies(Readable):
     frequencies: Floats
     standard_errors: Floats
     records: int
-    low: Floats
-    high: Floats
     confidence: float
     published: Floats
     perturbation: float | PramMatrix
     condition_number: float
     local_privacy_level: float
     remarks: tuple[str, ...] = ()
+
+    @property
+    def low(self) -> Floats:
+        """The lower limits of the intervals."""
+        return self._limits[0]
+
+    @property
+    def high(self) -> Floats:
+        """The upper limits of the intervals."""
+        return self._limits[1]
+
+    @cached_property
+    def _limits(self) -> tuple[Floats, Floats]:
+        # Searched for only if somebody looks: it takes longer than everything else together.
+        n, given = self.records, self.perturbation
+        if isinstance(given, PramMatrix):
+            z = quantile(self.confidence)
+            return frequency_limits(given.probabilities, self.frequencies, n, quantile=z)
+        low, high = _count_limits(np.rint(self.published * n), given, 1.0 - self.confidence)
+        return low / n, high / n
 
     @cached_property
     def covariance(self) -> Floats:
@@ -170,30 +188,11 @@ def _from_retention(
     n, m = int(observed.sum()), observed.size
     frequency = reconstruct_frequency(observed, n, retention=p, domain_size=m)
     variance = count_variance(frequency * n, n, retention=p, domain_size=m)
-    # One group in which every record is a trial.
-    every, none = np.full(m, float(n)), np.zeros(m)
-    low, high = count_limits(
-        Pooled(
-            observed=observed.astype(np.float64),
-            records=every,
-            scaled_records=every,
-            scaled_squares=every,
-            holder_scale=np.ones(m),
-            unsampled=every,
-            uneven=none,
-            rounded=none,
-        ),
-        retention=p,
-        stray=replacement_probability(p, m),
-        miss=1.0 - confidence,
-    )
     return Frequencies(
         values=values,
         frequencies=frequency,
         standard_errors=np.sqrt(variance) / n,
         records=n,
-        low=low / n,
-        high=high / n,
         confidence=confidence,
         published=observed / n,
         perturbation=p,
@@ -202,17 +201,31 @@ def _from_retention(
     )
 
 
+def _count_limits(observed: Floats, p: float, miss: float) -> tuple[Floats, Floats]:
+    """The limits of the counts before perturbation: one group in which every record is a trial."""
+    m = observed.size
+    every, none = np.full(m, observed.sum()), np.zeros(m)
+    pooled = Pooled(
+        observed=observed,
+        records=every,
+        scaled_records=every,
+        scaled_squares=every,
+        holder_scale=np.ones(m),
+        unsampled=every,
+        uneven=none,
+        rounded=none,
+    )
+    return count_limits(pooled, retention=p, stray=replacement_probability(p, m), miss=miss)
+
+
 def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequencies:
     n = int(observed.sum())
     frequency = undo(matrix.probabilities, observed / n)
-    low, high = frequency_limits(matrix.probabilities, frequency, n, quantile=quantile(confidence))
     return Frequencies(
         values=matrix.values,
         frequencies=frequency,
         standard_errors=np.sqrt(variances(matrix.probabilities, frequency, n)),
         records=n,
-        low=low,
-        high=high,
         confidence=confidence,
         published=observed / n,
         perturbation=matrix,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -80,18 +80,10 @@ def logistic(
     with reported():
         from reconpriv.release.release import open_release
 
-        chosen = _features(features)
+        asked = _asked(features, where, merge, reference, confidence)
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
-        found = opened.logistic(
-            target[0] if len(target) == 1 else target,
-            chosen,
-            where,
-            merge=_merged(merge),
-            reference=_references(reference),
-            confidence=confidence,
-        )
-        _show(found, json)
+        _show(opened.logistic(target[0] if len(target) == 1 else target, **asked), json)
 
 
 def linear(
@@ -111,18 +103,10 @@ def linear(
     with reported():
         from reconpriv.release.release import open_release
 
-        chosen = _features(features)
+        asked = _asked(features, where, merge, reference, confidence)
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
-        found = opened.linear(
-            outcome,
-            chosen,
-            where,
-            merge=_merged(merge),
-            reference=_references(reference),
-            confidence=confidence,
-        )
-        _show(found, json)
+        _show(opened.linear(outcome, **asked), json)
 
 
 def _show(found: Regression, json: bool) -> None:
@@ -134,17 +118,22 @@ def _show(found: Regression, json: bool) -> None:
         show(regression_view(found))
 
 
-def _features(text: str) -> list[str]:
-    names = opt.split_names(text)
+def _asked(
+    features: str,
+    where: str | None,
+    merge: list[str] | None,
+    reference: list[str] | None,
+    confidence: float,
+) -> dict[str, Any]:
+    """What both regressions take, by the names that it has in Python."""
+    names = opt.split_names(features)
     if not names:
         raise PolicyError("--features is empty.", hint="Name a column.")
-    return names
-
-
-def _merged(texts: list[str] | None) -> dict[str, list[str]]:
-    pairs = opt.split_assignments("--merge", texts or [])
-    return {name: opt.split_names(values) for name, values in pairs.items()}
-
-
-def _references(texts: list[str] | None) -> dict[str, str]:
-    return opt.split_assignments("--reference", texts or [])
+    merged = opt.split_assignments("--merge", merge or [])
+    return {
+        "features": names,
+        "where": where,
+        "merge": {name: opt.split_names(values) for name, values in merged.items()},
+        "reference": opt.split_assignments("--reference", reference or []),
+        "confidence": confidence,
+    }

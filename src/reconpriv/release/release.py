@@ -281,11 +281,8 @@ class Release(Readable):
         bins of numbers, or have ``scores``, a number for each. Missing values do not count.
         Without a condition on the sensitive column, the average of a public one is exact.
         """
-        measure = measure_of(self.answerer, of, scores)
-        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
-        asked = Averaged(AVERAGE, measure, selected, f"avg({measure.name})")
-        rows = average_rows(self.answerer, asked, (), Settings(estimator, confidence))
-        return answered(only(rows, asked.text, AVERAGE))
+        settings = Settings(estimator, confidence)
+        return self._averaged(AVERAGE, of, where, equal, scores, settings, whole_bins)
 
     def sum(
         self,
@@ -299,11 +296,25 @@ class Release(Readable):
         **equal: Value,
     ) -> Figure:
         """The sum of a column over the records that satisfy a condition; as :meth:`average`."""
+        settings = Settings(estimator, confidence)
+        return self._averaged(SUM, of, where, equal, scores, settings, whole_bins)
+
+    def _averaged(
+        self,
+        kind: str,
+        of: str,
+        where: str | None,
+        equal: dict[str, Value],
+        scores: Scores | None,
+        settings: Settings,
+        whole_bins: bool,
+    ) -> Figure:
         measure = measure_of(self.answerer, of, scores)
         selected = self.answerer.select(where, equal, whole_bins=whole_bins)
-        asked = Averaged(SUM, measure, selected, f"sum({measure.name})")
-        rows = average_rows(self.answerer, asked, (), Settings(estimator, confidence))
-        return answered(only(rows, asked.text, SUM))
+        name = "avg" if kind == AVERAGE else "sum"
+        asked = Averaged(kind, measure, selected, f"{name}({measure.name})")
+        rows = average_rows(self.answerer, asked, (), settings)
+        return answered(only(rows, asked.text, kind))
 
     def quantile(
         self,
