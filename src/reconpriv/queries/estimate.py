@@ -11,7 +11,7 @@ import numpy as np
 from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
@@ -66,7 +66,7 @@ def margins_words(share: float) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate(Readable):
+class Estimate(Plottable):
     """A count in the original table: the estimate and an interval for it.
 
     ``low`` and ``high`` bound the count among the people in the table, not in a population they

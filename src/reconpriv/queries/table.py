@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.queries.estimate import Estimate
 from reconpriv.schema import Value, json_value
 from reconpriv.sources.column_names import free_name
@@ -27,7 +27,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, repr=False)
-class EstimateTable(Readable):
+class EstimateTable(Plottable):
     """Estimates labelled by the values of the attributes they were grouped by."""
 
     by: tuple[str, ...]
