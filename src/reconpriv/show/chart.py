@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,6 @@ from reconpriv.show.charts import Spec
 from reconpriv.show.markup import Html, tag
 from reconpriv.writing.file import check_file, whole_file
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2126; --paper: #ffffff; --line: #d5dae0; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e7eaee; --paper: #14171b; --line: #39424c; }
-}
-body { margin: 0; padding: 1.25rem; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
-#chart, details { overflow-x: auto; }
-summary { cursor: pointer; margin: 1rem 0 0.5rem; }
-table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid var(--line); }
-#vg-tooltip-element.vg-tooltip { background: var(--paper); color: var(--ink);
-  border: 1px solid var(--line); }
-#vg-tooltip-element.vg-tooltip table tr td.key { color: inherit; opacity: 0.75; }
-"""
 _DRAW = """
 vegaEmbed("#chart", JSON.parse(document.getElementById("spec").textContent), {
   renderer: "svg", actions: false, tooltip: { theme: "custom" },
@@ -93,7 +79,7 @@ class Chart:
             tag("script", Html(markup.script_safe(data)), id="spec", type="application/json"),
             tag("script", Html(charts.browser_scripts())),
             tag("script", Html(_DRAW)),
-            style=_STYLE,
+            style=files("reconpriv.show").joinpath("chart.css").read_text(encoding="utf-8"),
             meta=[tag("meta", http_equiv="Content-Security-Policy", content=markup.NO_NETWORK)],
         )
         return page.encode()
