@@ -1,0 +1,268 @@
+"""Asking the release and the publisher's table the same question; no page.
+
+The truth is the answer of the original table. It is shown in the studio and goes nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reconpriv.errors import InputError
+from reconpriv.messages.numbers import label as shown_value
+from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.queries.averages import Asked, average_rows
+from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
+from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.figure import Figure, answered
+from reconpriv.queries.measures import Measure, Scores, has_numbers, measure_of
+from reconpriv.queries.quantiles import quantile_rows
+from reconpriv.queries.selections import both, public_part, select
+from reconpriv.queries.shares import Labels, ShareOf, asked_share, share_rows
+from reconpriv.schema import Schema, Value
+from reconpriv.studio.questions import ANY, COMPARE, COUNT, KINDS, MEDIAN, SHARE, Question
+
+if TYPE_CHECKING:
+    from reconpriv.studio.desk import Published
+
+MOST_ROWS = 40
+_EDGE = 1e-9
+
+Found = Estimate | Figure
+Rows = Sequence[tuple[Labels, Found]]
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure of an answer beside the truth; ``inside`` is None where there is no truth.
+
+    ``kind`` says how its numbers are written: count, share, points, ratio or number.
+    """
+
+    label: str
+    kind: str
+    value: Value
+    low: Value
+    high: Value
+    exact: bool
+    truth: Value
+    inside: bool | None
+    from_margins: float = 0.0
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a question was answered: a line for every figure; ``head`` is what they are split by."""
+
+    title: str
+    lines: tuple[Line, ...]
+    estimators: tuple[str, ...]
+    remarks: tuple[str, ...]
+    head: str = ""
+    verdict: str = ""
+
+
+def ask(published: Published, question: Question) -> Answered:
+    """Ask the release, then the table."""
+    release, table = published.release, published.settled.table
+    if question.kind == COMPARE:
+        return _compared(release.answerer, table.truth, question)
+    rows = _rows(release.answerer, question, Settings(question.estimator))
+    rows = _described(rows, question)
+    true = {tuple(labels.values()): one for labels, one in _rows(table.truth, question, Settings())}
+    order = _order(release.answerer, question)
+    shown = rows[:MOST_ROWS]
+    lines = tuple(
+        _line(shown_label(labels), one, true.get(tuple(labels.values())), order)
+        for labels, one in shown
+    )
+    remarks = _remarks(one for _, one in shown)
+    if len(rows) > len(shown):
+        remarks = (f"only the first {len(shown)} of {len(rows):,} rows are shown", *remarks)
+    split = f", by {question.by}" if question.by != ANY else ""
+    return Answered(
+        title=_title(rows[0][1], question) + split,
+        lines=lines,
+        estimators=tuple(dict.fromkeys(one.estimator for _, one in shown)),
+        remarks=remarks,
+        head=question.by,
+    )
+
+
+def shown_label(labels: Labels) -> str:
+    """The row of a split; empty if there is only one."""
+    return ", ".join(shown_value(value) for value in labels.values())
+
+
+def _title(one: Found, question: Question) -> str:
+    if isinstance(one, Estimate):
+        return f"{KINDS[question.kind].label} of {one.query}"
+    return one.query[:1].upper() + one.query[1:]
+
+
+def _rows(answerer: Answerer, question: Question, settings: Settings) -> Rows:
+    """The figures of a question, one for each row."""
+    schema, whole = answerer.cells.schema, question.whole_bins
+    by = [] if question.by == ANY else [question.by]
+    selected = answerer.select(question.where or None, _equal(schema, question), whole_bins=whole)
+    if question.kind == COUNT:
+        return answerer.table(selected, by, settings)
+    if question.kind == SHARE:
+        among = select(answerer, question.among, whole_bins=whole) if question.among else None
+        return share_rows(answerer, _share(schema, selected, among, by), by, settings)
+    measure = _measure(answerer, question)
+    if question.kind == MEDIAN:
+        name = f"median({measure.name})"
+        return quantile_rows(answerer, measure, 0.5, selected, by, settings, name=name)
+    name = f"{question.kind}({measure.name})"
+    return average_rows(answerer, Asked(question.kind, measure, selected, name), by, settings)
+
+
+def _equal(schema: Schema, question: Question) -> dict[str, Value]:
+    if question.value == ANY:
+        return {}
+    return {schema.sensitive.name: schema.domain[int(question.value)]}
+
+
+def _share(schema: Schema, counted: Selected, among: Selected | None, by: Sequence[str]) -> ShareOf:
+    """A share; split by the sensitive column, that of each value."""
+    sensitive = schema.sensitive.name
+    if among is not None:
+        return asked_share(counted, among)
+    if counted.values is None and sensitive not in by:
+        raise InputError(
+            f"A share needs a value of {sensitive!r}, or the records that it is among.",
+            hint="Choose one, or say which records.",
+        )
+    return ShareOf(counted, public_part(counted))
+
+
+def _measure(answerer: Answerer, question: Question) -> Measure:
+    """The column that is averaged, added up or ranked."""
+    schema, ranked = answerer.cells.schema, question.kind == MEDIAN
+    scores: Scores | None = None
+    if question.column == schema.sensitive.name and not has_numbers(
+        schema, question.column, ranked=ranked
+    ):
+        given = zip(schema.domain, question.scores, strict=False)
+        scores = {value: score for value, score in given if score is not None}
+    return measure_of(answerer, question.column, scores, ranked=ranked)
+
+
+def _order(answerer: Answerer, question: Question) -> Measure | None:
+    """The classes or bins that a median is one of; None if it is a number."""
+    if question.kind != MEDIAN:
+        return None
+    measure = _measure(answerer, question)
+    return measure if measure.steps is not None else None
+
+
+def _described(rows: Rows, question: Question) -> Rows:
+    """The rows, unless there is nothing to describe."""
+    if not rows or (question.by != ANY and all(_empty(one) for _, one in rows)):
+        raise InputError(
+            "No record satisfies this condition, so there is nothing to show.",
+            hint="Look at the condition.",
+        )
+    ((_, first), *others) = rows
+    if not others and isinstance(first, Figure):
+        answered(first)
+    return rows
+
+
+def _empty(one: Found) -> bool:
+    return isinstance(one, Figure) and one.value is None and one.low is None
+
+
+def _line(label: str, one: Found, true: Found | None, order: Measure | None) -> Line:
+    if isinstance(one, Estimate):
+        count = 0 if true is None else round(_count(true))
+        inside = _inside(count, one.low, one.high)
+        return Line(label, COUNT, one.count, one.low, one.high, one.exact, count, inside,
+                    one.from_margins)  # fmt: skip
+    truth = true.value if isinstance(true, Figure) else None
+    kind = SHARE if one.kind == SHARE else "number"
+    inside = _inside(truth, one.low, one.high, order)
+    return Line(label, kind, one.value, one.low, one.high, one.exact, truth, inside,
+                one.from_margins)  # fmt: skip
+
+
+def _count(one: Found) -> float:
+    assert isinstance(one, Estimate)
+    return one.count
+
+
+def _inside(truth: Value, low: Value, high: Value, order: Measure | None = None) -> bool | None:
+    """Whether the interval holds the truth; a limit that is None is open."""
+    if truth is None:
+        return None
+    if order is not None and order.steps is not None:
+        steps = order.steps
+        return steps.low.index(low) <= steps.shown.index(truth) <= steps.high.index(high)
+    assert isinstance(truth, Number)
+    edge = _EDGE * max(abs(truth), 1.0)
+    below = isinstance(low, Number) and truth < low - edge
+    return not below and not (isinstance(high, Number) and truth > high + edge)
+
+
+def _compared(release: Answerer, table: Answerer, question: Question) -> Answered:
+    found = _comparison(release, question, Settings(question.estimator))
+    true: Comparison | None
+    try:
+        true = _comparison(table, question, Settings())
+    except InputError:  # nobody in the table holds the value that one side is among
+        true = None
+    sides = [
+        _line(f"a: {question.a}", found.a, None if true is None else true.a, None),
+        _line(f"b: {question.b}", found.b, None if true is None else true.b, None),
+    ]
+    gap = None if true is None else true.difference
+    kind = "points" if question.of == SHARE else "difference"
+    inside = _inside(gap, found.difference_low, found.difference_high)
+    lines = [*sides, Line("a − b", kind, found.difference, found.difference_low,
+                          found.difference_high, found.exact, gap, inside)]  # fmt: skip
+    if found.ratio is not None:
+        ratio = None if true is None else true.ratio
+        inside = _inside(ratio, found.ratio_low, found.ratio_high)
+        lines.append(Line("a / b", "ratio", found.ratio, found.ratio_low, found.ratio_high,
+                          found.exact, ratio, inside))  # fmt: skip
+    common = _common(release, question)
+    about = "" if common.text == "all records" else f" of {common.text}"
+    return Answered(
+        title=f"{question.of.capitalize()}s{about}: {question.a} compared with {question.b}",
+        lines=tuple(lines),
+        estimators=tuple(dict.fromkeys(one.estimator for one in (found.a, found.b))),
+        remarks=found.remarks,
+        verdict=found.verdict,
+    )
+
+
+def _comparison(answerer: Answerer, question: Question, settings: Settings) -> Comparison:
+    schema = answerer.cells.schema
+    if not question.a or not question.b:
+        raise InputError("A comparison needs two conditions, one for each group.")
+    common = _common(answerer, question)
+
+    def side(condition: str) -> Side:
+        chosen = select(answerer, condition, whole_bins=question.whole_bins)
+        whole = both(chosen, common)
+        if question.of == SHARE and whole.values is None:
+            raise InputError(
+                f"A comparison of shares needs a value of {schema.sensitive.name!r}.",
+                hint="Choose one, or compare counts.",
+            )
+        return side_of(whole, None, question.of)
+
+    return compare_sides(answerer, side(question.a), side(question.b), settings)
+
+
+def _common(answerer: Answerer, question: Question) -> Selected:
+    """What holds for both sides of a comparison."""
+    equal = _equal(answerer.cells.schema, question)
+    return answerer.select(question.where or None, equal, whole_bins=question.whole_bins)
+
+
+def _remarks(found: Iterable[Found]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(remark for one in found for remark in one.remarks))
