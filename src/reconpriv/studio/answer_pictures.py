@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from htmltools import Tag, TagChild, tags
 
 from reconpriv.messages.numbers import brief_percent, count
-from reconpriv.schema import Value
 from reconpriv.show import palette
 from reconpriv.studio.asking import Line
 from reconpriv.studio.charts import Axis
@@ -20,6 +19,7 @@ from reconpriv.studio.questions import COUNT, SHARE
 
 _ROW = 26  # pixels
 _MARGIN = 0.06
+_LETTERS = 36  # of all classes named on a scale; a phone has room for no more
 # A scale starts at 0 unless this share of it would be empty.
 _EMPTY = 0.5
 _NO_DIFFERENCE = {"points": 0.0, "difference": 0.0}
@@ -57,28 +57,24 @@ def picture(lines: Sequence[Line], title: str) -> Tag | None:
     if not found:
         return None
     return tags.div(
-        *(_drawn(panel, title) for panel in found), legend(found), class_="answer-picture"
+        *(_drawn(panel, title, alone=len(lines) == 1) for panel in found),
+        legend(found),
+        class_="answer-picture",
     )
 
 
 def _numbers(line: Line) -> list[float]:
-    """The numbers of a line that a scale has to hold; none if an end is open or a class."""
-    ends = [_number(end) for end in (line.low, line.high)]
-    others = [_number(end) for end in (line.value, line.truth)]
-    if None in ends:
+    """The numbers of a line that a scale has to hold; none if an end is open."""
+    if line.low is None or line.high is None:
         return []
-    return [end for end in (*ends, *others) if end is not None]
-
-
-def _number(value: Value) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
+    return [end for end in (line.low, line.high, line.value, line.truth) if end is not None]
 
 
 def _axis(lines: Sequence[Line], kind: str) -> Axis:
     every = [number for line in lines for number in _numbers(line)]
     low, high = min(every), max(every)
+    if lines[0].steps is not None:  # a class on either side, so that there is something to see
+        return Axis(low - 1.0, high + 1.0, 0.0, 100.0)
     if kind in _NO_DIFFERENCE:
         low, high = min(low, 0.0), max(high, 0.0)
     elif 0 <= low < _EMPTY * high:
@@ -88,8 +84,7 @@ def _axis(lines: Sequence[Line], kind: str) -> Axis:
     return Axis(begin, high + room, 0.0, 100.0)
 
 
-def _drawn(panel: Panel, title: str) -> Tag:
-    alone = len(panel.lines) == 1
+def _drawn(panel: Panel, title: str, *, alone: bool) -> Tag:
     rows = [
         tags.div(
             None if alone else tags.span(line.label, class_="row-name"),
@@ -98,7 +93,7 @@ def _drawn(panel: Panel, title: str) -> Tag:
         )
         for line in panel.lines
     ]
-    scale = _svg(20, [_tick(panel, tick) for tick in panel.axis.ticks()])
+    scale = _svg(20, [_tick(panel, tick) for tick in _ticks(panel)])
     axis = tags.div(None if alone else tags.span(class_="row-name"), scale, class_="row scale")
     words = _AXES.get(panel.kind)
     named = tags.div(
@@ -111,7 +106,7 @@ def _drawn(panel: Panel, title: str) -> Tag:
 
 
 def _rules(panel: Panel) -> list[Tag]:
-    found = [_rule(panel.axis(tick), "rule") for tick in panel.axis.ticks()]
+    found = [_rule(panel.axis(tick), "rule") for tick in _ticks(panel)]
     if panel.kind in _NO_DIFFERENCE:
         found.append(_rule(panel.axis(_NO_DIFFERENCE[panel.kind]), "reference"))
     return found
@@ -121,12 +116,30 @@ def _rule(at: float, kind: str) -> Tag:
     return Tag("line", x1=f"{at:.2f}%", x2=f"{at:.2f}%", y1="0", y2=f"{_ROW}", class_=kind)
 
 
+def _ticks(panel: Panel) -> list[float]:
+    """Round numbers; of classes, as many as have room for their names."""
+    steps = panel.lines[0].steps
+    if steps is None:
+        return panel.axis.ticks()
+    first, last = max(panel.axis.low, 0.0), min(panel.axis.high, len(steps.shown) - 1.0)
+    places = range(int(first), int(last) + 1)
+    apart = 1
+    while sum(len(str(steps.shown[at])) for at in places[::apart]) > _LETTERS and apart < len(
+        places
+    ):
+        apart += 1
+    return [float(at) for at in places[::apart]]
+
+
 def _tick(panel: Panel, tick: float) -> Tag:
-    shown = {SHARE: brief_percent, "points": _points}.get(panel.kind, count)
+    steps = panel.lines[0].steps
     tick = 0.0 if abs(tick) < 1e-12 else tick
+    words = {SHARE: brief_percent, "points": _points}.get(panel.kind, count)(tick)
+    if steps is not None:
+        words = str(steps.shown[int(tick)])
     at = panel.axis(tick)
     anchor = "start" if at < 5 else "end" if at > 95 else "middle"
-    return Tag("text", shown(tick), {"text-anchor": anchor}, x=f"{at:.2f}%", y="14", class_="label")
+    return Tag("text", words, {"text-anchor": anchor}, x=f"{at:.2f}%", y="14", class_="label")
 
 
 def _points(value: float) -> str:
@@ -134,9 +147,7 @@ def _points(value: float) -> str:
 
 
 def _marks(line: Line, axis: Axis) -> list[TagChild]:
-    low, high, value, truth = (
-        _number(one) for one in (line.low, line.high, line.value, line.truth)
-    )
+    low, high, value, truth = line.low, line.high, line.value, line.truth
     assert low is not None and high is not None
     parts: list[TagChild] = []
     if not line.exact:

@@ -8,7 +8,6 @@ from htmltools import Tag, TagChild, tags
 
 from reconpriv.queries.estimate import ESTIMATORS, margins_words
 from reconpriv.queries.figure import shown_number
-from reconpriv.schema import Value
 from reconpriv.studio.answer_pictures import picture
 from reconpriv.studio.asking import Answered, Line
 from reconpriv.studio.parts import card, grid
@@ -51,15 +50,24 @@ def answer_card(answer: Answered) -> Tag:
 
 
 def _row(line: Line, *, several: bool, margins: bool) -> tuple[TagChild, ...]:
-    interval = f"{shown(line, line.low)} to {shown(line, line.high, 'no limit')}"
     return (
         *((line.label,) if several else ()),
         shown(line, line.value),
-        "exact" if line.exact else interval,
+        interval(line),
         *((margins_words(line.from_margins),) if margins else ()),
         shown(line, line.truth),
         _inside_tag(line.inside),
     )
+
+
+def interval(line: Line) -> str:
+    """The interval of a line, or that there is none."""
+    if line.exact:
+        return "exact"
+    if line.steps is None or line.low is None or line.high is None:
+        return f"{shown(line, line.low)} to {shown(line, line.high, 'no limit')}"
+    low, high = line.steps.low[int(line.low)], line.steps.high[int(line.high)]
+    return f"{low} or more" if high is None else f"{low} to {high}"
 
 
 def _inside_tag(inside: bool | None) -> TagChild:
@@ -74,12 +82,12 @@ def estimator_words(name: str) -> str:
     return known.label.lower() if known is not None else _NOT_ESTIMATED.get(name, name)
 
 
-def shown(line: Line, value: Value, nothing: str = "–") -> str:
-    """A number of a line, or the class that it is."""
+def shown(line: Line, value: float | None, nothing: str = "–") -> str:
+    """A number of a line, or the class that it is the place of."""
     if value is None:
         return nothing
-    if not isinstance(value, int | float):
-        return str(value)
+    if line.steps is not None:
+        return str(line.steps.shown[int(value)])
     return _WRITTEN[line.kind](value)
 
 

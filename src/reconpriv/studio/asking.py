@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 from reconpriv.errors import InputError
 from reconpriv.messages.numbers import label as shown_value
-from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.messages.phrases import listed
+from reconpriv.queries.answer import Answerer, Selected, Settings, describe
 from reconpriv.queries.averages import Asked, average_rows
 from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import Figure, answered
-from reconpriv.queries.measures import Measure, Scores, has_numbers, measure_of
+from reconpriv.queries.measures import Measure, Scores, Steps, has_numbers, measure_of
 from reconpriv.queries.quantiles import quantile_rows
 from reconpriv.queries.selections import both, public_part, select
 from reconpriv.queries.shares import Labels, ShareOf, asked_share, share_rows
 from reconpriv.schema import Schema, Value
-from reconpriv.studio.questions import ANY, COMPARE, COUNT, KINDS, MEDIAN, SHARE, Question
+from reconpriv.studio.questions import ANY, COMPARE, COUNT, KINDS, MEASURED, MEDIAN, SHARE, Question
 
 if TYPE_CHECKING:
     from reconpriv.studio.desk import Published
@@ -31,25 +32,34 @@ _EDGE = 1e-9
 
 Found = Estimate | Figure
 Rows = Sequence[tuple[Labels, Found]]
-Number = int | float
 
 
 @dataclass(frozen=True)
 class Line:
     """One figure of an answer beside the truth; ``inside`` is None where there is no truth.
 
-    ``kind`` says how its numbers are written: count, share, points, ratio or number.
+    ``kind`` says how its numbers are written: count, share, points, difference, ratio or number.
+    Of bins and classes, the numbers are places in ``steps``. A limit that is None is open.
     """
 
     label: str
     kind: str
-    value: Value
-    low: Value
-    high: Value
+    value: float | None
+    low: float | None
+    high: float | None
     exact: bool
-    truth: Value
-    inside: bool | None
+    truth: float | None
+    steps: Steps | None = None
     from_margins: float = 0.0
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the interval holds the truth."""
+        if self.truth is None:
+            return None
+        edge = _EDGE * max(abs(self.truth), 1.0)
+        below = self.low is not None and self.truth < self.low - edge
+        return not below and not (self.high is not None and self.truth > self.high + edge)
 
 
 @dataclass(frozen=True)
@@ -72,18 +82,21 @@ def ask(published: Published, question: Question) -> Answered:
     rows = _rows(release.answerer, question, Settings(question.estimator))
     rows = _described(rows, question)
     true = {tuple(labels.values()): one for labels, one in _rows(table.truth, question, Settings())}
-    order = _order(release.answerer, question)
+    measure = _measure(release.answerer, question) if question.kind in MEASURED else None
+    steps = None if measure is None else measure.steps
     shown = rows[:MOST_ROWS]
     lines = tuple(
-        _line(shown_label(labels), one, true.get(tuple(labels.values())), order)
+        _line(shown_label(labels), one, true.get(tuple(labels.values())), steps)
         for labels, one in shown
     )
     remarks = _remarks(one for _, one in shown)
+    if measure is not None and measure.remarks:
+        remarks = (*remarks, "so is the truth beside it: it takes the same middles")
     if len(rows) > len(shown):
         remarks = (f"only the first {len(shown)} of {len(rows):,} rows are shown", *remarks)
     split = f", by {question.by}" if question.by != ANY else ""
     return Answered(
-        title=_title(rows[0][1], question) + split,
+        title=_title(rows[0][1], question, release.answerer) + split,
         lines=lines,
         estimators=tuple(dict.fromkeys(one.estimator for _, one in shown)),
         remarks=remarks,
@@ -96,10 +109,18 @@ def shown_label(labels: Labels) -> str:
     return ", ".join(shown_value(value) for value in labels.values())
 
 
-def _title(one: Found, question: Question) -> str:
-    if isinstance(one, Estimate):
-        return f"{KINDS[question.kind].label} of {one.query}"
-    return one.query[:1].upper() + one.query[1:]
+def _title(one: Found, question: Question, answerer: Answerer) -> str:
+    """The question in words; of a share, its parts as they were asked."""
+    if question.kind != SHARE:
+        text = f"count of {one.query}" if isinstance(one, Estimate) else one.query
+        return text[:1].upper() + text[1:]
+    where, value = question.where or None, _equal(answerer.cells.schema, question)
+    if question.among:
+        return f"Share of {describe(where, value)} among {question.among}"
+    if answerer.select(where, {}, whole_bins=question.whole_bins).values is not None:
+        return f"Share of {describe(where, value)}"
+    counted = describe(None, value) if value else "each value"
+    return f"Share of {counted}" + (f" among {where}" if where else "")
 
 
 def _rows(answerer: Answerer, question: Question, settings: Settings) -> Rows:
@@ -111,7 +132,11 @@ def _rows(answerer: Answerer, question: Question, settings: Settings) -> Rows:
         return answerer.table(selected, by, settings)
     if question.kind == SHARE:
         among = select(answerer, question.among, whole_bins=whole) if question.among else None
-        return share_rows(answerer, _share(schema, selected, among, by), by, settings)
+        asked = _share(schema, selected, among, by)
+        if not asked.known:
+            _check_estimated(schema, question)
+        return share_rows(answerer, asked, by, settings)
+    _check_split(schema, question)
     measure = _measure(answerer, question)
     if question.kind == MEDIAN:
         name = f"median({measure.name})"
@@ -139,6 +164,31 @@ def _share(schema: Schema, counted: Selected, among: Selected | None, by: Sequen
     return ShareOf(counted, public_part(counted))
 
 
+def _check_estimated(schema: Schema, question: Question) -> None:
+    """A share among the holders of a sensitive value is a ratio of two estimates."""
+    sensitive = schema.sensitive.name
+    if question.by == sensitive:
+        raise InputError(
+            f"A share among the holders of a value of {sensitive!r} cannot be split by"
+            f" {sensitive!r} itself."
+        )
+    offered = KINDS[COMPARE].estimators
+    if question.estimator not in [one.name for one in offered]:
+        labels = listed([f"“{one.label}”" for one in offered], "or")
+        raise InputError(
+            f"A share among the holders of a value of {sensitive!r} is made of unbiased counts.",
+            hint=f"Choose {labels} estimates.",
+        )
+
+
+def _check_split(schema: Schema, question: Question) -> None:
+    sensitive = schema.sensitive.name
+    if question.column == question.by == sensitive:
+        raise InputError(
+            f"The {question.kind} of {sensitive!r} cannot be split by {sensitive!r} itself."
+        )
+
+
 def _measure(answerer: Answerer, question: Question) -> Measure:
     """The column that is averaged, added up or ranked."""
     schema, ranked = answerer.cells.schema, question.kind == MEDIAN
@@ -149,14 +199,6 @@ def _measure(answerer: Answerer, question: Question) -> Measure:
         given = zip(schema.domain, question.scores, strict=False)
         scores = {value: score for value, score in given if score is not None}
     return measure_of(answerer, question.column, scores, ranked=ranked)
-
-
-def _order(answerer: Answerer, question: Question) -> Measure | None:
-    """The classes or bins that a median is one of; None if it is a number."""
-    if question.kind != MEDIAN:
-        return None
-    measure = _measure(answerer, question)
-    return measure if measure.steps is not None else None
 
 
 def _described(rows: Rows, question: Question) -> Rows:
@@ -176,35 +218,31 @@ def _empty(one: Found) -> bool:
     return isinstance(one, Figure) and one.value is None and one.low is None
 
 
-def _line(label: str, one: Found, true: Found | None, order: Measure | None) -> Line:
+def _line(label: str, one: Found, true: Found | None, steps: Steps | None = None) -> Line:
     if isinstance(one, Estimate):
-        count = 0 if true is None else round(_count(true))
-        inside = _inside(count, one.low, one.high)
-        return Line(label, COUNT, one.count, one.low, one.high, one.exact, count, inside,
-                    one.from_margins)  # fmt: skip
-    truth = true.value if isinstance(true, Figure) else None
+        truth = round(true.count) if isinstance(true, Estimate) else 0
+        return Line(label, COUNT, one.count, one.low, one.high, one.exact, truth,
+                    from_margins=one.from_margins)  # fmt: skip
+    found = true.value if isinstance(true, Figure) else None
+    if steps is None:
+        numbers = [_number(end) for end in (one.value, one.low, one.high, found)]
+    else:
+        numbers = [
+            _place(steps.shown, one.value), _place(steps.low, one.low),
+            _place(steps.high, one.high, one.value is not None), _place(steps.shown, found),
+        ]  # fmt: skip
+    value, low, high, at = numbers
     kind = SHARE if one.kind == SHARE else "number"
-    inside = _inside(truth, one.low, one.high, order)
-    return Line(label, kind, one.value, one.low, one.high, one.exact, truth, inside,
-                one.from_margins)  # fmt: skip
+    return Line(label, kind, value, low, high, one.exact, at, steps, one.from_margins)
 
 
-def _count(one: Found) -> float:
-    assert isinstance(one, Estimate)
-    return one.count
+def _number(value: Value) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
-def _inside(truth: Value, low: Value, high: Value, order: Measure | None = None) -> bool | None:
-    """Whether the interval holds the truth; a limit that is None is open."""
-    if truth is None:
-        return None
-    if order is not None and order.steps is not None:
-        steps = order.steps
-        return steps.low.index(low) <= steps.shown.index(truth) <= steps.high.index(high)
-    assert isinstance(truth, Number)
-    edge = _EDGE * max(abs(truth), 1.0)
-    below = isinstance(low, Number) and truth < low - edge
-    return not below and not (isinstance(high, Number) and truth > high + edge)
+def _place(among: Sequence[Value], value: Value, known: bool = False) -> float | None:
+    """Where a value stands; None is one only among the ends of bins, of which the last is open."""
+    return float(among.index(value)) if known or value is not None else None
 
 
 def _compared(release: Answerer, table: Answerer, question: Question) -> Answered:
@@ -215,19 +253,17 @@ def _compared(release: Answerer, table: Answerer, question: Question) -> Answere
     except InputError:  # nobody in the table holds the value that one side is among
         true = None
     sides = [
-        _line(f"a: {question.a}", found.a, None if true is None else true.a, None),
-        _line(f"b: {question.b}", found.b, None if true is None else true.b, None),
+        _line(f"a: {question.a}", found.a, None if true is None else true.a),
+        _line(f"b: {question.b}", found.b, None if true is None else true.b),
     ]
     gap = None if true is None else true.difference
     kind = "points" if question.of == SHARE else "difference"
-    inside = _inside(gap, found.difference_low, found.difference_high)
     lines = [*sides, Line("a − b", kind, found.difference, found.difference_low,
-                          found.difference_high, found.exact, gap, inside)]  # fmt: skip
+                          found.difference_high, found.exact, gap)]  # fmt: skip
     if found.ratio is not None:
         ratio = None if true is None else true.ratio
-        inside = _inside(ratio, found.ratio_low, found.ratio_high)
         lines.append(Line("a / b", "ratio", found.ratio, found.ratio_low, found.ratio_high,
-                          found.exact, ratio, inside))  # fmt: skip
+                          found.exact, ratio))  # fmt: skip
     common = _common(release, question)
     about = "" if common.text == "all records" else f" of {common.text}"
     return Answered(
