@@ -19,7 +19,7 @@ from reconpriv.studio.questions import COUNT, SHARE
 
 _ROW = 26  # pixels
 _MARGIN = 0.06
-_LETTERS = 36  # of all classes named on a scale; a phone has room for no more
+_LETTERS, _PHONE_LETTERS = 70, 22  # of all names on a scale
 # A scale starts at 0 unless this share of it would be empty.
 _EMPTY = 0.5
 _NO_DIFFERENCE = {"points": 0.0, "difference": 0.0}
@@ -93,7 +93,7 @@ def _drawn(panel: Panel, title: str, *, alone: bool) -> Tag:
         )
         for line in panel.lines
     ]
-    scale = _svg(20, [_tick(panel, tick) for tick in _ticks(panel)])
+    scale = _svg(20, _scale(panel))
     axis = tags.div(None if alone else tags.span(class_="row-name"), scale, class_="row scale")
     words = _AXES.get(panel.kind)
     named = tags.div(
@@ -122,24 +122,39 @@ def _ticks(panel: Panel) -> list[float]:
     if steps is None:
         return panel.axis.ticks()
     first, last = max(panel.axis.low, 0.0), min(panel.axis.high, len(steps.shown) - 1.0)
-    places = range(int(first), int(last) + 1)
+    places = [float(place) for place in range(int(first), int(last) + 1)]
+    return places[:: _apart([_named(panel, place) for place in places], _LETTERS)]
+
+
+def _apart(names: Sequence[str], letters: int) -> int:
+    """Every how many-th of the names has room."""
     apart = 1
-    while sum(len(str(steps.shown[at])) for at in places[::apart]) > _LETTERS and apart < len(
-        places
-    ):
+    while apart < len(names) and sum(map(len, names[::apart])) > letters:
         apart += 1
-    return [float(at) for at in places[::apart]]
+    return apart
 
 
-def _tick(panel: Panel, tick: float) -> Tag:
+def _scale(panel: Panel) -> list[Tag]:
+    """The ticks with their names; a phone leaves out those that are to spare."""
+    ticks = _ticks(panel)
+    names = [_named(panel, tick) for tick in ticks]
+    apart = _apart(names, _PHONE_LETTERS)
+    found = []
+    for i, (tick, name) in enumerate(zip(ticks, names, strict=True)):
+        at = panel.axis(tick)
+        anchor = "start" if at < 5 else "end" if at > 95 else "middle"
+        kind = "label spare" if i % apart else "label"
+        place = {"text-anchor": anchor}
+        found.append(Tag("text", name, place, x=f"{at:.2f}%", y="14", class_=kind))
+    return found
+
+
+def _named(panel: Panel, tick: float) -> str:
     steps = panel.lines[0].steps
-    tick = 0.0 if abs(tick) < 1e-12 else tick
-    words = {SHARE: brief_percent, "points": _points}.get(panel.kind, count)(tick)
     if steps is not None:
-        words = str(steps.shown[int(tick)])
-    at = panel.axis(tick)
-    anchor = "start" if at < 5 else "end" if at > 95 else "middle"
-    return Tag("text", words, {"text-anchor": anchor}, x=f"{at:.2f}%", y="14", class_="label")
+        return str(steps.shown[int(tick)])
+    tick = 0.0 if abs(tick) < 1e-12 else tick
+    return {SHARE: brief_percent, "points": _points}.get(panel.kind, count)(tick)
 
 
 def _points(value: float) -> str:

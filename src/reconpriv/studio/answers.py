@@ -64,6 +64,8 @@ def interval(line: Line) -> str:
     """The interval of a line, or that there is none."""
     if line.exact:
         return "exact"
+    if line.kind == "points" and line.low is not None:
+        return f"{100 * line.low:+,.2f} to {shown(line, line.high)}"
     if line.steps is None or line.low is None or line.high is None:
         return f"{shown(line, line.low)} to {shown(line, line.high, 'no limit')}"
     low, high = line.steps.low[int(line.low)], line.steps.high[int(line.high)]

@@ -128,7 +128,7 @@ def release_fields(published: Published, at: Question) -> Tag:
             choice("ask_column", "Column", {one: one for one in columns},
                    at.column if at.column in columns else columns[0]),
         ),
-        choice("ask_value", sensitive, {ANY: "any value", **domain}, at.value),
+        choice("ask_value", f"Value of {sensitive}", {ANY: "any value", **domain}, at.value),
         _for(
             [name for name in KINDS if name != COMPARE],
             choice("ask_by", "Split by", {ANY: "nothing", **{n: n for n in names}}, at.by),

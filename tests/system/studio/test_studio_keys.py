@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import reconpriv as rp
-from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.asking import ask
+from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import Desk, Opened, Published, Settled, explain
 from reconpriv.studio.plan import Plan, Roles
 from reconpriv.studio.questions import Question
