@@ -6,6 +6,7 @@ width. The page may not run scripts of charts, so this draws the marks itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,8 +74,8 @@ def _numbers(line: Line) -> list[float]:
 def _axis(lines: Sequence[Line], kind: str) -> Axis:
     every = [number for line in lines for number in _numbers(line)]
     low, high = min(every), max(every)
-    if lines[0].steps is not None:  # a class on either side, so that there is something to see
-        return Axis(low - 1.0, high + 1.0, 0.0, 100.0)
+    if lines[0].steps is not None:
+        return Axis(low - 0.5, high + 0.5, 0.0, 100.0)
     if kind in _NO_DIFFERENCE:
         low, high = min(low, 0.0), max(high, 0.0)
     elif 0 <= low < _EMPTY * high:
@@ -121,9 +122,9 @@ def _ticks(panel: Panel) -> list[float]:
     steps = panel.lines[0].steps
     if steps is None:
         return panel.axis.ticks()
-    first, last = max(panel.axis.low, 0.0), min(panel.axis.high, len(steps.shown) - 1.0)
-    places = [float(place) for place in range(int(first), int(last) + 1)]
-    return places[:: _apart([_named(panel, place) for place in places], _LETTERS)]
+    places = list(range(math.ceil(panel.axis.low), math.floor(panel.axis.high) + 1))
+    apart = _apart([_named(panel, place) for place in places], _LETTERS)
+    return [float(place) for place in places[::apart]]
 
 
 def _apart(names: Sequence[str], letters: int) -> int:
@@ -144,8 +145,9 @@ def _scale(panel: Panel) -> list[Tag]:
         at = panel.axis(tick)
         anchor = "start" if at < 5 else "end" if at > 95 else "middle"
         kind = "label spare" if i % apart else "label"
-        place = {"text-anchor": anchor}
-        found.append(Tag("text", name, place, x=f"{at:.2f}%", y="14", class_=kind))
+        found.append(
+            Tag("text", name, {"text-anchor": anchor}, x=f"{at:.2f}%", y="14", class_=kind)
+        )
     return found
 
 

@@ -91,7 +91,7 @@ def ask(published: Published, question: Question) -> Answered:
     )
     remarks = _remarks(one for _, one in shown)
     if measure is not None and measure.remarks:
-        remarks = (*remarks, "so is the truth beside it: it takes the same middles")
+        remarks = (*remarks, "the truth takes the same middles")
     if len(rows) > len(shown):
         remarks = (f"only the first {len(shown)} of {len(rows):,} rows are shown", *remarks)
     split = f", by {question.by}" if question.by != ANY else ""
