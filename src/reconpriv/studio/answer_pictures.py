@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from htmltools import Tag, TagChild, tags
 
 from reconpriv.messages.numbers import brief_percent, count
+from reconpriv.queries.beside_truth import Line
+from reconpriv.queries.questions import COUNT, SHARE
 from reconpriv.show import palette
-from reconpriv.studio.asking import Line
 from reconpriv.studio.charts import Axis
-from reconpriv.studio.questions import COUNT, SHARE
 
 _ROW = 26  # pixels
 _MARGIN = 0.06

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 
 from htmltools import Tag, TagChild, tags
 
+from reconpriv.queries.beside_truth import Answered, Line
 from reconpriv.queries.estimate import ESTIMATORS, margins_words
-from reconpriv.queries.figure import shown_number
+from reconpriv.queries.questions import COUNT, SHARE
 from reconpriv.studio.answer_pictures import picture
-from reconpriv.studio.asking import Answered, Line
 from reconpriv.studio.parts import card, grid
-from reconpriv.studio.questions import COUNT, SHARE
 
 # From this size on, a decimal is noise.
 _LARGE = 100
@@ -90,7 +89,7 @@ def shown(line: Line, value: float | None, nothing: str = "–") -> str:
         return nothing
     if line.steps is not None:
         return str(line.steps.shown[int(value)])
-    return _WRITTEN[line.kind](value)
+    return _WRITTEN.get(line.kind, line.plain)(value)
 
 
 def number(value: float) -> str:
@@ -106,5 +105,4 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
     "points": lambda value: f"{100 * value:+,.2f} points",
     "difference": lambda value: f"+{number(value)}" if value > 0 else number(value),
     "ratio": lambda value: f"{value:,.3f}",
-    "number": shown_number,
 }

@@ -8,27 +8,25 @@ from htmltools import Tag, TagChild, tags
 from shiny import Inputs, ui
 
 from reconpriv.messages.numbers import label as shown_value
-from reconpriv.queries.compare import COUNTS, SHARES
 from reconpriv.queries.estimate import Estimator
-from reconpriv.queries.measures import has_numbers
-from reconpriv.schema import Schema
-from reconpriv.studio.desk import Published
-from reconpriv.studio.parts import button, check, choice
-from reconpriv.studio.questions import (
+from reconpriv.queries.questions import (
     ANY,
     AVERAGE,
     COMPARE,
     COUNT,
     KINDS,
     MEASURED,
-    MEDIAN,
     SHARE,
-    SUM,
     Question,
+    measurable,
+    scored_kinds,
 )
+from reconpriv.schema import Schema
+from reconpriv.studio.desk import Published
+from reconpriv.studio.parts import button, check, choice
 from reconpriv.studio.remedy_words import ANSWER_WHOLE_BINS
 
-_WITH_COUNTS = [name for name, kind in KINDS.items() if kind.counts]
+_WITH_COUNT = [name for name, kind in KINDS.items() if kind.counts]
 _UNBIASED = [name for name, kind in KINDS.items() if not kind.counts]
 
 
@@ -61,7 +59,7 @@ def question_form(at: Question) -> Tag:
             ),
         ),
         ui.output_ui("ask_more"),
-        _for(_WITH_COUNTS, _estimators("estimator", KINDS[COUNT].estimators, at)),
+        _for(_WITH_COUNT, _estimators("estimator", KINDS[COUNT].estimators, at)),
         _for(_UNBIASED, _estimators("unbiased_estimator", KINDS[AVERAGE].estimators, at)),
         button("ask", "Ask", primary=True),
         {"data-enter": "ask"},
@@ -135,7 +133,7 @@ def release_fields(published: Published, at: Question) -> Tag:
         ),
         _for(
             (COMPARE,),
-            choice("ask_of", "Compare", {SHARES: "shares", COUNTS: "counts"}, at.of),
+            choice("ask_of", "Compare", {SHARE: "shares", COUNT: "counts"}, at.of),
         ),
         class_="pair",
     )  # fmt: skip
@@ -155,19 +153,6 @@ def more_fields(published: Published, at: Question) -> Tag:
         if published.settled.roles.recoded
         else None,
     )
-
-
-def measurable(schema: Schema) -> list[str]:
-    """The columns that have a median; the sensitive one may get it from scores."""
-    public = [one.name for one in schema.public if has_numbers(schema, one.name, ranked=True)]
-    return [*public, schema.sensitive.name]
-
-
-def scored_kinds(schema: Schema) -> list[str]:
-    """The kinds of question for which sensitive values need scores."""
-    name = schema.sensitive.name
-    asked = {AVERAGE: False, MEDIAN: True, SUM: False}
-    return [kind for kind, ranked in asked.items() if not has_numbers(schema, name, ranked=ranked)]
 
 
 def _scores(schema: Schema, at: Question) -> Tag | None:
@@ -233,7 +218,7 @@ def read_question(input: Inputs, schema: Schema) -> Question:
         among=given("ask_among"),
         a=given("ask_a"),
         b=given("ask_b"),
-        of=given("ask_of", SHARES),
+        of=given("ask_of", SHARE),
         column=given("ask_column", measurable(schema)[0]),
         scores=scores,
         estimator=estimator,

@@ -24,7 +24,7 @@ from reconpriv.studio.plan import Plan, Roles, read_table
 from reconpriv.studio.remedy_words import page_words
 
 if TYPE_CHECKING:
-    from reconpriv.studio.asking import Answered
+    from reconpriv.queries.beside_truth import Answered
 
 Progress = Callable[[str, float], None]
 

@@ -7,14 +7,14 @@ from typing import Any
 from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, req, ui
 
+from reconpriv.queries.beside_truth import Answered, ask
+from reconpriv.queries.questions import Question
 from reconpriv.studio.answers import answer_cards
 from reconpriv.studio.ask_form import more_fields, question_form, read_question, release_fields
-from reconpriv.studio.asking import Answered, ask
 from reconpriv.studio.desk import Published, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, card, footer, notice
-from reconpriv.studio.questions import Question
 
 KEPT = 12
 _DRAFT = "question"
@@ -69,7 +69,8 @@ def serve(input: Inputs, live: Live) -> None:
         schema = published.settled.table.schema
         question = read_question(input, schema)
         live.desk.draft[_DRAFT] = (schema, question)
-        job.start(lambda: (published, ask(published, question)))
+        release, table = published.release, published.settled.table
+        job.start(lambda: (published, ask(release.answerer, table.truth, question)))
 
     @render.ui
     def ask_note() -> Tag | None:

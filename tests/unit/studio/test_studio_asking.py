@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from reconpriv.queries.beside_truth import MOST_ROWS, Answered
+from reconpriv.queries.beside_truth import ask as ask_both
 from reconpriv.queries.estimate import ESTIMATORS, Estimator
+from reconpriv.queries.questions import KINDS, Question, measurable, scored_kinds
 from reconpriv.studio.answer_pictures import panels, picture
 from reconpriv.studio.answers import answer_card, interval, shown
-from reconpriv.studio.ask_form import measurable, question_form, scored_kinds
-from reconpriv.studio.asking import MOST_ROWS, Answered, ask
+from reconpriv.studio.ask_form import question_form
 from reconpriv.studio.desk import Desk, Published, explain
 from reconpriv.studio.plan import Plan, Roles
-from reconpriv.studio.questions import KINDS, Question
 
 JOBS = ("baker", "clerk", "nurse", "pilot")
 LEVELS = {"baker": 1.0, "clerk": 2.0, "nurse": 3.0, "pilot": 4.0}
@@ -65,6 +66,11 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
 @pytest.fixture(scope="module")
 def published(make: Make) -> Published:
     return make()
+
+
+def ask(published: Published, question: Question) -> Answered:
+    table = published.settled.table
+    return ask_both(published.release.answerer, table.truth, question)
 
 
 def place(job: str) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from reconpriv.errors import InputError
 from reconpriv.queries.answer import Settings
 from reconpriv.queries.estimate import ESTIMATORS, Estimator
+from reconpriv.queries.measures import has_numbers
 from reconpriv.queries.shares import check_unbiased
+from reconpriv.schema import Schema
 
 ANY = ""
 COUNT, SHARE, COMPARE = "count", "share", "compare"
@@ -81,3 +83,16 @@ class Question:
     scores: tuple[float | None, ...] = ()
     estimator: str = "mle"
     whole_bins: bool = False
+
+
+def measurable(schema: Schema) -> list[str]:
+    """The columns that have a median; the sensitive one may get it from scores."""
+    public = [one.name for one in schema.public if has_numbers(schema, one.name, ranked=True)]
+    return [*public, schema.sensitive.name]
+
+
+def scored_kinds(schema: Schema) -> list[str]:
+    """The kinds of question for which sensitive values need scores."""
+    name = schema.sensitive.name
+    asked = {AVERAGE: False, MEDIAN: True, SUM: False}
+    return [kind for kind, ranked in asked.items() if not has_numbers(schema, name, ranked=ranked)]

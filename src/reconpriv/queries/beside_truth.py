@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconpriv.errors import InputError
 from reconpriv.messages.numbers import label as shown_value
@@ -16,16 +15,22 @@ from reconpriv.queries.answer import Answerer, Selected, Settings, describe
 from reconpriv.queries.averages import Asked, average_rows
 from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
 from reconpriv.queries.estimate import Estimate
-from reconpriv.queries.figure import Figure, answered
+from reconpriv.queries.figure import Figure, answered, shown_number
 from reconpriv.queries.measures import Measure, Scores, Steps, has_numbers, measure_of
 from reconpriv.queries.quantiles import quantile_rows
+from reconpriv.queries.questions import (
+    ANY,
+    COMPARE,
+    COUNT,
+    KINDS,
+    MEASURED,
+    MEDIAN,
+    SHARE,
+    Question,
+)
 from reconpriv.queries.selections import both, public_part, select
 from reconpriv.queries.shares import Labels, ShareOf, asked_share, share_rows
 from reconpriv.schema import Schema, Value
-from reconpriv.studio.questions import ANY, COMPARE, COUNT, KINDS, MEASURED, MEDIAN, SHARE, Question
-
-if TYPE_CHECKING:
-    from reconpriv.studio.desk import Published
 
 MOST_ROWS = 40
 _EDGE = 1e-9
@@ -52,6 +57,10 @@ class Line:
     steps: Steps | None = None
     from_margins: float = 0.0
 
+    def plain(self, value: float) -> str:
+        """A number that has no unit."""
+        return shown_number(value)
+
     @property
     def inside(self) -> bool | None:
         """Whether the interval holds the truth."""
@@ -74,15 +83,14 @@ class Answered:
     verdict: str = ""
 
 
-def ask(published: Published, question: Question) -> Answered:
-    """Ask the release, then the table."""
-    release, table = published.release, published.settled.table
+def ask(release: Answerer, table: Answerer, question: Question) -> Answered:
+    """Ask the release, then the original table (:attr:`reconpriv.Table.truth`)."""
     if question.kind == COMPARE:
-        return _compared(release.answerer, table.truth, question)
-    rows = _rows(release.answerer, question, Settings(question.estimator))
+        return _compared(release, table, question)
+    rows = _rows(release, question, Settings(question.estimator))
     rows = _described(rows, question)
-    true = {tuple(labels.values()): one for labels, one in _rows(table.truth, question, Settings())}
-    measure = _measure(release.answerer, question) if question.kind in MEASURED else None
+    true = {tuple(labels.values()): one for labels, one in _rows(table, question, Settings())}
+    measure = _measure(release, question) if question.kind in MEASURED else None
     steps = None if measure is None else measure.steps
     shown = rows[:MOST_ROWS]
     lines = tuple(
@@ -96,7 +104,7 @@ def ask(published: Published, question: Question) -> Answered:
         remarks = (f"only the first {len(shown)} of {len(rows):,} rows are shown", *remarks)
     split = f", by {question.by}" if question.by != ANY else ""
     return Answered(
-        title=_title(rows[0][1], question, release.answerer) + split,
+        title=_title(rows[0][1], question, release) + split,
         lines=lines,
         estimators=tuple(dict.fromkeys(one.estimator for _, one in shown)),
         remarks=remarks,
