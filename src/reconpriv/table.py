@@ -360,11 +360,15 @@ class Table:
 
         The condition is written as for :meth:`reconpriv.release.release.Release.count`.
         """
-        selected = self._truth.select(where, equal, whole_bins=whole_bins)
-        return round(self._truth.count(selected, Settings()).count)
+        selected = self.truth.select(where, equal, whole_bins=whole_bins)
+        return round(self.truth.count(selected, Settings()).count)
 
     @cached_property
-    def _truth(self) -> Answerer:
+    def truth(self) -> Answerer:
+        """The original table, ready for the questions that a release is asked.
+
+        Its answers are the truth: for the publisher alone.
+        """
         # With p = 1 every trial keeps its value, so an estimate is the count itself.
         design = Design(1.0, self.schema.domain_size, "none")
         return Answerer(collect(self.batches(), self.schema), design)
