@@ -15,7 +15,7 @@ class NoPandas(MetaPathFinder):
     """
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> None:
         """Refuse pandas; leave everything else to the finders that follow."""
         if fullname == "pandas" and "pyspark" not in sys.modules:
