@@ -10,11 +10,13 @@ def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     from reconpriv.cli.app import app
     from reconpriv.cli.completion import mend_split_word
+    from reconpriv.cli.no_pandas import start_without_pandas
     from reconpriv.cli.output import stop_on_signals
     from reconpriv.errors import ReconprivWarning
 
     # Show each warning once, as a single line, rather than as Python's two lines.
     warnings.simplefilter("ignore", ReconprivWarning)
     stop_on_signals()
+    start_without_pandas()
     mend_split_word(os.environ)
     app()
