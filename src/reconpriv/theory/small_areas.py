@@ -155,9 +155,9 @@ class Departure:
         return float(self.probability @ self.sigma**2)
 
     @property
-    def at_end(self) -> float:
-        """The probability of the upper half of the grid: departures that no model should have."""
-        return float(self.probability[self.sigma > LARGEST_DEPARTURE / 2].sum())
+    def strong(self) -> float:
+        """The probability that σ > 1: that odds are typically off by a factor of e or more."""
+        return float(self.probability[self.sigma > 1.0].sum())
 
 
 def departure(residuals: Floats, direct: Floats, binomial: Floats, freedom: int) -> Departure:
