@@ -243,8 +243,8 @@ class Estimator:
 
     ``counts`` is None for the unbiased one, which needs only the values asked about. ``possible``
     means that no count is negative or above |S|; the intervals are then those of the unbiased one,
-    stretched to contain the estimate. ``margins`` is False if margins are left aside. With ``model``
-    an unbiased count leans on a model of the public columns (queries.smooth).
+    stretched to contain the estimate. ``margins`` is False if margins are left aside. With
+    ``model`` the unbiased count leans on a model of the public columns (queries.smooth).
     """
 
     name: str

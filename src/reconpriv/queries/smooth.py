@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +21,9 @@ from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.sql_text import quoted_names
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Ints
 from reconpriv.theory.small_areas import (
     Composite,
-    Departure,
     Layout,
     departure,
     main_effects,
@@ -46,6 +46,7 @@ _LEAST_FREEDOM = 10  # combinations beyond the parameters, to judge the model by
 _MOST_PARAMETERS = 1_500  # of which a matrix is inverted
 _ROUNDS = 4  # of fitting the model and weighing the areas by what it leaves
 _FAR = 3.0  # standard errors between an area and the model
+_LARGEST_ERROR = 0.9  # of the variance without the model: its use has to be worth its assumption
 _FAR_SHARE = 0.01  # of the areas may be so far; 0.3 % are, if departures are normal
 
 
@@ -136,9 +137,9 @@ def _answered(
             remark = NOT_SMOOTHED.format(reason=found)
             answers[i] = replace(one.direct, remarks=(*one.direct.remarks, remark))
     if reasons and not done:
-        several = "" if len(set(reasons)) == 1 else f", for example because {reasons[0]}"
-        because = f": {reasons[0]}" if not several else several
-        raise InputError(f"This cannot be smoothed{because}.", hint=HINT)
+        rows = "This" if len(questions) == 1 else "No row of this"
+        verb = "cannot" if len(questions) == 1 else "can"
+        raise InputError(f"{rows} {verb} be smoothed: {reasons[0]}.", hint=HINT)
     return answers
 
 
@@ -163,9 +164,8 @@ def _of_table(
         keys, row = combinations(areas.cube, [names.index(name) for name in public], inside)
         order = np.argsort(row, kind="stable")
         ends = np.searchsorted(row[order], np.arange(keys.shape[1] + 1))
-        columns.append((areas, [order[a:b] for a, b in zip(ends, ends[1:], strict=False)]))
-    places = [(areas, members) for i in range(len(columns[0][1]))
-              for areas, members in ((one, rows[i]) for one, rows in columns)]  # fmt: skip
+        columns.append((areas, [order[a:b] for a, b in pairwise(ends)]))
+    places = [(areas, rows[i]) for i in range(len(columns[0][1])) for areas, rows in columns]
     return [
         Question(one, areas, members) for one, (areas, members) in zip(direct, places, strict=True)
     ]
@@ -272,8 +272,8 @@ def _smooth(one: Question, settings: Settings) -> Estimate | str:
         return f"this count is more than {_FAR:g} standard errors from the model"
     error = found.mean_squared_error(one.members)
     alone = float(found.variance[one.members].sum())
-    if not error < alone:
-        return "the model would not make this count more precise"
+    if not error <= _LARGEST_ERROR * alone:
+        return "the model would hardly make this count more precise"
     count = float(found.counts[one.members].sum())
     records = float(one.direct.records)
     half = est.quantile(settings.confidence, settings.intervals) * float(np.sqrt(error))

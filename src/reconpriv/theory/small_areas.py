@@ -3,24 +3,26 @@
 An area j is a combination of public values with N_j records, of which c_j hold a sensitive value.
 The release gives a direct count D_j = c_j + e_j with a variance ψ_j that is known from the design.
 A logistic model of main effects (a parameter for each public value, none for combinations) gives a
-synthetic count S_j = N_j π_j; its parameters solve X'(D - S) = 0, so that S adds up to D for every
-public value. True counts scatter around the model with variance
+synthetic count S_j = N_j π_j. True counts scatter around the model with variance
 
-    A_j = B_j + A B_j²,   B_j = N_j π_j (1 - π_j):
+    A_j = B_j + σ² B_j²,   B_j = N_j π_j (1 - π_j):
 
-B_j is what independent records would give, and A the variance of the departures on the scale of
-the logit, estimated by moments (Fay and Herriot 1979): Σ (D_j - S_j)²/(ψ_j + A_j) equals its degrees
-of freedom. The composite count is γ_j D_j + (1 - γ_j) S_j with γ_j = A_j/(A_j + ψ_j), and its mean
-squared error (Prasad and Rao 1990) is γ_j ψ_j, plus what the parameters add, plus twice what A adds.
+B_j is what independent records would give, and σ the standard deviation of the departures on the
+scale of the logit. The model solves X' diag(B/(ψ + A)) (D - S) = 0, which weighs areas by what they
+tell, and σ is judged by the residuals D - S (Fay and Herriot 1979). The composite count is
+γ_j D_j + (1 - γ_j) S_j with γ_j = A_j/(A_j + ψ_j), averaged over what is unknown about σ.
 
-The parameters' share is that of any linear fit: with M = (X'BX)^-1 their errors are M X'(e + u), u
-the departures, and as γ_j ψ_j = (1 - γ_j) A_j they are uncorrelated with those of the composite.
+Its mean squared error (Prasad and Rao 1990) is γ_j ψ_j, plus what the parameters add, plus what σ
+adds, plus what it costs that areas add up to the direct total. The parameters' errors have the
+covariance (X' diag(B²/(ψ + A)) X)^-1 and, as γ_j ψ_j = (1 - γ_j) A_j, they are uncorrelated with
+the error that a composite would have if they were known.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,7 +67,7 @@ class Layout:
     @property
     def free(self) -> int:
         """How many parameters areas can tell apart: one less for each attribute but one."""
-        return self.parameters - self.levels.shape[1] + 1
+        return self.parameters - int(self.levels.shape[1]) + 1
 
     def sums(self, weights: Floats) -> Floats:
         """X'w: the sum over the areas of each public value."""
@@ -124,7 +126,7 @@ def possible_totals(layout: Layout, records: Floats, direct: Floats, errors: Flo
     if np.array_equal(inside, wanted):
         return wanted
     first = [int(column.min()) for column in layout.levels.T] + [layout.parameters]
-    parts = [slice(a, b) for a, b in zip(first, first[1:], strict=False)]
+    parts = [slice(a, b) for a, b in pairwise(first)]
     whole = float(inside[parts[0]].sum())
     for part in parts[1:]:
         # Move logits alike, so that nothing leaves what is possible.
@@ -144,7 +146,7 @@ def _shifted(totals: Floats, sizes: Floats, whole: float) -> Floats:
 
 @dataclass(frozen=True)
 class Departure:
-    """What the areas tell about σ, the standard deviation of the departures: a grid with weights."""
+    """What the areas tell about σ, the spread of departures: a grid with probabilities."""
 
     sigma: Floats
     probability: Floats
