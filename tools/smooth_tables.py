@@ -87,7 +87,7 @@ def measured(name: str, size: str, pool: str, keys: int) -> list[dict[str, objec
                     one.low <= truth <= one.high,
                     other.low <= truth <= other.high,
                     (other.count - truth) ** 2 / error if error else np.nan,
-                )  # fmt: skip
+                )
             )
     rows = np.array(found, dtype=np.float64)
     results = []

@@ -284,7 +284,8 @@ class Answerer:
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, sorted."""
-        found = self._table(selected, by, settings, simultaneous)
+        direct = replace(settings, estimator="mle") if settings.model else settings
+        found = self._table(selected, by, direct, simultaneous)
         if settings.model:
             every = replace(settings, intervals=max(len(found), 1)) if simultaneous else settings
             found = smoothed(self, selected, by, every, found)
