@@ -515,8 +515,8 @@ class Answerer:
     def count_many(self, queries: Sequence[Selected], settings: Settings) -> list[Estimate]:
         """Many counts; equalities on the same attributes share one pass over the cells."""
         if settings.model:
-            plain = replace(settings, estimator="mle")
-            return smoothed_many(self, queries, settings, self.count_many(queries, plain))
+            direct = self.count_many(queries, replace(settings, estimator="mle"))
+            return smoothed_many(self, queries, settings, direct)
         answers: list[Estimate | None] = [None] * len(queries)
         shared: dict[tuple[int, ...], list[int]] = {}
         for i, query in enumerate(queries):

@@ -247,10 +247,14 @@ class Composite:
         """Of the parameters: (X' diag(B²/(ψ + A)) X)^-1."""
         return _inverse(self.layout.products(self.binomial**2 / (self.variance + self.model)))
 
-    def mean_squared_error(self, areas: Ints) -> float:
-        """That of the sum over some areas."""
+    def mean_squared_error(self, areas: Ints, caution: float = 1.0) -> float:
+        """That of the sum over some areas, whose departures may vary ``caution`` times as much.
+
+        With A_j times k, γ² ψ + (1 - γ)² k A_j = γ ψ + (k - 1) γ (1 - γ) ψ.
+        """
         chance, weights = self._likely[1], self._weights(areas)
-        known = float(chance @ weights @ self.variance[areas])
+        own = weights * (1.0 + (caution - 1.0) * (1.0 - weights))
+        known = float(chance @ own @ self.variance[areas])
         moved = weights @ (self.direct - self.synthetic)[areas]
         departure = float(chance @ (moved - chance @ moved) ** 2)
         line = self._line(areas, 1.0 - self.weight[areas])

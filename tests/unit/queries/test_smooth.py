@@ -90,14 +90,15 @@ def test_smoothing_gains_and_says_how_much(sample_size):
     rows = errors(sample_size)
     assert len(rows) > 800
     assert rows[:, 1].mean() < 0.75 * rows[:, 0].mean()
-    assert 0.8 < (rows[:, 1] / rows[:, 2]).mean() < 1.15
-    assert 0.92 < rows[:, 3].mean() < 0.98
+    # On purpose the error is stated on the large side: see _CAUTION.
+    assert 0.6 < (rows[:, 1] / rows[:, 2]).mean() < 0.9
+    assert 0.95 < rows[:, 3].mean() < 0.99
 
 
 @pytest.mark.parametrize("wrong", [0.7, 1.3])
 def test_an_error_that_is_30_percent_off_is_noticed(wrong):
     rows = errors("octave", wrong)
-    assert not 0.8 < (rows[:, 1] / rows[:, 2]).mean() < 1.15
+    assert not 0.6 < (rows[:, 1] / rows[:, 2]).mean() < 0.9
 
 
 def test_columns_that_act_only_jointly_are_refused():
@@ -123,12 +124,10 @@ def test_an_odd_combination_is_answered_directly():
     answerer = Answerer(cube, Design(0.5, 4, "none"))
     with pytest.raises(InputError, match="this count is more than 3 standard errors"):
         answerer.count(answerer.select(None, ASKED), SMOOTH)
-    rows = dict(
-        (tuple(key.values()), one)
-        for key, one in answerer.table(
-            answerer.select(None, {"job": "nurse"}), ["home", "work"], SMOOTH
-        )
-    )
+    asked = answerer.select(None, {"job": "nurse"})
+    rows = {
+        tuple(key.values()): one for key, one in answerer.table(asked, ["home", "work"], SMOOTH)
+    }
     assert rows["h03", "w05"].estimator == "mle"
     assert "answered without smoothing" in rows["h03", "w05"].remarks[-1]
     assert rows["h02", "w04"].estimator == "smooth"
