@@ -180,12 +180,19 @@ def _estimator_words(name: str) -> str:
     return known.label.lower() if known is not None else _NOT_ESTIMATED.get(name, name)
 
 
+def _error_words(estimate: Estimate) -> str:
+    error = estimate.mean_squared_error
+    return "-" if error is None else number(error)
+
+
 def answers_card(found: tuple[Answer, ...]) -> Tag:
     """The latest answers first."""
     margins = any(answer.estimate.from_margins > 0 for answer in found)
+    smoothed = any(answer.estimate.mean_squared_error is not None for answer in found)
     head = (
         "Question", "Estimate", "95 % interval", "Estimator",
-        *(("From margins",) if margins else ()), "Truth", "Inside?",
+        *(("From margins",) if margins else ()),
+        *(("Mean squared error",) if smoothed else ()), "Truth", "Inside?",
     )  # fmt: skip
     rows: list[tuple[TagChild, ...]] = []
     for answer in found:
@@ -199,6 +206,7 @@ def answers_card(found: tuple[Answer, ...]) -> Tag:
                 "exact" if estimate.exact else interval,
                 _estimator_words(estimate.estimator),
                 *((margins_words(estimate.from_margins),) if margins else ()),
+                *((_error_words(estimate),) if smoothed else ()),
                 f"{answer.truth:,}",
                 tags.span(
                     "yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}"

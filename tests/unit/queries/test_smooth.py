@@ -261,3 +261,12 @@ def test_margins_are_weighed_in(tmp_path):
     smooth = release.count(**ASKED, estimator="smooth")
     assert smooth.from_margins > 0 and smooth.mean_squared_error is not None
     assert smooth.standard_error < release.count(**ASKED).standard_error
+
+
+def test_the_studio_shows_the_error(release):
+    from reconpriv.studio.step_ask import Answer, answers_card  # noqa: PLC0415 - an extra
+
+    smooth, direct = release.count(**ASKED, estimator="smooth"), release.count(**ASKED)
+    page = str(answers_card((Answer("a", smooth, 40), Answer("b", direct, 40))))
+    assert "Mean squared error" in page and "smoothed" in page
+    assert "Mean squared error" not in str(answers_card((Answer("b", direct, 40),)))
