@@ -180,7 +180,7 @@ def _estimator_words(name: str) -> str:
     return known.label.lower() if known is not None else _NOT_ESTIMATED.get(name, name)
 
 
-def _error_words(estimate: Estimate) -> str:
+def _error_words(estimate: rp.Estimate) -> str:
     error = estimate.mean_squared_error
     return "-" if error is None else number(error)
 

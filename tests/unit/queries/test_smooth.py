@@ -264,7 +264,7 @@ def test_margins_are_weighed_in(tmp_path):
 
 
 def test_the_studio_shows_the_error(release):
-    from reconpriv.studio.step_ask import Answer, answers_card  # noqa: PLC0415 - an extra
+    from reconpriv.studio.step_ask import Answer, answers_card
 
     smooth, direct = release.count(**ASKED, estimator="smooth"), release.count(**ASKED)
     page = str(answers_card((Answer("a", smooth, 40), Answer("b", direct, 40))))
