@@ -117,7 +117,7 @@ def page_tables(rows: list[dict[str, str]]) -> str:
         (whole,) = [r for r in own if r["true_count"] == "all"]
         share = int(whole["smoothed"]) / int(whole["asked"])
         head = f"| {key[0]}, `{key[1]}` | {key[2]} or more | {100 * share:.0f} %"
-        classes = [r for r in own if r["true_count"] != "all" and int(r["smoothed"]) >= 100]
+        classes = [r for r in own if r["true_count"] != "all" and int(r["smoothed"]) >= 10]
         if share == 0 or not classes:
             lines.append(f"{head} | - | - | - | - | - | - |")
             continue
