@@ -56,6 +56,7 @@ class Line:
     truth: float | None
     steps: Steps | None = None
     from_margins: float = 0.0
+    mean_squared_error: float | None = None
 
     def plain(self, value: float) -> str:
         """A number that has no unit."""
@@ -230,7 +231,8 @@ def _line(label: str, one: Found, true: Found | None, steps: Steps | None = None
     if isinstance(one, Estimate):
         truth = round(true.count) if isinstance(true, Estimate) else 0
         return Line(label, COUNT, one.count, one.low, one.high, one.exact, truth,
-                    from_margins=one.from_margins)  # fmt: skip
+                    from_margins=one.from_margins,
+                    mean_squared_error=one.mean_squared_error)  # fmt: skip
     found = true.value if isinstance(true, Figure) else None
     if steps is None:
         numbers = [_number(end) for end in (one.value, one.low, one.high, found)]

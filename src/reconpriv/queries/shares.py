@@ -63,7 +63,7 @@ def asked_share(counted: Selected, among: Selected | None) -> ShareOf:
 
 def check_unbiased(settings: Settings, what: str) -> None:
     """Refuse an estimator that has no covariances."""
-    if settings.counts is not None:
+    if settings.counts is not None or settings.model:
         raise InputError(
             f"{what} is made of unbiased counts; the estimator {settings.estimator!r} gives none.",
             hint="Use the estimator 'mle' or 'records'.",
@@ -84,6 +84,8 @@ def share_rows(
     With the sensitive attribute among them, each value has its share among the records that agree
     on the others.
     """
+    if settings.model:
+        check_unbiased(settings, "A share")
     sensitive = answerer.cells.schema.sensitive.name
     public = [one for one in by if one != sensitive]
     below = {_key(labels, public): one for labels, one in

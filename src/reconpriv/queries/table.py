@@ -24,6 +24,10 @@ _COLUMNS = {
     "groups": pa.int64(), "trials": pa.float64(), "from_margins": pa.float64(),
     "remarks": pa.string(),
 }  # fmt: skip
+# Of smoothed counts; an answer that was not smoothed has another estimator, and no such error.
+_MODEL_COLUMNS = {
+    "estimator": pa.string(), "mean_squared_error": pa.float64(), "from_model": pa.float64(),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +73,8 @@ class EstimateTable(Plottable):
         """
         arrays = [label_array([labels[name] for labels, _ in self.rows]) for name in self.by]
         names = list(self.by)
-        for name, kind in _COLUMNS.items():
+        smoothed = any(one.mean_squared_error is not None for _, one in self.rows)
+        for name, kind in {**_COLUMNS, **(_MODEL_COLUMNS if smoothed else {})}.items():
             values = [getattr(estimate, name) for _, estimate in self.rows]
             shown = ["; ".join(value) for value in values] if name == "remarks" else values
             arrays.append(pa.array(shown, kind))

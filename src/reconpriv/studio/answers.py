@@ -31,12 +31,16 @@ def answer_cards(found: Sequence[Answered]) -> Tag:
 def answer_card(answer: Answered) -> Tag:
     """One question with its picture, its numbers and what to know about them."""
     margins = any(line.from_margins > 0 for line in answer.lines)
+    smoothed = any(line.mean_squared_error is not None for line in answer.lines)
     several = len(answer.lines) > 1
     head = (
         *((answer.head,) if several else ()), "Estimate", "95 % interval",
-        *(("From margins",) if margins else ()), "Truth", "Inside?",
+        *(("From margins",) if margins else ()),
+        *(("Mean squared error",) if smoothed else ()), "Truth", "Inside?",
     )  # fmt: skip
-    rows = [_row(line, several=several, margins=margins) for line in answer.lines]
+    rows = [
+        _row(line, several=several, margins=margins, smoothed=smoothed) for line in answer.lines
+    ]
     numbers = len(head) - 1 if several else len(head)
     return card(
         answer.title,
@@ -48,15 +52,20 @@ def answer_card(answer: Answered) -> Tag:
     )
 
 
-def _row(line: Line, *, several: bool, margins: bool) -> tuple[TagChild, ...]:
+def _row(line: Line, *, several: bool, margins: bool, smoothed: bool) -> tuple[TagChild, ...]:
     return (
         *((line.label,) if several else ()),
         shown(line, line.value),
         interval(line),
         *((margins_words(line.from_margins),) if margins else ()),
+        *((_error(line.mean_squared_error),) if smoothed else ()),
         shown(line, line.truth),
         _inside_tag(line.inside),
     )
+
+
+def _error(value: float | None) -> str:
+    return "–" if value is None else number(value)
 
 
 def interval(line: Line) -> str:
