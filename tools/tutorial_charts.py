@@ -1,7 +1,4 @@
-"""Draw the charts of docs/tutorials/ten-questions.md by running the page, and put them beside it.
-
-    python tools/tutorial_charts.py
-"""
+"""Draw the charts of docs/tutorials/ten-questions.md by running the page, and put them beside it."""
 
 from __future__ import annotations
 

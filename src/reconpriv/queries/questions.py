@@ -19,17 +19,24 @@ MEASURED = (AVERAGE, MEDIAN, SUM)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question; ``counts`` if it can rest on counts that are not unbiased."""
+    """A kind of question.
+
+    ``counts`` if it can rest on counts that are not unbiased, ``models`` if on those of a model.
+    """
 
     name: str
     label: str
     explanation: str
     counts: bool = False
+    models: bool = False
 
     @property
     def estimators(self) -> list[Estimator]:
         """The estimators that it can be answered with."""
-        return [one for one in ESTIMATORS.values() if self.counts or _unbiased(one)]
+        return [one for one in ESTIMATORS.values() if self._takes(one)]
+
+    def _takes(self, estimator: Estimator) -> bool:
+        return self.models if estimator.model else self.counts or _unbiased(estimator)
 
 
 def _unbiased(estimator: Estimator) -> bool:
@@ -43,7 +50,7 @@ def _unbiased(estimator: Estimator) -> bool:
 KINDS = {
     one.name: one
     for one in (
-        Kind(COUNT, "Count", "How many records satisfy a condition.", counts=True),
+        Kind(COUNT, "Count", "How many records satisfy a condition.", counts=True, models=True),
         Kind(
             SHARE,
             "Share",

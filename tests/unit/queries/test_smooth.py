@@ -263,10 +263,13 @@ def test_margins_are_weighed_in(tmp_path):
     assert smooth.standard_error < release.count(**ASKED).standard_error
 
 
-def test_the_studio_shows_the_error(release):
-    from reconpriv.studio.step_ask import Answer, answers_card
+def test_the_studio_shows_the_error():
+    from reconpriv.queries.beside_truth import Answered, Line
+    from reconpriv.studio.answers import answer_card
 
-    smooth, direct = release.count(**ASKED, estimator="smooth"), release.count(**ASKED)
-    page = str(answers_card((Answer("a", smooth, 40), Answer("b", direct, 40))))
-    assert "Mean squared error" in page and "smoothed" in page
-    assert "Mean squared error" not in str(answers_card((Answer("b", direct, 40),)))
+    smoothed = Line("a", "count", 41.0, 30.0, 52.0, False, 40, mean_squared_error=31.4)
+    direct = Line("b", "count", 43.0, 20.0, 60.0, False, 40)
+    page = str(answer_card(Answered("Count", (smoothed, direct), ("smooth", "mle"), ())))
+    assert "Mean squared error" in page and "31.4" in page and "smoothed" in page
+    alone = str(answer_card(Answered("Count", (direct,), ("mle",), ())))
+    assert "Mean squared error" not in alone
