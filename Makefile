@@ -44,7 +44,7 @@ test-oldest:
 	.venv-oldest/bin/python -m pytest -n 2 --dist loadscope \
 	  -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
-# The newest versions there are, likewise; try PYTHON=python3.13.
+# The newest versions there are, likewise; try PYTHON=python3.14.
 test-newest:
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade pip
