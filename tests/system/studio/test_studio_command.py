@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import importlib.util
 import socket
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from reconpriv.cli import studio as command
+from studio_walk import studio
 
 
 def test_without_shiny_the_command_says_how_to_get_it(
@@ -46,3 +49,32 @@ def test_a_port_in_use_is_told(cli: Callable[..., Any]) -> None:
         outcome = cli("studio", "--no-browser", "--port", taken.getsockname()[1])
     assert outcome.code == 2
     assert "--port" in outcome.err
+
+
+@pytest.mark.parametrize("address", ["nowhere", "", "::1", "127.0.0.1:80", "1.2.3"])
+def test_an_address_that_is_none_is_told(cli: Callable[..., Any], address: str) -> None:
+    outcome = cli("studio", "--no-browser", "--listen", address)
+    assert outcome.code == 2
+    assert "is not an IPv4 address" in outcome.err and "127.0.0.1" in outcome.err
+
+
+def answer(host: str, port: int, named: str) -> int:
+    connection = http.client.HTTPConnection(host, port, timeout=20)
+    connection.request("GET", "/", headers={"Host": f"{named}:{port}"})
+    return connection.getresponse().status
+
+
+def test_it_listens_on_loopback_unless_told_and_lets_nobody_in_under_another_name() -> None:
+    with studio() as running:
+        port = urlsplit(running.address).port
+        assert answer("127.0.0.1", port, "127.0.0.1") == 403
+        with pytest.raises(ConnectionRefusedError):  # another address of this machine
+            answer("127.0.0.2", port, "127.0.0.1")
+    with studio("--listen", "0.0.0.0") as running:
+        token = urlsplit(running.address)
+        url = f"{token.path}?{token.query}"
+        assert answer("127.0.0.2", token.port, "127.0.0.2") == 403
+        connection = http.client.HTTPConnection("127.0.0.2", token.port, timeout=20)
+        connection.request("GET", url, headers={"Host": f"127.0.0.2:{token.port}"})
+        assert connection.getresponse().status == 403
+        assert "Other machines may reach 0.0.0.0" in running.stop()
