@@ -85,7 +85,8 @@ def _serve(
     where = listener.getsockname()[0]
     if not ipaddress.IPv4Address(where).is_loopback:
         say(
-            f"Other machines may reach {where}; what they exchange with the studio is not encrypted."
+            f"Other machines may reach {where}, and what they exchange with the studio is not"
+            " encrypted."
         )
     say("The address works once, in one browser. Press Ctrl-C to stop the studio.")
     if browser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import importlib.util
 import socket
@@ -58,23 +59,27 @@ def test_an_address_that_is_none_is_told(cli: Callable[..., Any], address: str) 
     assert "is not an IPv4 address" in outcome.err and "127.0.0.1" in outcome.err
 
 
-def answer(host: str, port: int, named: str) -> int:
-    connection = http.client.HTTPConnection(host, port, timeout=20)
-    connection.request("GET", "/", headers={"Host": f"{named}:{port}"})
-    return connection.getresponse().status
+def answer(host: str, port: int | None, named: str, path: str = "/") -> int:
+    """The status of a request to a host under a name."""
+    with contextlib.closing(http.client.HTTPConnection(host, port, timeout=20)) as connection:
+        connection.request("GET", path, headers={"Host": f"{named}:{port}"})
+        with connection.getresponse() as response:
+            return response.status
 
 
-def test_it_listens_on_loopback_unless_told_and_lets_nobody_in_under_another_name() -> None:
+def test_it_listens_on_loopback_unless_told() -> None:
     with studio() as running:
         port = urlsplit(running.address).port
         assert answer("127.0.0.1", port, "127.0.0.1") == 403
         with pytest.raises(ConnectionRefusedError):  # another address of this machine
             answer("127.0.0.2", port, "127.0.0.1")
+
+
+def test_where_it_listens_by_request_it_lets_nobody_in_under_another_name() -> None:
     with studio("--listen", "0.0.0.0") as running:
-        token = urlsplit(running.address)
-        url = f"{token.path}?{token.query}"
-        assert answer("127.0.0.2", token.port, "127.0.0.2") == 403
-        connection = http.client.HTTPConnection("127.0.0.2", token.port, timeout=20)
-        connection.request("GET", url, headers={"Host": f"127.0.0.2:{token.port}"})
-        assert connection.getresponse().status == 403
+        parts = urlsplit(running.address)
+        path = f"{parts.path}?{parts.query}"
+        assert answer("127.0.0.2", parts.port, "127.0.0.2", path) == 403
+        assert answer("127.0.0.2", parts.port, "127.0.0.1") == 403
+        assert answer("127.0.0.2", parts.port, "127.0.0.1", path) == 200
         assert "Other machines may reach 0.0.0.0" in running.stop()
