@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ from reconpriv.studio.desk import Desk, Opened
 from reconpriv.studio.guard import Guard
 
 HOST = "127.0.0.1"
+"""This machine, seen from itself: nobody else can connect."""
 
 
 def run_studio(
@@ -29,11 +31,15 @@ def run_studio(
     *,
     sensitive: str | None = None,
     port: int = 0,
+    listen: str = HOST,
     browser: bool = True,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve until Ctrl-C, SIGTERM or a closed terminal, then remove every upload."""
-    with _listening(port) as listener, own_folder() as home:
+    """Serve until Ctrl-C, SIGTERM or a closed terminal, then remove every upload.
+
+    Wherever it listens, only a browser that calls it 127.0.0.1 or localhost is let in, once.
+    """
+    with _listening(port, _ipv4(listen)) as listener, own_folder() as home:
         desk = Desk(home)
         try:
             # A signal may arrive before the server has taken over handling them.
@@ -76,6 +82,12 @@ def _serve(
     if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     say(f"Studio: {guard.address}")
+    where = listener.getsockname()[0]
+    if not ipaddress.IPv4Address(where).is_loopback:
+        say(
+            f"Other machines may reach {where}, and what they exchange with the studio is not"
+            " encrypted."
+        )
     say("The address works once, in one browser. Press Ctrl-C to stop the studio.")
     if browser:
         threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
@@ -98,18 +110,28 @@ def own_folder() -> Iterator[Path]:
         shutil.rmtree(home, ignore_errors=True)
 
 
+def _ipv4(address: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(address))
+    except ValueError:
+        raise InputError(
+            f"{address!r} is not an IPv4 address to listen on.",
+            hint=f"Use {HOST} for this machine alone, or 0.0.0.0 for all its addresses.",
+        ) from None
+
+
 @contextlib.contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
+def _listening(port: int, address: str) -> Iterator[socket.socket]:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((address, port))
         # Before the address is printed: a browser may be faster than the server.
         listener.listen()
     except OSError as error:
         listener.close()
         raise OutputError(
-            f"Port {port} of {HOST} cannot be used: {error.strerror}.",
+            f"Port {port} of {address} cannot be used: {error.strerror}.",
             hint=Remedy("choose another {}, or leave it out for any free port", Control.PORT),
         ) from None
     with listener:
