@@ -2,8 +2,8 @@
 
 A pool of the paper's queries (answers of 0.01 % of the table or more) is asked of releases made
 with fixed keys; the truth is the answer of the original table. A refused question is left out of
-both errors, and counted. This writes docs/smooth.csv and the table of docs/how-to/small-areas.md, in a
-quarter of an hour:
+both errors, and counted. This writes docs/smooth.csv and the table of docs/how-to/small-areas.md,
+in a quarter of an hour:
 
     python tools/smooth_tables.py
 """

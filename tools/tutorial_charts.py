@@ -1,4 +1,4 @@
-"""Draw the charts of docs/tutorials/ten-questions.md by running the page, and put them beside it."""
+"""Draw the charts of docs/tutorials/ten-questions.md, by running the page."""
 
 from __future__ import annotations
 
