@@ -1,8 +1,9 @@
 """How often 95 % intervals of shares, comparisons, averages and quantiles hold.
 
-Tables of figures and random comparisons are asked of releases of the census workers made with fixed
-keys; the truth is the answer of the same question to the original table. This writes
-docs/coverage-figures.csv, in an hour:
+Releases of the census workers, each made with a key of its own, are asked tables of figures and
+comparisons, drawn anew for every key from a pool; the truth is the answer of the same question to
+the original table. Of each table a few rows of every class of sizes are kept, so that no class and
+no table dominates. This writes docs/coverage-figures.csv, in less than an hour:
 
     python tools/figure_coverage.py
 """
@@ -13,8 +14,8 @@ import argparse
 import csv
 import itertools
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ import numpy as np
 
 import reconpriv as rp
 from coverage_tables import fixed_key, open_table
+from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.averages import Asked, average_rows
-from reconpriv.queries.compare import compare_sides, side_of
+from reconpriv.queries.compare import Comparison, compare_sides, side_of
 from reconpriv.queries.estimate import Design
 from reconpriv.queries.measures import measure_of
 from reconpriv.queries.plan import publish_cube
@@ -38,179 +40,242 @@ CSV = Path(__file__).parent.parent / "docs" / "coverage-figures.csv"
 HEAD = ("table", "sample_size", "question", "holders", "wrong_p", "cases", "covered", "below")
 SIZES = ("none", "octave", "public")
 RETENTION = 0.5
-CLASSES = (("0 to 20", 0, 20), ("21 to 200", 21, 200), ("201 or more", 201, 10**9))
-PAIRS = 60  # of conditions to compare
+# The last class starts at 0.1 % of the census workers.
+CLASSES = (("0 to 20", 0, 20), ("21 to 148", 21, 148), ("149 or more", 149, 10**9))
+TABLES, PAIRS = 30, 100  # in the pool; pairs of each class
+TABLES_ASKED, ROWS, PAIRS_ASKED = 2, 12, 10  # for each key; rows and pairs of each class
 SETTINGS = Settings()
+AMONG_HOLDERS = "share among holders"
+OWN = ("average of the sensitive column", "median of the sensitive column")
 QUESTIONS = (
-    "share", "share among holders", "difference", "ratio", "difference, overlapping",
-    "average of a public number", "sum of a public number", "median of a public number",
-    "average of the sensitive column", "median of the sensitive column",
+    "share", AMONG_HOLDERS, "difference", "ratio", "difference, overlapping", "ratio, overlapping",
+    "average of a public number", "sum of a public number", "median of a public number", *OWN,
 )  # fmt: skip
 
 # The value and its limits of each row, by its labels.
 Answers = dict[tuple[Any, ...], tuple[Any, Any, Any]]
-GROUPINGS = (
-    ("Gender",), ("Workclass",), ("Marital", "Gender"), ("Race", "Gender"),
-    ("Workclass", "Gender"), ("Workclass", "Marital", "Race"),
-)  # fmt: skip
+Condition = dict[str, Any]
 
 
-def truth_of(raw: Cube) -> Answerer:
-    """The original table, asked as if nothing had been perturbed."""
-    return Answerer(raw, Design(1.0, raw.schema.domain_size, "none"))
-
-
-def table_answers(answerer: Answerer, by: tuple[str, ...], value: Any) -> dict[str, Answers]:
+@dataclass(frozen=True)
+class TableAsked:
     """Every figure by groups: about a sensitive value, and about the whole sensitive column."""
-    schema = answerer.cells.schema
-    sensitive = schema.sensitive.name
-    holders, everyone = select(answerer, {sensitive: value}), select(answerer, None)
-    women = select(answerer, {"Marital": "Never married"})
-    age = measure_of(answerer, "Age", None)
-    scores = {one: float(i) for i, one in enumerate(schema.domain)}
-    own = measure_of(answerer, sensitive, scores)
-    found = {
-        "share": share_rows(answerer, asked_share(holders, None), by, SETTINGS),
-        "share among holders": share_rows(answerer, asked_share(women, holders), by, SETTINGS),
-        "average of the sensitive column": average_rows(
-            answerer, Asked("average", own, everyone, ""), by, SETTINGS
-        ),
-        "median of a public number": quantile_rows(
+
+    by: tuple[str, ...]
+    value: Any
+    marital: str
+
+    def answers(self, answerer: Answerer) -> dict[str, Answers]:
+        """The figures of all rows, by kind."""
+        schema, by = answerer.cells.schema, self.by
+        sensitive = schema.sensitive.name
+        holders, everyone = select(answerer, {sensitive: self.value}), select(answerer, None)
+        some = select(answerer, {"Marital": self.marital})
+        age = measure_of(answerer, "Age", None)
+        scores = {one: float(i) for i, one in enumerate(schema.domain)}
+        own = measure_of(answerer, sensitive, scores)
+        found = {"share": share_rows(answerer, asked_share(holders, None), by, SETTINGS)}
+        if "Marital" not in by:
+            found[AMONG_HOLDERS] = share_rows(answerer, asked_share(some, holders), by, SETTINGS)
+        for kind in ("average", "sum"):
+            asked = Asked(kind, age, holders, "")
+            found[f"{kind} of a public number"] = average_rows(answerer, asked, by, SETTINGS)
+        found["median of a public number"] = quantile_rows(
             answerer, age, 0.5, holders, by, SETTINGS, name=""
-        ),
-        "median of the sensitive column": quantile_rows(
-            answerer, own, 0.5, everyone, by, SETTINGS, name=""
-        ),
-    }
-    for kind in ("average", "sum"):
-        found[f"{kind} of a public number"] = average_rows(
-            answerer, Asked(kind, age, holders, ""), by, SETTINGS
         )
-    return {
-        question: {tuple(labels.values()): (one.value, one.low, one.high) for labels, one in rows}
-        for question, rows in found.items()
-    }
+        found[OWN[0]] = average_rows(answerer, Asked("average", own, everyone, ""), by, SETTINGS)
+        found[OWN[1]] = quantile_rows(answerer, own, 0.5, everyone, by, SETTINGS, name="")
+        return {
+            kind: {tuple(labels.values()): (f.value, f.low, f.high) for labels, f in rows}
+            for kind, rows in found.items()
+        }
+
+    def sizes(self, exact: Answerer) -> dict[bool, dict[tuple[Any, ...], float]]:
+        """How many records hold the value (False), and how many there are (True), by row."""
+        wanted = {False: {exact.cells.schema.sensitive.name: self.value}, True: None}
+        return {
+            own: {
+                tuple(labels.values()): one.count
+                for labels, one in exact.table(select(exact, where), self.by, SETTINGS)
+            }
+            for own, where in wanted.items()
+        }
 
 
-def compared(answerer: Answerer, a: Asker, b: Asker, value: Any) -> dict[str, Answers]:
-    """The difference and the ratio of two shares of a sensitive value, which may overlap."""
-    extra = {answerer.cells.schema.sensitive.name: value}
-    sides = [side_of(select(answerer, one | extra), None, "share") for one in (a, b)]
-    found = compare_sides(answerer, sides[0], sides[1], SETTINGS)
-    ends = found.difference, found.difference_low, found.difference_high
-    disjoint = any(name in a and a[name] != b[name] for name in b)
-    name = "difference" if disjoint else "difference, overlapping"
-    ratio = found.ratio, found.ratio_low, found.ratio_high
-    return {name: {(): ends}} | ({"ratio": {(): ratio}} if found.ratio is not None else {})
+@dataclass(frozen=True)
+class PairAsked:
+    """The shares of a sensitive value on two sides, which may overlap."""
+
+    a: Condition
+    b: Condition
+    value: Any
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether a record may be on both sides."""
+        return not any(name in self.a and self.a[name] != self.b[name] for name in self.b)
+
+    def found(self, answerer: Answerer) -> Comparison:
+        """The comparison."""
+        holds = {answerer.cells.schema.sensitive.name: self.value}
+        a, b = (side_of(select(answerer, one | holds), None, "share") for one in (self.a, self.b))
+        return compare_sides(answerer, a, b, SETTINGS)
+
+    def answers(self, answerer: Answerer) -> dict[str, tuple[Any, Any, Any]]:
+        """Difference and, if there is one, ratio."""
+        found = self.found(answerer)
+        more = ", overlapping" if self.overlapping else ""
+        said = {"difference": (found.difference, found.difference_low, found.difference_high)}
+        if found.ratio is not None:
+            said["ratio"] = (found.ratio, found.ratio_low, found.ratio_high)
+        return {kind + more: one for kind, one in said.items()}
+
+    def populated(self, exact: Answerer) -> bool:
+        """Whether there is anybody on either side."""
+        return all(exact.count(select(exact, one), SETTINGS).count for one in (self.a, self.b))
+
+    def size(self, exact: Answerer) -> float:
+        """The number of holders on the side that has fewer."""
+        holds = {exact.cells.schema.sensitive.name: self.value}
+        return min(exact.count(select(exact, one | holds), SETTINGS).count
+                   for one in (self.a, self.b))  # fmt: skip
 
 
-Asker = dict[str, Any]
+class Study:
+    """A table with a pool of questions and their true answers."""
+
+    def __init__(self, name: str) -> None:
+        """Read the table and draw the questions, the same in every run."""
+        with open_table(name) as table:
+            self.batches: list[CellBatch] = list(table.batches())
+            self.raw = collect(self.batches, table.schema)
+        self.name, self.schema = name, self.raw.schema
+        # The original table, asked as if nothing had been perturbed.
+        self.exact = Answerer(self.raw, Design(1.0, self.schema.domain_size, "none"))
+        rng = np.random.default_rng(5)
+        self._cells = self.raw.count / self.raw.count.sum()
+        tables = [self._table(rng) for _ in range(TABLES)]
+        self.tables = [(one, one.answers(self.exact), one.sizes(self.exact)) for one in tables]
+        self.pairs = self._pairs(rng)
+
+    def _drawn(self, rng: np.random.Generator) -> tuple[Condition, Any]:
+        """The public values of a record and the sensitive value of another one."""
+        one, other = rng.choice(self.raw.count.size, 2, p=self._cells)
+        group = int(self.raw.group[one])
+        at = {
+            column.name: values[int(codes[group])].as_py()
+            for column, values, codes in zip(
+                self.schema.public, self.raw.values, self.raw.codes, strict=True
+            )
+            if column.name != "Age"
+        }
+        return at, self.schema.domain[int(self.raw.value[other])]
+
+    def _names(self, at: Condition, rng: np.random.Generator, most: int = 3) -> list[str]:
+        return [str(n) for n in rng.choice(list(at), int(rng.integers(1, most + 1)), replace=False)]
+
+    def _table(self, rng: np.random.Generator) -> TableAsked:
+        at, value = self._drawn(rng)
+        return TableAsked(tuple(self._names(at, rng)), value, at["Marital"])
+
+    def _pair(self, rng: np.random.Generator) -> PairAsked:
+        (at, value), (other, _) = self._drawn(rng), self._drawn(rng)
+        names = self._names(at, rng)
+        a = {name: at[name] for name in names}
+        if rng.random() < 0.5:  # two values of one attribute
+            return PairAsked(a, a | {names[0]: other[names[0]]}, value)
+        return PairAsked(a, {name: at[name] for name in self._names(at, rng)}, value)
+
+    def _pairs(self, rng: np.random.Generator) -> dict[str, list[tuple[PairAsked, Any]]]:
+        found: dict[str, list[tuple[PairAsked, Any]]] = {label: [] for label, _, _ in CLASSES}
+        while any(len(pool) < PAIRS for pool in found.values()):
+            pair = self._pair(rng)
+            if pair.a == pair.b or not pair.populated(self.exact):
+                continue
+            pool = found[class_of(pair.size(self.exact))]
+            if len(pool) < PAIRS:
+                pool.append((pair, pair.answers(self.exact)))
+        return found
+
+    def published(self, size: str, number: int) -> Cube:
+        """The release of one key."""
+        policy = rp.Policy(RETENTION, 0.5, 0.3, sample_size=size)
+        return publish_cube(
+            self.raw, self.batches, Kernel(self.schema, policy, fixed_key(number))
+        )
+
+    def cases(self, answerer: Answerer, rng: np.random.Generator) -> Iterator[Case]:
+        """Questions drawn for a key: kind, class, true value and limits."""
+        for i in rng.choice(len(self.tables), TABLES_ASKED, replace=False):
+            asked, truth, sizes = self.tables[int(i)]
+            for kind, rows in asked.answers(answerer).items():
+                size = sizes[kind in OWN]
+                for label, low, high in CLASSES:
+                    inside = [key for key in rows if low <= size[key] <= high]
+                    rng.shuffle(inside)
+                    for key in inside[:ROWS]:
+                        yield kind, label, truth[kind][key][0], *rows[key][1:]
+        for label, pool in self.pairs.items():
+            for i in rng.choice(len(pool), PAIRS_ASKED, replace=False):
+                pair, true = pool[int(i)]
+                for kind, (_, low, high) in pair.answers(answerer).items():
+                    if kind in true:
+                        yield kind, label, true[kind][0], low, high
 
 
-def pairs(raw: Cube, rng: np.random.Generator, many: int) -> list[tuple[Asker, Asker, Any]]:
-    """Two conditions and a value each; every second pair overlaps."""
-    names = [column.name for column in raw.schema.public]
-    chances = raw.records / raw.records.sum()
-    found = []
-    for number in range(many):
-        group = int(rng.choice(raw.groups, p=chances))
-        value = raw.schema.domain[
-            int(raw.value[rng.choice(raw.value.size, p=raw.count / raw.count.sum())])
-        ]
-        one, two = (names[int(i)] for i in rng.choice(len(names), 2, replace=False))
-        at = {name: raw.values[i][int(raw.codes[i][group])].as_py() for i, name in enumerate(names)}
-        if number % 2:
-            found.append(({one: at[one]}, {two: at[two]}, value))
-            continue
-        options = [v for v in raw.values[names.index(two)].to_pylist() if v != at[two]]
-        other = options[int(rng.integers(len(options)))]
-        found.append(({two: at[two]}, {two: other}, value))
-    return found
+Case = tuple[str, str, Any, Any, Any]
 
 
-def measure(name: str, size: str, keys: int, wrong: float = 1.0) -> list[tuple[Any, ...]]:
+def class_of(size: float) -> str:
+    """The class of a number of records."""
+    return next(label for label, low, high in CLASSES if low <= size <= high)
+
+
+def measure(study: Study, size: str, keys: Sequence[int], wrong: float = 1.0) -> list[Any]:
     """Cases and hits of one design; ``wrong`` multiplies the p that the analyst is told."""
-    with open_table(name) as table:
-        batches = list(table.batches())
-        raw = collect(batches, table.schema)
-    rng = np.random.default_rng(5)
-    common = np.bincount(raw.value, weights=raw.count, minlength=raw.schema.domain_size)
-    values = [
-        raw.schema.domain[int(i)]
-        for i in rng.choice(common.size, len(GROUPINGS), p=common / common.sum())
-    ]
-    exact = truth_of(raw)
-    asked: list[tuple[Callable[[Answerer], dict[str, Answers]], Any]] = []
-    for by, value in zip(GROUPINGS, values, strict=True):
-        asked.append((partial(table_answers, by=by, value=value), (by, value)))
-    for a, b, value in pairs(raw, rng, PAIRS):
-        asked.append((partial(compared, a=a, b=b, value=value), (a, value)))
-    truth = [question(exact) for question, _ in asked]
-    holders = [_holders(exact, about) for _, about in asked]
-    policy = rp.Policy(RETENTION, 0.5, 0.3, sample_size=size)
-    design = Design(RETENTION * wrong, table.schema.domain_size, size)
+    design = Design(RETENTION * wrong, study.schema.domain_size, size)
     tally: dict[tuple[str, str], list[int]] = {}
-    for number in range(keys):
-        cube = publish_cube(raw, batches, Kernel(table.schema, policy, fixed_key(number)))
-        answerer = Answerer(cube, design)
-        for (question, _), true, counts in zip(asked, truth, holders, strict=True):
-            for kind, rows in question(answerer).items():
-                for key, (_, low, high) in rows.items():
-                    value = true.get(kind, {}).get(key, (None,))[0]
-                    if value is None:
-                        continue
-                    one = tally.setdefault((kind, _class(counts[key])), [0, 0, 0])
-                    edge = 1e-6 * max(abs(value), 1.0)
-                    above = high is not None and value > high + edge
-                    below = value < low - edge
-                    for i, add in enumerate((True, not above and not below, below)):
-                        one[i] += add
+    for number in keys:
+        answerer = Answerer(study.published(size, number), design)
+        for kind, label, value, low, high in study.cases(answerer, np.random.default_rng(number)):
+            if value is None:
+                continue
+            one = tally.setdefault((kind, label), [0, 0, 0])
+            edge = 1e-6 * max(abs(value), 1.0)
+            above, below = high is not None and value > high + edge, value < low - edge
+            for i, add in enumerate((True, not above and not below, below)):
+                one[i] += add
     said = "" if wrong == 1 else f"{wrong:g}"
     return [
-        (name, size, kind, label, said, *tally[kind, label])
+        (study.name, size, kind, label, said, *tally[kind, label])
         for kind, (label, _, _) in itertools.product(QUESTIONS, CLASSES)
         if (kind, label) in tally
     ]
 
 
-def _class(holders: float) -> str:
-    return next(label for label, low, high in CLASSES if low <= holders <= high)
-
-
-def _holders(exact: Answerer, about: Any) -> dict[tuple[Any, ...], float]:
-    """How many records hold the sensitive value that a question is about, row by row."""
-    where, value = about
-    condition = {exact.cells.schema.sensitive.name: value}
-    if isinstance(where, dict):
-        return {(): exact.count(select(exact, where | condition), SETTINGS).count}
-    rows = exact.table(select(exact, condition), where, SETTINGS)
-    return {tuple(labels.values()): one.count for labels, one in rows}
-
-
 def main() -> None:
-    """Measure the designs that are named, or all of them, and add them to the file."""
+    """Measure the designs that are named, or all of them, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=12)
+    parser.add_argument("--keys", type=int, default=100)
     parser.add_argument("--sizes", default=",".join(SIZES))
     parser.add_argument("--tables", default="Education,Occupation")
+    parser.add_argument("--wrong", default="0.7,1.3", help="factors by which p is off, or nothing")
     parser.add_argument("--out", type=Path, default=CSV)
     chosen = parser.parse_args()
-    tables = chosen.tables.split(",")
-    designs = [
-        (name, size, chosen.keys, 1.0) for name in tables for size in chosen.sizes.split(",")
-    ]
+    sizes = chosen.sizes.split(",")
     # At a wrong p intervals must miss.
-    designs += [
-        (name, "none", max(chosen.keys // 4, 1), wrong) for name in tables for wrong in (0.7, 1.3)
-    ]
+    designs = [(size, 1.0) for size in sizes]
+    designs += [(sizes[0], float(one)) for one in chosen.wrong.split(",") if one]
     rows = []
-    for design in designs:
-        rows += measure(*design)
-        with chosen.out.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(HEAD)
-            writer.writerows(rows)
-        print(*design, file=sys.stderr, flush=True)
+    for name in chosen.tables.split(","):
+        study = Study(name)
+        for size, wrong in designs:
+            rows += measure(study, size, range(chosen.keys), wrong)
+            with chosen.out.open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.writer(stream, lineterminator="\n")
+                writer.writerow(HEAD)
+                writer.writerows(rows)
+            print(name, size, wrong, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +16,8 @@ from reconpriv.core.cells import CellBatch, Encoded, unify
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.design import uneven_copies
+
+_SINGLE_NUMBER = 1 << 62  # combinations of codes that one number tells apart
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,12 @@ class Cube:
         """How many micro groups there are."""
         return self.records.size
 
-    @property
+    @cached_property
     def scale(self) -> Floats:
         """|g| / n_g: how many records one trial stands for."""
         return np.asarray(self.records / self.trials)
 
-    @property
+    @cached_property
     def sampled(self) -> Flags:
         """Which groups rest on fewer trials than records."""
         return np.asarray(self.trials < self.records)
@@ -87,7 +91,7 @@ class Cube:
         spread = share if self.coins else share * (1 - share)
         return np.asarray(self.uneven[group] * spread)
 
-    @property
+    @cached_property
     def uneven(self) -> Floats:
         """The factor that turns a count's share into the variance that uneven copies add to it."""
         n = self.trials
@@ -268,9 +272,24 @@ def combinations(cube: Cube, attributes: Sequence[int], mask: Flags) -> tuple[In
         return np.zeros((0, 1), dtype=np.int64), selection
     inside = np.flatnonzero(mask)
     stacked = np.stack([cube.codes[attribute][inside] for attribute in attributes])
-    keys, position = np.unique(stacked, axis=1, return_inverse=True)
-    selection[inside] = position.reshape(-1)
-    return keys.astype(np.int64), selection
+    lengths = [len(cube.values[attribute]) for attribute in attributes]
+    keys, position = _distinct(stacked.astype(np.int64), lengths)
+    selection[inside] = position
+    return keys, selection
+
+
+def _distinct(codes: Ints, lengths: Sequence[int]) -> tuple[Ints, Ints]:
+    """The distinct columns in order, and the place of every column among them.
+
+    Columns are sorted as single numbers where these fit, which is much quicker.
+    """
+    if not 0 < math.prod(lengths) < _SINGLE_NUMBER or (codes < 0).any():
+        keys, position = np.unique(codes, axis=1, return_inverse=True)
+        return keys, position.reshape(-1)
+    numbers = np.ravel_multi_index(tuple(codes), tuple(lengths))
+    distinct, position = np.unique(numbers, return_inverse=True)
+    keys = np.stack(np.unravel_index(distinct, tuple(lengths))).astype(np.int64)
+    return keys, position.reshape(-1)
 
 
 def join_sums(parts: Sequence[tuple[Ints, Sums]]) -> tuple[Ints, Sums]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -98,12 +99,12 @@ class Shares(Cube):
     was_sampled: Flags
     was_uneven: Floats
 
-    @property
+    @cached_property
     def sampled(self) -> Flags:
         """Which of them are parts of groups that rest on fewer trials than records."""
         return self.was_sampled
 
-    @property
+    @cached_property
     def uneven(self) -> Floats:
         """The variance factor of uneven copies, as far as they fall into this part."""
         return np.asarray(self.share**2 * self.was_uneven)

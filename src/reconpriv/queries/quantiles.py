@@ -22,9 +22,10 @@ from reconpriv.queries.figure import QUANTILE, Figure
 from reconpriv.queries.measures import Measure, Steps
 from reconpriv.queries.selections import public_part
 from reconpriv.queries.shares import Labels, check_unbiased, empty_figure
+from reconpriv.queries.step_totals import step_totals
 from reconpriv.queries.totals import Number, Term, Totals, indicator, totals
 from reconpriv.schema import Value
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints
 
 MOST_STEPS = 300
 _TIE = 1e-9
@@ -170,6 +171,13 @@ def _by_totals(
     """
     m, measure = answerer.design.domain_size, asked.measure
     z = est.quantile(settings.confidence, settings.intervals)
+    if measure.number is not None and (answerer.margins is None or not settings.margins):
+        term = Term(asked.selected, indicator(asked.selected.values, m), present=measure.number)
+        every = step_totals(answerer, term, thresholds, share, public)
+        if every is not None:
+            marks = _below(every.estimates, z * every.errors, every.records)
+            at, surely, possibly = (np.count_nonzero(one, axis=1) for one in marks)
+            return at, surely, possibly
     counts: list[Ints] | None = None
     for threshold in thresholds.tolist():
         if measure.number is not None:
@@ -180,14 +188,18 @@ def _by_totals(
             below = np.where(measure.scores <= threshold, 1.0, 0.0) - share
             term = Term(asked.selected, tuple((_scored(asked, m) * below).tolist()))
         found = totals(answerer, [term], public, margins=settings.margins)
-        total = found.estimates[:, 0]
         half = z * np.sqrt(np.maximum(found.covariances[:, 0, 0], 0.0))
-        tie = -_TIE * np.maximum(np.abs(found.records[:, 0]), 1.0)
-        each = [total < tie, total + half < tie, total - half < tie]
-        new = [one.astype(np.int64) for one in each]
+        marks = _below(found.estimates[:, 0], half, found.records[:, 0])
+        new = [one.astype(np.int64) for one in marks]
         counts = new if counts is None else [a + b for a, b in zip(counts, new, strict=True)]
     assert counts is not None
     return counts[0], counts[1], counts[2]
+
+
+def _below(total: Floats, half: Floats, records: Floats) -> tuple[Flags, Flags, Flags]:
+    """Which totals are negative: as estimated, surely, and possibly."""
+    tie = -_TIE * np.maximum(np.abs(records), 1.0)
+    return total < tie, total + half < tie, total - half < tie
 
 
 def _by_counts(

@@ -102,8 +102,8 @@ def totals(
     """All terms, for every combination of public attributes that one of them has."""
     names = [column.name for column in answerer.cells.schema.public]
     attributes = [names.index(name) for name in by]
-    found = [_part(answerer, part, terms, attributes) for part in answerer.cells.parts()]
-    keys, places = _joined_keys([keys for keys, _ in found])
+    found = [weighed_part(answerer, part, terms, attributes) for part in answerer.cells.parts()]
+    keys, places = joined_keys([keys for keys, _ in found])
     rows = keys.shape[1]
     m, p = answerer.design.domain_size, answerer.design.retention
     each = terms[0].values is None
@@ -116,8 +116,8 @@ def totals(
     low, high = np.full(rows, np.inf), np.full(rows, -np.inf)
     for (_, items), place in zip(found, places, strict=True):
         row = place[items.row]
-        summed = _summed(items, row, rows, None if each else values)
-        sums = summed if sums is None else _added(sums, summed)
+        summed = summed_rows(items, row, rows, None if each else values)
+        sums = summed if sums is None else added_sums(sums, summed)
         groups += np.bincount(row, minlength=rows)
         trials += np.bincount(row, weights=items.cube.trials[items.group], minlength=rows)
         cut += np.bincount(row, weights=items.cut, minlength=rows)
@@ -149,7 +149,7 @@ def totals(
     )
 
 
-def _part(
+def weighed_part(
     answerer: Answerer, part: Cube, terms: Sequence[Term], attributes: Sequence[int]
 ) -> tuple[Ints, Items]:
     """The combinations in one part of the cells, and the weights of its groups."""
@@ -197,7 +197,7 @@ def _items(part: Cube, selection: Ints, weights: Floats) -> Items:
     return Items(part.whole, parts.selection, parts.group, means, cut, low, high)
 
 
-def _joined_keys(parts: list[Ints]) -> tuple[Ints, list[Ints]]:
+def joined_keys(parts: list[Ints]) -> tuple[Ints, list[Ints]]:
     """All combinations, and where those of each part are among them."""
     if len(parts) == 1:
         return parts[0], [np.arange(parts[0].shape[1])]
@@ -209,7 +209,8 @@ def _joined_keys(parts: list[Ints]) -> tuple[Ints, list[Ints]]:
     return keys, np.split(place.reshape(-1), ends)
 
 
-def _added(one: TotalSums, other: TotalSums) -> TotalSums:
+def added_sums(one: TotalSums, other: TotalSums) -> TotalSums:
+    """The sums over two parts, row by row."""
     return TotalSums(*(a + b for a, b in zip(one.columns(), other.columns(), strict=True)))
 
 
@@ -219,7 +220,7 @@ def _pairs(terms: int) -> Iterator[tuple[int, int]]:
             yield i, j
 
 
-def _summed(items: Items, row: Ints, rows: int, values: Floats | None) -> TotalSums:
+def summed_rows(items: Items, row: Ints, rows: int, values: Floats | None) -> TotalSums:
     """Sum groups into rows; without values, cells into rows by sensitive value."""
     cube, terms = items.cube, items.weights.shape[0]
     n, scale = cube.records.astype(np.float64), cube.scale
@@ -404,8 +405,8 @@ def _combined(
         every = np.tile(np.arange(items.cube.groups), some.size)
         row = np.repeat(np.arange(some.size), items.cube.groups)
         whole = Items(items.cube, row, every, left.reshape(terms, -1), none, none, none)
-        summed = _summed(whole, row, some.size, values)
-        sums = summed if sums is None else _added(sums, summed)
+        summed = summed_rows(whole, row, some.size, values)
+        sums = summed if sums is None else added_sums(sums, summed)
     assert sums is not None
     return added, covariances + total_covariances(sums, values, p)
 
@@ -419,8 +420,8 @@ def weighted_sums(
     """
     names = [column.name for column in answerer.cells.schema.public]
     attributes = [names.index(name) for name in by]
-    found = [_part(answerer, part, [term], attributes) for part in answerer.cells.parts()]
-    keys, places = _joined_keys([keys for keys, _ in found])
+    found = [weighed_part(answerer, part, [term], attributes) for part in answerer.cells.parts()]
+    keys, places = joined_keys([keys for keys, _ in found])
     rows = keys.shape[1]
     sums = []
     for (_, items), place in zip(found, places, strict=True):

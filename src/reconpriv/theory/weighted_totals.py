@@ -49,9 +49,14 @@ class TotalSums:
     squares: Floats
     uneven: Floats
 
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """What the sums are called, in order."""
+        return tuple(one.name for one in fields(cls))
+
     def columns(self) -> list[Floats]:
         """All sums, in order."""
-        return [getattr(self, one.name) for one in fields(self)]
+        return [getattr(self, name) for name in self.names()]
 
 
 def total_estimates(sums: TotalSums, values: Floats, retention: float) -> Floats:
