@@ -15,7 +15,7 @@ import csv
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from coverage_tables import fixed_key, open_table
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
-from reconpriv.queries.answer import Answerer, Settings
+from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.averages import Asked, average_rows
 from reconpriv.queries.compare import Comparison, compare_sides, side_of
 from reconpriv.queries.estimate import Design
@@ -42,19 +42,33 @@ SIZES = ("none", "octave", "public")
 RETENTION = 0.5
 # The last class starts at 0.1 % of the census workers.
 CLASSES = (("0 to 20", 0, 20), ("21 to 148", 21, 148), ("149 or more", 149, 10**9))
-TABLES, PAIRS = 30, 100  # in the pool; pairs of each class
-TABLES_ASKED, ROWS, PAIRS_ASKED = 2, 12, 10  # for each key; rows and pairs of each class
+TABLES, PAIRS = 24, 80  # in the pool; pairs of each class
+TABLES_ASKED, ROWS, PAIRS_ASKED = 2, 14, 9  # for each key; rows and pairs of each class
+CELLS = 400  # of a table
 SETTINGS = Settings()
-AMONG_HOLDERS = "share among holders"
+AGE, AMONG_HOLDERS = "Age", "share among holders"
+MEDIANS = ("median of a public number", "median of a finer public number")
 OWN = ("average of the sensitive column", "median of the sensitive column")
 QUESTIONS = (
     "share", AMONG_HOLDERS, "difference", "ratio", "difference, overlapping", "ratio, overlapping",
-    "average of a public number", "sum of a public number", "median of a public number", *OWN,
+    "average of a public number", "sum of a public number", *MEDIANS, *OWN,
 )  # fmt: skip
 
 # The value and its limits of each row, by its labels.
 Answers = dict[tuple[Any, ...], tuple[Any, Any, Any]]
 Condition = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fine:
+    """Ages as if they were known to the day: every group of equal public values gets a birthday."""
+
+    age: Any
+
+    def of(self, part: Cube) -> Any:
+        """The age of every group."""
+        days = np.random.default_rng(part.groups).integers(365, size=part.groups)
+        return self.age.of(part) + days / 365
 
 
 @dataclass(frozen=True)
@@ -64,31 +78,40 @@ class TableAsked:
     by: tuple[str, ...]
     value: Any
     marital: str
+    ranked: bool  # whether the median of the sensitive column is asked for, which is slow
 
     def answers(self, answerer: Answerer) -> dict[str, Answers]:
         """The figures of all rows, by kind."""
         schema, by = answerer.cells.schema, self.by
         sensitive = schema.sensitive.name
         holders, everyone = select(answerer, {sensitive: self.value}), select(answerer, None)
-        some = select(answerer, {"Marital": self.marital})
-        age = measure_of(answerer, "Age", None)
         scores = {one: float(i) for i, one in enumerate(schema.domain)}
         own = measure_of(answerer, sensitive, scores)
+        found = {
+            OWN[0]: average_rows(answerer, Asked("average", own, everyone, ""), by, SETTINGS),
+        }
+        if self.ranked:
+            found[OWN[1]] = quantile_rows(answerer, own, 0.5, everyone, by, SETTINGS, name="")
+        if sensitive != AGE:
+            found |= self._about_holders(answerer, holders)
+        return {
+            kind: {tuple(labels.values()): (f.value, f.low, f.high) for labels, f in rows}
+            for kind, rows in found.items()
+        }
+
+    def _about_holders(self, answerer: Answerer, holders: Selected) -> dict[str, list[Any]]:
+        """The figures about the holders of a sensitive value."""
+        by, age = self.by, measure_of(answerer, AGE, None)
+        some = select(answerer, {"Marital": self.marital})
         found = {"share": share_rows(answerer, asked_share(holders, None), by, SETTINGS)}
         if "Marital" not in by:
             found[AMONG_HOLDERS] = share_rows(answerer, asked_share(some, holders), by, SETTINGS)
         for kind in ("average", "sum"):
             asked = Asked(kind, age, holders, "")
             found[f"{kind} of a public number"] = average_rows(answerer, asked, by, SETTINGS)
-        found["median of a public number"] = quantile_rows(
-            answerer, age, 0.5, holders, by, SETTINGS, name=""
-        )
-        found[OWN[0]] = average_rows(answerer, Asked("average", own, everyone, ""), by, SETTINGS)
-        found[OWN[1]] = quantile_rows(answerer, own, 0.5, everyone, by, SETTINGS, name="")
-        return {
-            kind: {tuple(labels.values()): (f.value, f.low, f.high) for labels, f in rows}
-            for kind, rows in found.items()
-        }
+        for kind, one in ((MEDIANS[0], age), (MEDIANS[1], replace(age, number=Fine(age.number)))):
+            found[kind] = quantile_rows(answerer, one, 0.5, holders, by, SETTINGS, name="")
+        return found
 
     def sizes(self, exact: Answerer) -> dict[bool, dict[tuple[Any, ...], float]]:
         """How many records hold the value (False), and how many there are (True), by row."""
@@ -116,8 +139,13 @@ class PairAsked:
         return not any(name in self.a and self.a[name] != self.b[name] for name in self.b)
 
     def found(self, answerer: Answerer) -> Comparison:
-        """The comparison."""
+        """The comparison, among the groups that one of the sides has: others do not matter."""
         holds = {answerer.cells.schema.sensitive.name: self.value}
+        inside = np.logical_or(
+            *(answerer.mask(select(answerer, one), answerer.micro_groups)
+              for one in (self.a, self.b))
+        )  # fmt: skip
+        answerer = Answerer(only(answerer.micro_groups, inside), answerer.design)
         a, b = (side_of(select(answerer, one | holds), None, "share") for one in (self.a, self.b))
         return compare_sides(answerer, a, b, SETTINGS)
 
@@ -156,7 +184,7 @@ class Study:
         self._cells = self.raw.count / self.raw.count.sum()
         tables = [self._table(rng) for _ in range(TABLES)]
         self.tables = [(one, one.answers(self.exact), one.sizes(self.exact)) for one in tables]
-        self.pairs = self._pairs(rng)
+        self.pairs = self._pairs(rng) if name != AGE else {}
 
     def _drawn(self, rng: np.random.Generator) -> tuple[Condition, Any]:
         """The public values of a record and the sensitive value of another one."""
@@ -167,7 +195,7 @@ class Study:
             for column, values, codes in zip(
                 self.schema.public, self.raw.values, self.raw.codes, strict=True
             )
-            if column.name != "Age"
+            if column.name != AGE
         }
         return at, self.schema.domain[int(self.raw.value[other])]
 
@@ -176,7 +204,12 @@ class Study:
 
     def _table(self, rng: np.random.Generator) -> TableAsked:
         at, value = self._drawn(rng)
-        return TableAsked(tuple(self._names(at, rng)), value, at["Marital"])
+        by = self._names(at, rng)
+        lengths = {column.name: len(values)
+                   for column, values in zip(self.schema.public, self.raw.values, strict=True)}  # fmt: skip
+        while len(by) > 1 and np.prod([lengths[name] for name in by]) > CELLS:
+            by = by[1:]
+        return TableAsked(tuple(by), value, at["Marital"], bool(rng.random() < 0.5))
 
     def _pair(self, rng: np.random.Generator) -> PairAsked:
         (at, value), (other, _) = self._drawn(rng), self._drawn(rng)
@@ -226,6 +259,20 @@ class Study:
 Case = tuple[str, str, Any, Any, Any]
 
 
+def only(cube: Cube, inside: np.ndarray) -> Cube:
+    """Some groups of a cube, with the same codes."""
+    cells = inside[cube.group]
+    return replace(
+        cube,
+        codes=tuple(codes[inside] for codes in cube.codes),
+        records=cube.records[inside],
+        trials=cube.trials[inside],
+        group=(np.cumsum(inside) - 1)[cube.group[cells]],
+        value=cube.value[cells],
+        count=cube.count[cells],
+    )
+
+
 def class_of(size: float) -> str:
     """The class of a number of records."""
     return next(label for label, low, high in CLASSES if low <= size <= high)
@@ -256,15 +303,16 @@ def measure(study: Study, size: str, keys: Sequence[int], wrong: float = 1.0) ->
 def main() -> None:
     """Measure the designs that are named, or all of them, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=100)
+    parser.add_argument("--keys", type=int, default=80)
     parser.add_argument("--sizes", default=",".join(SIZES))
-    parser.add_argument("--tables", default="Education,Occupation")
+    parser.add_argument("--tables", default="Education,Occupation,Age")
     parser.add_argument("--wrong", default="0.7,1.3", help="factors by which p is off, or nothing")
     parser.add_argument("--out", type=Path, default=CSV)
+    parser.add_argument("--only-wrong", action="store_true", help="leave out the right p")
     chosen = parser.parse_args()
     sizes = chosen.sizes.split(",")
+    designs = [] if chosen.only_wrong else [(size, 1.0) for size in sizes]
     # At a wrong p intervals must miss.
-    designs = [(size, 1.0) for size in sizes]
     designs += [(sizes[0], float(one)) for one in chosen.wrong.split(",") if one]
     rows = []
     for name in chosen.tables.split(","):

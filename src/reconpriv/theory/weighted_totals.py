@@ -85,7 +85,12 @@ def _about(products: Floats, cross: Floats, scaled: Floats, centre: Floats) -> F
 
 
 def _rounding(sums: TotalSums, values: Floats, p: float) -> Floats:
-    """Rounded quotas; no total varies more by them than it would in a simple sample."""
+    """Rounded quotas; no total varies more by them than it would in a simple sample.
+
+    That is Σ s u² N_g var_g(b), and never more than Σ s u² Σ (b - c)² about any level c that all
+    groups share. The least of these is about the mean of b with weights s u², which serves for
+    weights of either sign, too.
+    """
     m = values.shape[-1]
     t = replacement_probability(p, m)
     steps = values - np.roll(values, 1, axis=-1)
@@ -98,11 +103,10 @@ def _rounding(sums: TotalSums, values: Floats, p: float) -> Floats:
     inner = _about(sums.sampled_products, sums.sampled_cross, scaled, mean)
     moment = (inner - t * (centred @ centred.T) * scaled) / p
     first = (sums.sampled_cross - mean[:, None] * scaled) / p
-    # About the mean of each selection, so that a level which all records share does not count.
-    total = total_estimates(sums, values, p)
-    level = np.divide(total, sums.records, out=mean + 0 * total, where=sums.records != 0)
-    low, high = values.min(axis=-1), values.max(axis=-1)
-    simple = _about(moment, first, scaled, np.clip(level, low, high) - mean)
+    weight = _diagonal(scaled)
+    level = np.divide(_diagonal(first), weight, out=0.0 * weight, where=weight > 0)
+    low, high = centred.min(axis=-1), centred.max(axis=-1)
+    simple = _about(moment, first, scaled, np.clip(level, low, high))
     rounded, drawn = _diagonal(quotas), np.maximum(_diagonal(simple), 0.0)
     smaller = np.divide(drawn, rounded, out=np.ones_like(drawn), where=rounded > drawn)
     factor = np.sqrt(smaller)
