@@ -205,8 +205,8 @@ class Study:
     def _table(self, rng: np.random.Generator) -> TableAsked:
         at, value = self._drawn(rng)
         by = self._names(at, rng)
-        lengths = {column.name: len(values)
-                   for column, values in zip(self.schema.public, self.raw.values, strict=True)}  # fmt: skip
+        columns = zip(self.schema.public, self.raw.values, strict=True)
+        lengths = {column.name: len(values) for column, values in columns}
         while len(by) > 1 and np.prod([lengths[name] for name in by]) > CELLS:
             by = by[1:]
         return TableAsked(tuple(by), value, at["Marital"], bool(rng.random() < 0.5))
@@ -233,9 +233,7 @@ class Study:
     def published(self, size: str, number: int) -> Cube:
         """The release of one key."""
         policy = rp.Policy(RETENTION, 0.5, 0.3, sample_size=size)
-        return publish_cube(
-            self.raw, self.batches, Kernel(self.schema, policy, fixed_key(number))
-        )
+        return publish_cube(self.raw, self.batches, Kernel(self.schema, policy, fixed_key(number)))
 
     def cases(self, answerer: Answerer, rng: np.random.Generator) -> Iterator[Case]:
         """Questions drawn for a key: kind, class, true value and limits."""
