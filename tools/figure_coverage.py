@@ -301,22 +301,24 @@ def measure(study: Study, size: str, keys: Sequence[int], wrong: float = 1.0) ->
 def main() -> None:
     """Measure the designs that are named, or all of them, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=80)
+    parser.add_argument("--keys", type=int, default=50)
     parser.add_argument("--sizes", default=",".join(SIZES))
     parser.add_argument("--tables", default="Education,Occupation,Age")
     parser.add_argument("--wrong", default="0.7,1.3", help="factors by which p is off, or nothing")
     parser.add_argument("--out", type=Path, default=CSV)
-    parser.add_argument("--only-wrong", action="store_true", help="leave out the right p")
     chosen = parser.parse_args()
     sizes = chosen.sizes.split(",")
-    designs = [] if chosen.only_wrong else [(size, 1.0) for size in sizes]
+    designs = [(size, 1.0) for size in sizes]
     # At a wrong p intervals must miss.
     designs += [(sizes[0], float(one)) for one in chosen.wrong.split(",") if one]
     rows = []
     for name in chosen.tables.split(","):
         study = Study(name)
         for size, wrong in designs:
-            rows += measure(study, size, range(chosen.keys), wrong)
+            many = chosen.keys if wrong == 1 else max(chosen.keys // 4, 1)
+            # Keys of its own for each sample size: groups that are not sampled would be the same.
+            first = 1000 * SIZES.index(size)
+            rows += measure(study, size, range(first, first + many), wrong)
             with chosen.out.open("w", encoding="utf-8", newline="") as stream:
                 writer = csv.writer(stream, lineterminator="\n")
                 writer.writerow(HEAD)
