@@ -3,7 +3,8 @@
 Releases of the census workers, each made with a key of its own, are asked tables of figures and
 comparisons, drawn anew for every key from a pool; the truth is the answer of the same question to
 the original table. Of each table a few rows of every class of sizes are kept, so that no class and
-no table dominates. This writes docs/coverage-figures.csv, in less than an hour:
+no table dominates. This writes docs/coverage-figures.csv and prints the table of
+docs/how-to/figures.md, in a quarter of an hour on a core of one's own:
 
     python tools/figure_coverage.py
 """
@@ -14,7 +15,7 @@ import argparse
 import csv
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,35 @@ def measure(study: Study, size: str, keys: Sequence[int], wrong: float = 1.0) ->
     ]
 
 
+def summary(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The table of docs/how-to/figures.md; ``rows`` are those of the file."""
+    *small, (large, _, _) = CLASSES
+    columns: dict[str, Mapping[str, str]] = {
+        f"{label} holders": {"holders": label, "wrong_p": ""} for label, _, _ in small
+    }
+    for size in SIZES:
+        columns[f"{large}: `{size}`"] = {"holders": large, "sample_size": size, "wrong_p": ""}
+    columns["all"] = {"wrong_p": ""}
+    columns["p too low"] = {"holders": large, "wrong_p": "0.7"}
+    columns["p too high"] = {"holders": large, "wrong_p": "1.3"}
+    lines = [f"| figure | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    for kind, age in [*((kind, False) for kind in QUESTIONS), *((kind, True) for kind in OWN)]:
+        own = [r for r in rows if r["question"] == kind and (r["table"] == AGE) == age]
+        cells = [_share(own, wanted) for wanted in columns.values()]
+        lines.append(f"| {kind}{', Age' * age} | {' | '.join(cells)} |")
+    return lines
+
+
+def _share(rows: Sequence[Mapping[str, str]], wanted: Mapping[str, str]) -> str:
+    some = [r for r in rows if all(r[name] == value for name, value in wanted.items())]
+    cases, covered = (sum(int(r[name]) for r in some) for name in ("cases", "covered"))
+    if not cases:
+        return "–"
+    return f"{100 * covered / cases:.1f} %" + (
+        f" of {cases:,}" if wanted == {"wrong_p": ""} else ""
+    )
+
+
 def main() -> None:
     """Measure the designs that are named, or all of them, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -324,6 +354,8 @@ def main() -> None:
                 writer.writerow(HEAD)
                 writer.writerows(rows)
             print(name, size, wrong, file=sys.stderr, flush=True)
+    with chosen.out.open(encoding="utf-8", newline="") as stream:
+        print(*summary(list(csv.DictReader(stream))), sep="\n")
 
 
 if __name__ == "__main__":
