@@ -14,7 +14,7 @@ import pytest
 from stopping import ENDLESS, Command, working
 
 # What is being written.
-DATA = ".out.*/data.parquet"
+DATA = ".reconpriv-*/new/data.parquet"
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
@@ -38,7 +38,7 @@ def desk(tmp_path: Path) -> Path:
 
 
 def check_ended(command: Command, number: signal.Signals, code: int, *empty: Path) -> None:
-    assert command.stop(number) == (code, "", "interrupted: nothing was left behind.\n")
+    assert command.stop(number) == (code, "", "interrupted: nothing unfinished was left behind.\n")
     for folder in empty:
         assert list(folder.iterdir()) == []
 

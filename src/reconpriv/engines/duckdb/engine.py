@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,6 +37,8 @@ from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.column_names import free_name
 from reconpriv.sources.lazy import Countable, Interruptible, LazyTable, spool
+from reconpriv.writing.scratch import Scratch, temporary
+from reconpriv.writing.uninterrupted import uninterrupted
 
 _TABLE = "reconpriv_table"
 _DIALECT = Dialect("VARCHAR", literal)
@@ -82,10 +81,8 @@ class DuckDBEngine:
         self._labels: Mapping[str, ColumnLabels] = {}
         self._waiting = False  # whether the records of a lazy table have yet to be fetched
         self._stopped = threading.Event()
-        # Raw data may be spilled there, so it is removed even if nobody closes the table. It is
-        # named before it is made: an interrupt in between must not leave it behind.
-        self._scratch = Path(tempfile.gettempdir()) / f"reconpriv-{os.urandom(8).hex()}"
-        self._clean = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
+        # Raw data may be spilled there, so it is removed even if nobody closes the table.
+        self._scratch: Scratch | None = None
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(
             config={"autoinstall_known_extensions": "false", **JSON_ERRORS}
@@ -148,9 +145,9 @@ class DuckDBEngine:
             self._connection.execute("SET enable_progress_bar_print = false")
 
     def _scratch_folder(self) -> Path:
-        if not self._scratch.exists():
-            self._scratch.mkdir(mode=0o700)
-        return self._scratch
+        if self._scratch is None:
+            self._scratch = temporary()
+        return self._scratch.path
 
     @property
     def labels(self) -> Mapping[str, ColumnLabels]:
@@ -477,7 +474,8 @@ class DuckDBEngine:
             try:
                 self._connection.close()
             finally:
-                self._clean()
+                if self._scratch is not None:
+                    self._scratch.close()
 
 
 def open_table(source: Any, **settings: Any) -> DuckDBEngine:
@@ -529,5 +527,7 @@ def _watched(
     try:
         yield
     finally:
-        done.set()
-        watcher.join()
+        # A thread that still asks DuckDB as Python ends would abort the process.
+        with uninterrupted():
+            done.set()
+            watcher.join()
