@@ -7,7 +7,6 @@ forked processes; a signal that ends one of them is its status.
 from __future__ import annotations
 
 import atexit
-
 import json
 import os
 import pickle
@@ -22,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -49,21 +49,26 @@ class Result:
 def warm_up() -> None:
     """Import what commands use, once; nothing is opened, so no thread is started."""
     import duckdb  # noqa: F401, PLC0415
-    import pyarrow.dataset  # noqa: PLC0415
-    import pyarrow.feather  # noqa: PLC0415
-    import pyarrow.parquet  # noqa: PLC0415
     import scipy.special  # noqa: PLC0415
     import scipy.stats  # noqa: F401, PLC0415
     import sqlglot.dialects.duckdb  # noqa: F401, PLC0415
+    import typer.main  # noqa: PLC0415
+    from typer.testing import CliRunner  # noqa: PLC0415
 
-    import reconpriv  # noqa: PLC0415
-    import reconpriv.cli.app  # noqa: PLC0415
-    import reconpriv.engines.duckdb.engine  # noqa: PLC0415
-    import reconpriv.queries.answer  # noqa: PLC0415
+    import reconpriv.reports.internal  # noqa: PLC0415
     import reconpriv.show.audit  # noqa: PLC0415
+    import reconpriv.show.estimates  # noqa: PLC0415
     import reconpriv.show.release  # noqa: PLC0415
     import reconpriv.show.text  # noqa: PLC0415
-    import reconpriv.table  # noqa: F401, PLC0415
+    from reconpriv.cli.app import app  # noqa: PLC0415
+
+    for name in reconpriv.__all__:
+        getattr(reconpriv, name)
+    # The commands are built once, and one is run for what parsing imports.
+    typer.main.get_command = cache(typer.main.get_command)
+    small = ["--rho1", "0.1", "--rho2", "0.5", "-m", "10"]
+    assert CliRunner().invoke(app, ["retention", *small]).exit_code == 0
+    typer.main.get_command(app)
 
 
 def prepare(generators: Iterable[Generator], shared: Path) -> None:
@@ -98,7 +103,7 @@ def run_all(
                         stream.write(json.dumps(asdict(result)) + "\n")
                         stream.flush()
                 code = 0
-            except BaseException:  # noqa: BLE001 - the parent must see it, and go on
+            except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(code)
@@ -211,7 +216,7 @@ def _be_the_command(step: Step, place: Place, given: Path, out: Path, err: Path)
         code = leaving.code
         if code is None:
             code = 0
-    except BaseException:  # noqa: BLE001 - what the interpreter itself would do
+    except BaseException:
         traceback.print_exc()
         code = 1
     try:
@@ -219,7 +224,7 @@ def _be_the_command(step: Step, place: Place, given: Path, out: Path, err: Path)
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         code = 120
     os._exit(code if isinstance(code, int) else 1)
 
@@ -235,7 +240,7 @@ def _in_fork(work: Callable[..., Any], *args: Any) -> Any:
             with os.fdopen(write, "wb") as stream:
                 pickle.dump(work(*args), stream)
             code = 0
-        except BaseException:  # noqa: BLE001 - shown here, noticed by the parent
+        except BaseException:
             traceback.print_exc()
         finally:
             os._exit(code)
