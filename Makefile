@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-fast test-oldest test-newest package docs lint bench clean
+.PHONY: demo test test-fast test-oldest test-newest package docs lint bench campaign clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -77,6 +77,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_peers.py
 	$(BIN)/python benchmarks/bench_tune.py
 	$(BIN)/python benchmarks/bench_alternatives.py
+
+# Ten thousand bad inputs in minutes; CAMPAIGN=--long for a night, --write to renew the page.
+campaign: $(VENV)/.dev
+	$(BIN)/python -m campaign $(CAMPAIGN)
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-newest build dist site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,21 @@
+"""Every generator; a new one is a file in ``generators`` and a line here."""
+
+from __future__ import annotations
+
+from campaign.case import Generator
+from campaign.generators import delimited
+
+GENERATORS: dict[str, Generator] = {one.name: one for one in (delimited.CSV,)}
+
+
+def plan(cases: int, names: list[str] | None = None) -> list[tuple[Generator, int]]:
+    """Which cases to run: each generator its share, in turns, so that any prefix is a fair mix."""
+    chosen = [one for one in GENERATORS.values() if names is None or one.name in names]
+    total = sum(one.share for one in chosen)
+    wanted = {one.name: max(1, round(cases * one.share / total)) for one in chosen}
+    placed = [
+        ((number + 0.5) / wanted[one.name], one.name, number)
+        for one in chosen
+        for number in range(wanted[one.name])
+    ]
+    return [(GENERATORS[name], number) for _, name, number in sorted(placed)]
