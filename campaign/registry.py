@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from campaign.case import Generator
-from campaign.generators import delimited
+from campaign.generators import delimited, stopped
 
-GENERATORS: dict[str, Generator] = {one.name: one for one in (delimited.CSV,)}
+GENERATORS: dict[str, Generator] = {one.name: one for one in (delimited.CSV, stopped.KILLS)}
 
 
 def plan(cases: int, names: list[str] | None = None) -> list[tuple[Generator, int]]:
