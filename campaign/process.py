@@ -57,6 +57,8 @@ def begin(
     """Start a command in a fork of this warm process, which saves the second of its imports."""
     given, out, err = (place.root / f"{stream}{name}" for stream in ("stdin", "stdout", "stderr"))
     given.write_bytes(step.stdin)
+    for file in (out, err):  # there even if the process never gets to open them
+        file.write_bytes(b"")
     begun = time.monotonic()
     pid = os.fork()
     if pid == 0:

@@ -63,6 +63,16 @@ def interruptible() -> Iterator[None]:
         _State.working = False
 
 
+@contextmanager
+def nothing_begun() -> Iterator[None]:
+    """A long import, in which an interrupt may get lost: a signal ends the process at once."""
+    before, _State.working = _State.working, False
+    try:
+        yield
+    finally:
+        _State.working = before
+
+
 def ignore_signals() -> None:
     """The command is about to end by itself."""
     if _State.handling:
