@@ -60,10 +60,13 @@ def begin(
     for file in (out, err):  # there even if the process never gets to open them
         file.write_bytes(b"")
     begun = time.monotonic()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     pid = os.fork()
     if pid == 0:
         # Until the command has its own handlers, as before Python has any.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    if pid == 0:
         if limit is not None:
             limit()
         _be_the_command(step, place, given, out, err)

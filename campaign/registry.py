@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from campaign.case import Generator
-from campaign.generators import delimited, stopped
+from campaign.generators import delimited, short_of, stopped, together
 
-GENERATORS: dict[str, Generator] = {one.name: one for one in (delimited.CSV, stopped.KILLS)}
+GENERATORS: dict[str, Generator] = {
+    one.name: one for one in (delimited.CSV, stopped.KILLS, together.TWO, short_of.SHORT)
+}
 
 
 def plan(cases: int, names: list[str] | None = None) -> list[tuple[Generator, int]]:

@@ -71,5 +71,10 @@ def which(place: Place, form: str, old: str | None) -> str | None:
     return None
 
 
+def is_out(name: str) -> bool:
+    """Whether something in a snapshot is, or belongs to, the release."""
+    return name.split("/")[:2] == ["desk", "out"]
+
+
 def _contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -71,14 +71,10 @@ def _run(case: Case, place: Place) -> list[Outcome]:
         left, found = kept, pub.which(place, form, old)
     whole = {"new"} if code == 0 else {"new", "none" if old is None else "old"}
     if found in whole:
-        left = {n: d for n, d in left.items() if not _is_out(n)}
-        left |= {n: d for n, d in before.items() if _is_out(n)}
+        left = {n: d for n, d in left.items() if not pub.is_out(n)}
+        left |= {n: d for n, d in before.items() if pub.is_out(n)}
     first = Outcome(code, out, err, seconds, before, left)
     return [first, replace(follower, before=kept)]
-
-
-def _is_out(name: str) -> bool:
-    return name.split("/")[:2] == ["desk", "out"]
 
 
 KILLS = Generator(

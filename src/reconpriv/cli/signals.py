@@ -82,7 +82,9 @@ def ignore_signals() -> None:
 
 def _stop(number: int, _: object) -> None:
     first, before = _State.number is None, _State.when
-    _State.number, _State.when = number, time.monotonic()
+    if first:
+        _State.number = number
+    _State.when = time.monotonic()
     if not _State.working:
         _end_at_once()
     if first or _State.when - before > _LOST_AFTER:
