@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from campaign.case import Step
 from campaign.place import Place
-from campaign.run import _be_the_command
+from campaign.run import be_the_command
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,17 @@ class Running:
 
 
 def begin(
-    step: Step, place: Place, name: str = "", *, limit: Callable[[], None] | None = None
+    step: Step,
+    place: Place,
+    name: str = "",
+    *,
+    limit: Callable[[], None] | None = None,
+    space: int | None = None,
 ) -> Running:
-    """Start a command in a fork of this warm process, which saves the second of its imports."""
+    """Start a command in a fork of this warm process, which saves the second of its imports.
+
+    ``limit`` takes something away from it; ``space`` is how many bytes of address space it may add.
+    """
     given, out, err = (place.root / f"{stream}{name}" for stream in ("stdin", "stdout", "stderr"))
     given.write_bytes(step.stdin)
     for file in (out, err):  # there even if the process never gets to open them
@@ -69,8 +78,14 @@ def begin(
     if pid == 0:
         if limit is not None:
             limit()
-        _be_the_command(step, place, given, out, err)
+        more = {} if space is None else {"memory": _address_space() + space}
+        be_the_command(step, place, given, out, err, **more)
     return Running(pid, out, err, begun)
+
+
+def _address_space() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
 
 
 def begin_cold(step: Step, place: Place) -> Running:

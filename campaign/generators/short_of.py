@@ -34,7 +34,7 @@ def _make(rng: Random, place: Place) -> Case:
         "file size": rng.randrange(0, 60_000),
         "descriptors": rng.choice((64, rng.randrange(16, 64))),
         "--memory": rng.randrange(1, 60),
-        "address space": rng.randrange(0, 400),
+        "address space": rng.randrange(0, 2_000),
     }.get(kind, 0)
     more = ["--overwrite"] if old is not None else []
     if kind == "--memory":
@@ -49,7 +49,8 @@ def _run(case: Case, place: Place) -> list[Outcome]:
     kind, amount = case.facts["kind"], case.facts["amount"]
     with _disks(kind, amount, place):
         before = place.snapshot()
-        running = begin(case.steps[0], place, limit=_limit(kind, amount))
+        space = amount << 20 if kind == "address space" else None
+        running = begin(case.steps[0], place, limit=_limit(kind, amount), space=space)
         code = running.wait(_SECONDS)
         after = place.snapshot()
         if code == 0 and pub.which(place, case.facts["form"], case.facts["old"]) != "new":
@@ -69,10 +70,6 @@ def _limit(kind: str, amount: int) -> Callable[[], None]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (amount, amount))
         elif kind == "descriptors":
             resource.setrlimit(resource.RLIMIT_NOFILE, (amount, amount))
-        elif kind == "address space":
-            pages = int(Path("/proc/self/statm").read_text().split()[0])
-            most = pages * resource.getpagesize() + (amount << 20)
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
     return limit
 

@@ -44,6 +44,9 @@ def reported() -> Iterator[None]:
         if isinstance(error, ReconprivError):
             say("error", error.worded(option_words))
             raise typer.Exit(EXIT_BAD_INPUT) from None
+        if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+            say("error", "There is not enough memory for this; raise the limit of this process.")
+            raise typer.Exit(EXIT_BAD_INPUT) from None
         if isinstance(error, BrokenPipeError):
             # The reader of our output is gone; Python must not complain about it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

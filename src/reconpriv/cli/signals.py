@@ -21,6 +21,14 @@ _CODES = {
 _LOST_AFTER = 5.0
 
 
+class Interrupted(KeyboardInterrupt):
+    """Told to end.
+
+    Python kills itself with SIGINT at its end if a plain KeyboardInterrupt has passed through
+    ``eval`` or ``exec``, as in an import, even if it was handled.
+    """
+
+
 class _State:
     """What has happened so far; a signal handler has no other place for it."""
 
@@ -88,7 +96,7 @@ def _stop(number: int, _: object) -> None:
     if not _State.working:
         _end_at_once()
     if first or _State.when - before > _LOST_AFTER:
-        raise KeyboardInterrupt
+        raise Interrupted
 
 
 def _end_at_once() -> NoReturn:

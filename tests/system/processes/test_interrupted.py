@@ -124,6 +124,22 @@ def test_a_second_signal_while_it_ends_changes_nothing(
     assert list(desk.iterdir()) == list(scratch.iterdir()) == []
 
 
+def test_a_signal_inside_eval_does_not_change_the_status(desk: Path, scratch: Path) -> None:
+    """As when a module is imported that makes a dataclass or a named tuple."""
+    script = (
+        "import os, sys; from reconpriv.core.kernel import Kernel; from reconpriv.cli import main;"
+        "Kernel.__call__ = lambda *_: eval('os.kill(os.getpid(), 15)'); main()"
+    )
+    args = ["publish", "example:census_workers", str(desk / "out"), "-s", "Education"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *args, "--test-key", "--public", "Gender"],
+        capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 143
+    assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
+    assert list(desk.iterdir()) == list(scratch.iterdir()) == []
+
+
 def test_a_signal_before_anything_has_begun(scratch: Path) -> None:
     """While the commands are imported, which a library may answer with an error of its own."""
     early = (

@@ -26,6 +26,7 @@ from reconpriv.engines.base import (
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
 from reconpriv.engines.duckdb.query_faults import JSON_ERRORS
+from reconpriv.engines.duckdb.room import check_room
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
 from reconpriv.engines.duckdb.views import VIEW, literal, open_source
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
@@ -73,6 +74,7 @@ class DuckDBEngine:
         holds, if that is known. With ``count_column`` a row stands for as many records as that
         column says. ``labels`` says whether value labels describe values or take their place.
         """
+        check_room()
         files = isinstance(source, str | os.PathLike | list | tuple)
         self._what = "input" if files else "frame"
         self._count_column = count_column
