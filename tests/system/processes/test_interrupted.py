@@ -124,16 +124,19 @@ def test_a_second_signal_while_it_ends_changes_nothing(
     assert list(desk.iterdir()) == list(scratch.iterdir()) == []
 
 
-def test_a_signal_inside_eval_does_not_change_the_status(desk: Path, scratch: Path) -> None:
+def test_a_signal_inside_eval_does_not_change_the_status(
+    desk: Path, scratch: Path, tmp_path: Path
+) -> None:
     """As when a module is imported that makes a dataclass or a named tuple."""
     script = (
         "import os, sys; from reconpriv.core.kernel import Kernel; from reconpriv.cli import main;"
         "Kernel.__call__ = lambda *_: eval('os.kill(os.getpid(), 15)'); main()"
     )
+    (tmp_path / "told.py").write_text(script)
     args = ["publish", "example:census_workers", str(desk / "out"), "-s", "Education"]
     done = subprocess.run(
-        [sys.executable, "-c", script, *args, "--test-key", "--public", "Gender"],
-        capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+        [sys.executable, "-m", "told", *args, "--test-key", "--public", "Gender"],
+        capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 143
     assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
