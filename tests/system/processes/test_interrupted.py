@@ -136,7 +136,8 @@ def test_a_signal_inside_eval_does_not_change_the_status(
     args = ["publish", "example:census_workers", str(desk / "out"), "-s", "Education"]
     done = subprocess.run(
         [sys.executable, "-m", "told", *args, "--test-key", "--public", "Gender"],
-        capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL, cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 143
     assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
