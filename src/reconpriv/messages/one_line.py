@@ -36,12 +36,13 @@ def one_line(text: str) -> str:
 
 def sentence(text: str, longest: int = LONGEST_SENTENCE) -> str:
     """A message on one line; a word or a message that is too long loses its middle."""
-    return _without_middle(
-        _WORD.sub(lambda word: _without_middle(word[0], _LONGEST_WORD), one_line(text)), longest
+    return shortened(
+        _WORD.sub(lambda word: shortened(word[0], _LONGEST_WORD), one_line(text)), longest
     )
 
 
-def _without_middle(text: str, longest: int) -> str:
+def shortened(text: str, longest: int = _LONGEST_WORD) -> str:
+    """A text without its middle if it is too long to be read."""
     if len(text) <= longest:
         return text
     end = longest // 3

@@ -10,7 +10,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reconpriv.messages.one_line import printable
+from reconpriv.messages.one_line import printable, shortened
 from reconpriv.messages.phrases import group_words
 from reconpriv.show.rows import FittingTable
 
@@ -70,4 +70,4 @@ def figure(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else shortened(str(value))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from reconpriv.errors import InputError
 
-
 LONGEST_NAME = 10_000
 
 
