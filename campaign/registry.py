@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from campaign.case import Generator
-from campaign.generators import delimited
+from campaign.generators import binary, delimited, manifests, names, options, questions
 
-GENERATORS: dict[str, Generator] = {one.name: one for one in (delimited.CSV,)}
+GENERATORS: dict[str, Generator] = {
+    one.name: one
+    for one in (
+        delimited.CSV,
+        binary.PARQUET,
+        binary.ARROW,
+        delimited.JSON,
+        binary.EXCEL,
+        binary.STATISTICAL,
+        binary.DATABASES,
+        names.NAMES,
+        options.OPTIONS,
+        manifests.MANIFESTS,
+        questions.ANSWERED,
+        questions.BROKEN,
+        questions.BATCH,
+    )
+}
 
 
 def plan(cases: int, names: list[str] | None = None) -> list[tuple[Generator, int]]:
