@@ -64,7 +64,7 @@ class Fault:
 
 
 Check = Callable[[Case, Place, list[Outcome]], list[str] | None]
-"""Compares answers with a plain reference: what differs, or None if there was nothing to compare."""
+"""Compares answers with a plain reference: what differs; None if nothing can be compared."""
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from campaign.case import Generator
-from campaign.generators import delimited, short_of, stopped, together
+from campaign.generators import (
+    binary,
+    delimited,
+    manifests,
+    names,
+    options,
+    questions,
+    short_of,
+    stopped,
+    together,
+)
 
 GENERATORS: dict[str, Generator] = {
-    one.name: one for one in (delimited.CSV, stopped.KILLS, together.TWO, short_of.SHORT)
+    one.name: one
+    for one in (
+        delimited.CSV,
+        binary.PARQUET,
+        binary.ARROW,
+        delimited.JSON,
+        binary.EXCEL,
+        binary.STATISTICAL,
+        binary.DATABASES,
+        names.NAMES,
+        options.OPTIONS,
+        manifests.MANIFESTS,
+        questions.ANSWERED,
+        questions.BROKEN,
+        questions.BATCH,
+        stopped.KILLS,
+        together.TWO,
+        short_of.SHORT,
+    )
 }
 
 

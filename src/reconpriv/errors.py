@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import warnings
 
-from reconpriv.messages.redaction import without_logins
+from reconpriv.messages.one_line import sentence
+from reconpriv.messages.redaction import without_secrets
 from reconpriv.messages.remedies import Advice, Remedy, Words, worded
 
 
@@ -17,15 +18,16 @@ class ReconprivError(Exception):
 
     def __init__(self, what: str, *, hint: str | Remedy = "") -> None:
         """Join the sentence and its hint; programs can read each separately."""
-        # A login given in the wrong place must not be repeated in a message.
-        self.what = without_logins(what)
+        # A login or a key given in the wrong place must not be repeated in a message.
+        self.what = sentence(without_secrets(what))
         self.advice = Advice(hint)
-        self.hint = without_logins(self.advice)
+        self.hint = sentence(without_secrets(self.advice))
         super().__init__(f"{self.what} {self.hint}".strip())
 
     def worded(self, words: Words) -> str:
         """The whole message in a surface's words; ``str`` uses Python's."""
-        return without_logins(f"{self.what} {worded(self.advice, words)}").strip()
+        hint = sentence(without_secrets(worded(self.advice, words)))
+        return f"{self.what} {hint}".strip()
 
 
 class InputError(ReconprivError, ValueError):

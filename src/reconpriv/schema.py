@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import functools
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -14,6 +13,7 @@ from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.nearest import nearest_name
+from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
 from reconpriv.recoding import Recoding
@@ -272,6 +272,8 @@ def _parse(kind: Kind, value: Value) -> Value:
         raise ValueError
     if kind is Kind.INTEGER and not isinstance(value, str) and value != int(value):
         raise ValueError
+    if isinstance(value, str):
+        value.encode()  # half a surrogate pair is no text
     if isinstance(value, str) or kind in (Kind.INTEGER, Kind.STRING):
         return _PARSERS[kind](value)
     return value
@@ -290,13 +292,15 @@ def read_domain(path: Path) -> list[Value]:
         ) from None
     if path.suffix.lower() == ".json":
         try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
+            values = parsed_json(text)
+        except ValueError as error:
             raise InputError(
-                f"The domain file {shown_path(path)} is not valid JSON (line {error.lineno})."
+                f"The domain file {shown_path(path)} is not valid JSON{error}."
             ) from None
-        if not isinstance(values, list):
-            raise InputError(f"The domain file {shown_path(path)} must hold a JSON array.")
+        if not isinstance(values, list) or any(isinstance(one, list | dict) for one in values):
+            raise InputError(
+                f"The domain file {shown_path(path)} must hold a JSON array of values."
+            )
     else:
         values = [line for line in text.splitlines() if line.strip()]
     if not values:

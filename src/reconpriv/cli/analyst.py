@@ -195,15 +195,18 @@ def _answer_batch(
 
 
 @contextlib.contextmanager
-def _csv_output(out: Path | None, overwrite: bool) -> Iterator[TextIO]:
-    """Standard output, or a file that appears only when complete."""
+def _csv_output(out: Path | None, overwrite: bool, private: str = "") -> Iterator[TextIO]:
+    """Standard output, or a file that appears only when complete.
+
+    ``private`` names what only its owner may read.
+    """
     if out is None:
         yield sys.stdout
         return
     from reconpriv.writing.file import whole_file
 
     with (
-        whole_file(out, overwrite=overwrite) as work,
+        whole_file(out, overwrite=overwrite, private=private) as work,
         work.open("w", encoding="utf-8", newline="") as stream,
     ):
         yield stream
@@ -347,7 +350,7 @@ def workload(
         if out is not None:
             from reconpriv.queries.workload import write_workload
 
-            with _csv_output(out, overwrite) as stream:
+            with _csv_output(out, overwrite, private="a workload") as stream:
                 write_workload(stream, pool)
             summary["file"] = str(out)
         if json:

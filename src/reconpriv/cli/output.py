@@ -15,6 +15,7 @@ import typer
 from reconpriv.cli.remedy_words import as_options, option_words
 from reconpriv.cli.signals import INTERRUPTED, exit_code, interruptible, stopped
 from reconpriv.errors import ReconprivError
+from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, sentence
 from reconpriv.messages.remedies import worded
 
 if TYPE_CHECKING:
@@ -61,25 +62,26 @@ def reported() -> Iterator[None]:
         raise typer.Exit(EXIT_BUG) from None
 
 
-def say(kind: str, sentence: str) -> None:
+def say(kind: str, text: str) -> None:
     """A line on standard error, coloured on a terminal."""
     colours = {"error": "red", "interrupted": "red", "warning": "yellow", "note": "cyan"}
     typer.secho(f"{kind}: ", fg=colours[kind], bold=True, err=True, nl=False)
-    typer.echo(worded(sentence, option_words), err=True)
+    # An error and its hint are bounded on their own; a note may be as long as both.
+    typer.echo(sentence(worded(text, option_words), 2 * LONGEST_SENTENCE + 1), err=True)
 
 
-def say_all(kind: str, sentences: Iterable[str]) -> None:
+def say_all(kind: str, texts: Iterable[str]) -> None:
     """Several such lines."""
-    for sentence in sentences:
-        say(kind, sentence)
+    for text in texts:
+        say(kind, text)
 
 
 def show(renderable: RenderableType) -> None:
     """Rich tables on a terminal, plain text elsewhere."""
     if sys.stdout.isatty():
-        from rich.console import Console
+        from reconpriv.show.text import print_safely
 
-        Console(highlight=False).print(renderable)
+        print_safely(renderable)
     else:
         from reconpriv.show.text import as_text
 
@@ -88,7 +90,8 @@ def show(renderable: RenderableType) -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """JSON with readable text, whatever the language."""
-    typer.echo(json.dumps(as_options(value), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(as_options(value), indent=2, ensure_ascii=False, allow_nan=False)
+    typer.echo(escaped_json(text))
 
 
 class Ticker:

@@ -17,7 +17,7 @@ from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import Part, policy_parts, publish_command
-from reconpriv.messages.redaction import without_logins
+from reconpriv.messages.redaction import without_secrets
 
 if TYPE_CHECKING:
     from reconpriv.policy import Policy
@@ -287,7 +287,7 @@ def _command(table: TableOptions, chosen: Setting | None) -> str | None:
     if chosen is None:
         return None
     parts: list[Part] = [*table.parts(), *policy_parts(chosen.policy), ("--key", KEY_FILE)]
-    if without_logins(table.source) != table.source:
+    if without_secrets(table.source) != table.source:
         return publish_command("DATABASE_URL", parts, variable=True)
     return publish_command(table.source, parts)
 

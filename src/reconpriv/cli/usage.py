@@ -1,4 +1,4 @@
-"""The group of all commands: usage errors do not repeat a password."""
+"""The group of all commands: usage errors do not repeat a password or a key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from reconpriv.messages.redaction import without_logins
+from reconpriv.messages.one_line import sentence
+from reconpriv.messages.redaction import without_secrets
 
 
 class Commands(TyperGroup):
@@ -33,5 +34,6 @@ class Commands(TyperGroup):
             # Typer has no public name for its usage errors; they all have a message.
             message = getattr(error, "message", None)
             if isinstance(message, str):
-                error.message = without_logins(message, self._words)  # type: ignore[attr-defined]
+                safe = sentence(without_secrets(message, self._words))
+                error.message = safe  # type: ignore[attr-defined]
             raise

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reconpriv.messages.one_line import shortened
+
 
 def group_words(public: Mapping[str, Any]) -> str:
     """A group by its public values, each with the name of its column."""
-    named = (f"{name}={'(missing)' if v is None else v}" for name, v in public.items())
+    named = (
+        f"{shortened(name)}={'(missing)' if v is None else shortened(str(v))}"
+        for name, v in public.items()
+    )
     return ", ".join(named) or "(all records)"
 
 
 def frequency_words(frequency: float, value: Any) -> str:
     """The largest frequency of a group with the value behind it."""
-    return f"{frequency:.2f} ({'missing' if value is None else value})"
+    return f"{frequency:.2f} ({'missing' if value is None else shortened(str(value))})"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -1,6 +1,6 @@
-"""What a message may show of a path or a word: nothing that may hold a password.
+"""What a message may show of a path or a word: nothing that may hold a password or a key.
 
-A database URL is easily given in place of a file, and a message would then repeat it.
+A database URL or a key is easily given in place of a file, and a message would then repeat it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 HIDDEN = "(hidden: it may hold a password)"
+HIDDEN_KEY = "(hidden: it may be a key)"
 
 # A path object folds the two slashes of a URL into one, so one is enough.
 URL = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+):/+(?P<rest>.*)", re.I | re.S)
@@ -20,6 +21,8 @@ _SUSPECT = re.compile(rf"{URL.pattern}|jdbc:|.*{_PASSWORD}|.*:.*@", re.I | re.S)
 # In the middle of a sentence, a word ends at the next blank or quote.
 _WORD = re.compile(r"[^\s'\"]+")
 _GIVEN = re.compile(rf"{_PASSWORD}\s*[^\s'\"]+", re.I)
+# 256 bits in hexadecimal digits, or a part that was cut off; with an ending it is a file.
+_KEY = re.compile(r"[0-9a-f]{48,}(?!\.?\w)", re.I)
 
 
 def may_hold_password(path: str | os.PathLike[str]) -> bool:
@@ -37,13 +40,13 @@ def shown_file(path: str | os.PathLike[str]) -> str:
     return HIDDEN if may_hold_password(path) else Path(path).name or os.fspath(path)
 
 
-def without_logins(text: str, words: Iterable[str] = ()) -> str:
-    """A text without the suspicious ones among some words, and without recognisable logins."""
+def without_secrets(text: str, words: Iterable[str] = ()) -> str:
+    """A text without the suspicious ones among some words, recognisable logins and keys."""
     for word in words:
         for part in (word, word.partition("=")[2]):  # --option=value is one word
             if part and may_hold_password(part):
                 text = text.replace(part, HIDDEN)
-    return _GIVEN.sub(HIDDEN, _WORD.sub(_without_login, text))
+    return _KEY.sub(HIDDEN_KEY, _GIVEN.sub(HIDDEN, _WORD.sub(_without_login, text)))
 
 
 def _without_login(word: re.Match[str]) -> str:

@@ -6,11 +6,12 @@ attributes alone (any boolean expression) or about the sensitive attribute alone
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from reconpriv.engines.local import DIALECT
 from reconpriv.errors import InputError
@@ -29,6 +30,9 @@ from reconpriv.queries.comparisons import settle_comparisons
 from reconpriv.queries.grouping import Shape, ShapeReader
 from reconpriv.queries.rewrite import rewrite_recoded, shown_condition
 from reconpriv.schema import Kind, Schema, Value
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 SUPPORTED = (
     "Supported: SELECT [columns,] count(*), share(…), avg(…), sum(…), median(…) or quantile(…, q)"
@@ -108,6 +112,20 @@ class FigureQuery:
     order: tuple[OrderBy, ...]
 
 
+def _not_too_deep(parse: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Refuse SQL that is nested more deeply than it can be walked through."""
+
+    @functools.wraps(parse)
+    def parsed(*args: _P.args, **settings: _P.kwargs) -> _R:
+        try:
+            return parse(*args, **settings)
+        except RecursionError:
+            raise _refused("The SQL is nested too deeply") from None
+
+    return parsed
+
+
+@_not_too_deep
 def parse_query(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> CountQuery:
@@ -116,6 +134,7 @@ def parse_query(
     return _count_query(exp, tree, text, schema, known, whole_bins)
 
 
+@_not_too_deep
 def parse_figures(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> FigureQuery | None:
@@ -206,6 +225,7 @@ def _count_query(
     return CountQuery(text.strip().rstrip(";"), condition, shape)
 
 
+@_not_too_deep
 def parse_condition(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> Condition:
@@ -237,8 +257,6 @@ def _parse(text: str, before: str = "") -> tuple[Any, Any]:
         trees = sqlglot.parse(before + text, dialect=DIALECT)
     except SqlglotError as error:
         raise _refused(f"The SQL cannot be parsed{_place(error, text, before)}") from None
-    except RecursionError:
-        raise _refused("The SQL is nested too deeply") from None
     trees = [tree for tree in trees if tree is not None]
     if len(trees) != 1:
         raise _refused("Only one statement can be answered at a time")
@@ -329,12 +347,17 @@ def _condition(
     return Condition(tuple(public), tuple(sensitive), equalities, tuple(dict.fromkeys(remarks)))
 
 
-def _conjuncts(exp: Any, node: Any) -> list[Any]:
-    if isinstance(node, exp.Paren) and isinstance(node.this, exp.And | exp.Paren):
-        return _conjuncts(exp, node.this)
-    if isinstance(node, exp.And):
-        return [*_conjuncts(exp, node.left), *_conjuncts(exp, node.right)]
-    return [node]
+def _conjuncts(exp: Any, tree: Any) -> list[Any]:
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Paren) and isinstance(node.this, exp.And | exp.Paren):
+            waiting.append(node.this)
+        elif isinstance(node, exp.And):
+            waiting += [node.right, node.left]
+        else:
+            found.append(node)
+    return found
 
 
 def _quote_column(exp: Any, node: Any, schema: Schema) -> str:

@@ -22,6 +22,7 @@ from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Layout, Written, WrittenFile
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import MissingFileError, ReleaseError
+from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
 from reconpriv.policy import Policy
 from reconpriv.recoding import Recoding, read_recoding
@@ -357,7 +358,7 @@ class Manifest:
         if not folder.exists():
             raise MissingFileError(f"There is no release folder {shown_path(folder)}.")
         try:
-            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            manifest = parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))
             block = manifest[BLOCK]
         except (OSError, ValueError, KeyError, TypeError):
             raise ReleaseError(
@@ -445,7 +446,7 @@ class Manifest:
 def resource_names(text: str) -> set[str]:
     """What a manifest of any version calls its resources; empty if it is not one of ours."""
     try:
-        manifest = json.loads(text)
+        manifest = parsed_json(text)
         names = {resource["name"] for resource in manifest["resources"]}
         return names if isinstance(manifest[BLOCK], dict) else set()
     except (ValueError, KeyError, TypeError):

@@ -6,9 +6,11 @@ from io import StringIO
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.segment import Segment, Segments
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.messages.one_line import printable, shortened
 from reconpriv.messages.phrases import group_words
 from reconpriv.show.rows import FittingTable
 
@@ -21,7 +23,20 @@ def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
     Console(
         file=stream, width=width, color_system=None, highlight=False, force_jupyter=False
     ).print(renderable)
-    return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().splitlines())
+    text = printable(stream.getvalue())
+    return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
+
+
+def print_safely(renderable: RenderableType) -> None:
+    """Print to the terminal, which must not obey control characters in a name or a value."""
+    console = Console(highlight=False)
+    console.print(
+        Segments(
+            part if part.control else Segment(printable(part.text), part.style)
+            for part in console.render(renderable)
+        ),
+        end="",
+    )
 
 
 def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
@@ -55,4 +70,4 @@ def figure(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else shortened(str(value))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from reconpriv.errors import OutputError
+from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_file
 
 MANIFEST = "datapackage.json"
@@ -15,7 +15,7 @@ BLOCK = "reconpriv"
 def is_manifest(text: str) -> bool:
     """Whether a text is a manifest with our block, damaged or not."""
     try:
-        manifest = json.loads(text)
+        manifest = parsed_json(text)
     except ValueError:
         return False
     return isinstance(manifest, dict) and isinstance(manifest.get(BLOCK), dict)

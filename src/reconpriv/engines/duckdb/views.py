@@ -26,6 +26,7 @@ from reconpriv.messages.redaction import may_hold_password, shown_file
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.schema import Column, Kind
 from reconpriv.schema import quote_identifier as quote
+from reconpriv.sources.arrow_files import open_arrow
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.tables import open_database
 from reconpriv.sources.formats import (
@@ -160,9 +161,7 @@ def _open_files(
     elif kind == "json":
         _view(connection, _json(connection, files))
     elif kind == "arrow":
-        from pyarrow import dataset  # noqa: PLC0415 - slow import
-
-        connection.register(VIEW, dataset.dataset(files, format="ipc"))
+        connection.register(VIEW, open_arrow(files, shown))
     else:
         raise InputError(
             f"The kind of file {shown!r} is not known.",
@@ -263,7 +262,7 @@ def _csv(files: list[str], shown: str) -> str:
     return (
         f"SELECT * FROM read_csv({_list(files)}, auto_detect=false, header=true,"
         f" delim={literal(delimiter)}, quote='\"', escape='\"', allow_quoted_nulls=false,"
-        f" columns={{{columns}}})"
+        f" max_line_size={_LONGEST_LINE}, columns={{{columns}}})"
     )
 
 
@@ -271,24 +270,49 @@ def _header(file: str, shown: str) -> tuple[str, list[str]]:
     opener: Callable[..., IO[str]] = gzip.open if file.endswith(".gz") else open
     try:
         with opener(file, "rt", encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
-            while first.count('"') % 2 and (more := stream.readline()):
-                first += more
+            first = _first_line(stream)
     except UnicodeDecodeError:
         raise InputError(
             f"{shown} is not UTF-8 text.", hint="Convert it first: iconv -t utf-8."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{shown} cannot be read ({type(error).__name__}).") from None
+    if first is None:
+        raise InputError(
+            f"The header of {shown} has a quoted field that is never closed, or is longer than"
+            f" {_LONGEST_HEADER >> 20} MB.",
+            hint="Look for a stray double quote in its first line.",
+        )
     if not first.strip():
         raise InputError(f"{shown} is empty.", hint="A CSV starts with a line of column names.")
     outside = "".join(part for i, part in enumerate(first.split('"')) if i % 2 == 0)
     delimiter = max(",;\t|", key=outside.count)
-    names = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter))
+    try:
+        names = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter))
+    except csv.Error:
+        raise InputError(
+            f"The header of {shown} cannot be read: a name is too long or broken off."
+        ) from None
     check_names(names, shown)
     return delimiter, names
 
 
+def _first_line(stream: IO[str]) -> str | None:
+    """The header with the line breaks inside its quotes; None if it does not end."""
+    parts, length, quotes = [], 0, 0
+    while length <= _LONGEST_HEADER and (part := stream.readline(_LONGEST_HEADER)):
+        parts.append(part)
+        length += len(part)
+        quotes += part.count('"')
+        if quotes % 2 == 0 and part.endswith(("\n", "\r")):
+            break
+    return None if quotes % 2 or length > _LONGEST_HEADER else "".join(parts)
+
+
+_LONGEST_HEADER = 16 << 20
+# DuckDB refuses longer lines; its own limit of 2 MB is too small for texts that Parquet can hold.
+_LONGEST_LINE = 1 << 26
+_MANY = 100  # columns
 _LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
 
 
@@ -299,21 +323,55 @@ def _typed_csv(connection: duckdb.DuckDBPyConnection, files: list[str], shown: s
     """
     text = _csv(files, shown)
     _, names = _header(files[0], shown)
-    checks = [
-        f"count(*) FILTER (WHERE TRY_CAST({quote(name)} AS {kind})::VARCHAR"
-        f" IS DISTINCT FROM {quote(name)} AND {quote(name)} IS NOT NULL) = 0"
+    find = _kinds_of_many if len(names) > _MANY else _kinds_of
+    kinds = find(connection, text, names)
+    chosen = [
+        f"{quote(name)}::{kinds[name]} AS {quote(name)}" if name in kinds else quote(name)
         for name in names
-        for kind in _LOSSLESS
     ]
+    return f"SELECT {', '.join(chosen)} FROM ({text})"
+
+
+def _misfits(value: str, kind: str) -> str:
+    return (
+        f"count(*) FILTER (WHERE TRY_CAST({value} AS {kind})::VARCHAR"
+        f" IS DISTINCT FROM {value} AND {value} IS NOT NULL) = 0"
+    )
+
+
+def _kinds_of(
+    connection: duckdb.DuckDBPyConnection, text: str, names: Sequence[str]
+) -> dict[str, str]:
+    """The type of each column that has one."""
+    checks = [_misfits(quote(name), kind) for name in names for kind in _LOSSLESS]
     filled = [f"count({quote(name)}) > 0" for name in names]
     row = connection.execute(f"SELECT {', '.join(checks + filled)} FROM ({text})").fetchall()[0]
-    chosen = []
+    found = {}
     for i, name in enumerate(names):
         fits = row[i * len(_LOSSLESS) : (i + 1) * len(_LOSSLESS)]
         kind = next((k for k, fit in zip(_LOSSLESS, fits, strict=True) if fit), None)
-        typed = kind is not None and row[len(checks) + i]
-        chosen.append(f"{quote(name)}::{kind} AS {quote(name)}" if typed else quote(name))
-    return f"SELECT {', '.join(chosen)} FROM ({text})"
+        if kind is not None and row[len(checks) + i]:
+            found[name] = kind
+    return found
+
+
+def _kinds_of_many(
+    connection: duckdb.DuckDBPyConnection, text: str, names: Sequence[str]
+) -> dict[str, str]:
+    """The same for a wide table: planning one query with thousands of sums takes minutes."""
+    checks = ", ".join(_misfits("v", kind) for kind in _LOSSLESS)
+    numbered = ", ".join(f"{quote(name)} AS c{i}" for i, name in enumerate(names))
+    # Missing values are left out, so a column without values has no row.
+    rows = connection.execute(
+        f"SELECT n, {checks} FROM (UNPIVOT (SELECT {numbered} FROM ({text})) ON COLUMNS(*)"
+        " INTO NAME n VALUE v) GROUP BY n"
+    ).fetchall()
+    found = {}
+    for number, *fits in rows:
+        kind = next((k for k, fit in zip(_LOSSLESS, fits, strict=True) if fit), None)
+        if kind is not None:
+            found[names[int(number[1:])]] = kind
+    return found
 
 
 _DECLARED = {

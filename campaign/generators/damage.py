@@ -13,14 +13,14 @@ def _flip(rng: Random, content: bytearray) -> None:
 
 def _overwrite(rng: Random, content: bytearray) -> None:
     begin = rng.randrange(len(content))
-    length = rng.choice((1, 4, 8, 64, 512))
-    content[begin : begin + length] = rng.randbytes(min(length, len(content) - begin))
+    length = min(rng.choice((1, 4, 8, 64, 512)), len(content) - begin)
+    content[begin : begin + length] = rng.randbytes(length)
 
 
 def _extreme(rng: Random, content: bytearray) -> None:
     """A length or an offset that is far too large, negative or zero."""
     begin = rng.randrange(len(content))
-    word = rng.choice((b"\xff" * 4, b"\x00" * 4, b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80"))
+    word = rng.choice((b"\xff" * 4, bytes(4), b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80"))
     content[begin : begin + 4] = word
 
 
@@ -35,14 +35,12 @@ def _drop(rng: Random, content: bytearray) -> None:
 
 def _double(rng: Random, content: bytearray) -> None:
     begin = rng.randrange(len(content))
-    part = content[begin : begin + rng.choice((1, 16, 200))]
-    content[begin:begin] = part
+    content[begin:begin] = content[begin : begin + rng.choice((1, 16, 200))]
 
 
 def _zeros(rng: Random, content: bytearray) -> None:
     begin = rng.randrange(len(content))
-    length = rng.choice((1, 16, 4096))
-    content[begin:begin] = bytes(length)
+    content[begin:begin] = bytes(rng.choice((1, 16, 4096)))
 
 
 WAYS: dict[str, Callable[[Random, bytearray], None]] = {
@@ -56,9 +54,9 @@ WAYS: dict[str, Callable[[Random, bytearray], None]] = {
 }
 
 
-def mangled(rng: Random, content: bytes) -> tuple[str, bytes]:
+def damaged(rng: Random, content: bytes) -> tuple[str, bytes]:
     """A damaged copy, and what was done to it."""
     what = rng.choice(list(WAYS))
-    damaged = bytearray(content)
-    WAYS[what](rng, damaged)
-    return what, bytes(damaged)
+    found = bytearray(content)
+    WAYS[what](rng, found)
+    return what, bytes(found)
