@@ -120,7 +120,7 @@ def _mounted(folder: Path, option: str) -> Iterator[None]:
 SHORT = Generator(
     "short of something",
     "full disk, read-only folder, few descriptors, little memory or address space",
-    0.4,
+    0.6,
     _make,
     prepare=pub.prepare,
     run=_run,

@@ -80,7 +80,7 @@ def _run(case: Case, place: Place) -> list[Outcome]:
 KILLS = Generator(
     "kills",
     "SIGKILL, SIGTERM, SIGINT and SIGHUP at any moment of a publication, also two of them",
-    1.0,
+    2.85,
     _make,
     prepare=pub.prepare,
     run=_run,

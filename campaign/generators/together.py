@@ -63,7 +63,7 @@ def _run(case: Case, place: Place) -> list[Outcome]:
 TWO = Generator(
     "two publishers",
     "one OUT at the same time, new and with --overwrite",
-    0.1,
+    0.3,
     _make,
     prepare=pub.prepare,
     run=_run,

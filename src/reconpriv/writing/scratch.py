@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
@@ -37,7 +36,7 @@ class Scratch:
         prefix = ("." if hidden else "") + "reconpriv-" + (f"{kind}-" if kind else "")
         made = False
         while not made:
-            self.path = place / f"{prefix}{secrets.token_hex(8)}"
+            self.path = place / f"{prefix}{os.urandom(8).hex()}"
             held: list[int] = []
             # Before it is made: an interrupt in between must not leave it behind.
             self._clean = weakref.finalize(self, _remove, self.path, held, os.getpid())
