@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-fast test-oldest test-newest package docs lint bench campaign clean
+.PHONY: demo test test-fast test-oldest test-newest package container docs lint bench campaign clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -44,7 +44,7 @@ test-oldest:
 	.venv-oldest/bin/python -m pytest -n 2 --dist loadscope \
 	  -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
-# The newest versions there are, likewise; try PYTHON=python3.13.
+# The newest versions there are, likewise; try PYTHON=python3.14.
 test-newest:
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade pip
@@ -57,6 +57,10 @@ package: $(VENV)/.dev
 	$(BIN)/python -m build --outdir dist
 	cd dist && PIPX_HOME=$(CURDIR)/dist/.pipx ../$(BIN)/pipx run --spec ./*.whl reconpriv demo
 	rm -rf dist/.pipx
+
+# An image with the command line and the studio, built and checked by docker or podman; fails without either.
+container:
+	sh tools/container.sh
 
 # The site, in site/index.html; a broken link fails the build.
 docs: $(VENV)/.docs

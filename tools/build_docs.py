@@ -27,6 +27,7 @@ OUTSIDE = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "benchmarks/RESULTS.md": "benchmarks.md",
     "src/reconpriv/data/README.md": "tables.md",
 }

@@ -77,10 +77,10 @@ def examine() -> Examination:
 
 def _machine() -> Iterator[Check]:
     version = sys.version_info
-    supported = (3, 11) <= version[:2] <= (3, 13)
+    supported = version[:2] >= (3, 11)
     yield Check(
-        "python", "Python", supported, platform.python_version(), "3.11 to 3.13",
-        "" if supported else "install Python 3.13 and make a new environment",
+        "python", "Python", supported, platform.python_version(), "3.11 or newer",
+        "" if supported else "install Python 3.11 or newer and make a new environment",
     )  # fmt: skip
     yield Check("machine", "cores", True, str(os.cpu_count() or 1), "threads used by default")
     free = shutil.disk_usage(tempfile.gettempdir()).free

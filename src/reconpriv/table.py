@@ -8,11 +8,10 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import pyarrow as pa
 
-from reconpriv.attacks.pooled_risk import POOLED_CELLS, pooled_share
 from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.coarsening import coarsen, settle
@@ -45,7 +44,6 @@ from reconpriv.release.publication import (
     publication_notes,
     write_release,
 )
-from reconpriv.release.release import Release
 from reconpriv.schema import Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.tuning.columns import (
@@ -55,11 +53,12 @@ from reconpriv.tuning.columns import (
     standard_workload,
 )
 from reconpriv.tuning.protected import expected_error
-from reconpriv.tuning.recommend import check_target as check_tune_target
-from reconpriv.tuning.report import Target, TuneReport
-from reconpriv.tuning.sweep import CURRENT, sweep
 from reconpriv.tuning.tuner import Tuner
 from reconpriv.writing.folder import is_uri
+
+if TYPE_CHECKING:
+    from reconpriv.release.release import Release
+    from reconpriv.tuning.report import TuneReport
 
 T = TypeVar("T")
 Watcher = Callable[[CellBatch], None]
@@ -334,6 +333,9 @@ class Table:
         )
         if manifest.protect is not None:
             self._pooled[policy] = manifest.protect
+        # Not at the start: an audit needs nothing of what a release answers.
+        from reconpriv.release.release import Release  # noqa: PLC0415
+
         notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
         uri = str(out) if is_uri(out) else None
         return Release(Path(out), manifest, written, notes, uri=uri)
@@ -360,11 +362,15 @@ class Table:
 
         The condition is written as for :meth:`reconpriv.release.release.Release.count`.
         """
-        selected = self._truth.select(where, equal, whole_bins=whole_bins)
-        return round(self._truth.count(selected, Settings()).count)
+        selected = self.truth.select(where, equal, whole_bins=whole_bins)
+        return round(self.truth.count(selected, Settings()).count)
 
     @cached_property
-    def _truth(self) -> Answerer:
+    def truth(self) -> Answerer:
+        """The original table, ready for the questions that a release is asked.
+
+        Its answers are the truth: for the publisher alone.
+        """
         # With p = 1 every trial keeps its value, so an estimate is the count itself.
         design = Design(1.0, self.schema.domain_size, "none")
         return Answerer(collect(self.batches(), self.schema), design)
@@ -437,6 +443,12 @@ class Table:
         ``pooled`` says whether to measure what pooling tells under the settings that the report
         describes; None does so if that takes seconds.
         """
+        # Not at the start: nothing else needs them.
+        from reconpriv.attacks.pooled_risk import POOLED_CELLS, pooled_share  # noqa: PLC0415
+        from reconpriv.tuning.recommend import check_target  # noqa: PLC0415
+        from reconpriv.tuning.report import Target  # noqa: PLC0415
+        from reconpriv.tuning.sweep import CURRENT, sweep  # noqa: PLC0415
+
         target = Target(
             max_error,
             rho1,
@@ -446,7 +458,7 @@ class Table:
             max_reconstructed=max_reconstructed,
             max_pooled=max_pooled,
         )
-        check_tune_target(target)
+        check_target(target)
         current = CURRENT if current is None else current
         if harmless is not None:
             current = replace(current, harmless=harmless)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ from reconpriv.cli.app import app
 
 SHELL = ("sh", "bash", "shell")
 RUN = ("python", "console", *SHELL)
-KNOWN = (*RUN, "text", "json", "sql", "toml", "csv", "yaml", "html")
+KNOWN = (*RUN, "text", "json", "sql", "toml", "csv", "yaml", "html", "r")
 _OPEN = re.compile(r"^(?P<indent> *)```(?P<language>[^\s`]*)")
 _COMMENT = re.compile(r"^\s*<!-- (?P<what>not run: .+|exits \d+) -->\s*$")
 

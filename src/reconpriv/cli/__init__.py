@@ -14,10 +14,12 @@ def main() -> None:
     stop_on_signals()
     from reconpriv.cli.app import app
     from reconpriv.cli.completion import mend_split_word
+    from reconpriv.cli.no_pandas import start_without_pandas
     from reconpriv.errors import ReconprivWarning
 
     # Show each warning once, as a single line, rather than as Python's two lines.
     warnings.simplefilter("ignore", ReconprivWarning)
+    start_without_pandas()
     mend_split_word(os.environ)
     try:
         app()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.chart_option import ChartFile, check_chart_option, give_answer
 from reconpriv.cli.choices import registered
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.table_options import TableOptions, taking_table
@@ -77,7 +78,9 @@ def query(
         ),
     ] = None,
     out: Output = None,
-    overwrite: Overwrite = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file, or the chart.")
+    ] = False,
     estimator: EstimatorName = "mle",
     confidence: Annotated[
         float, typer.Option("--confidence", help="The confidence level of the intervals.")
@@ -102,6 +105,7 @@ def query(
             help="The number that a sensitive value stands for in averages; for every value.",
         ),
     ] = None,
+    chart: ChartFile = None,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
@@ -111,12 +115,16 @@ def query(
             raise PolicyError("Give either an SQL query or --batch FILE.")
         if out is not None and batch is None:
             raise PolicyError("-o needs --batch.")
-        if overwrite and out is None:
-            raise PolicyError("--overwrite needs -o.")
+        if overwrite and out is None and chart is None:
+            raise PolicyError("--overwrite needs -o or --chart.")
+        if chart is not None and batch is not None:
+            raise PolicyError("--chart needs a query, not --batch.")
         if score and batch is not None:
             raise PolicyError("--score needs a query, not --batch.")
         if simultaneous and batch is not None:
             raise PolicyError("--simultaneous needs a GROUP BY query, not --batch.")
+        if chart is not None:
+            check_chart_option(chart, overwrite=overwrite)
         opened = _open(release, memory)
         if batch is not None:
             _answer_batch(opened, batch, out, overwrite, estimator, confidence, whole_bins, json)
@@ -136,12 +144,9 @@ def query(
         if simultaneous and isinstance(answer, Estimate | Figure):
             what = "count" if isinstance(answer, Estimate) else "figure"
             raise PolicyError(f"--simultaneous needs a GROUP BY query; this is a single {what}.")
-        if json:
-            show_json(answer.as_dict())
-        else:
-            from reconpriv.show.figures import answer_view
+        from reconpriv.show.figures import answer_view
 
-            show(answer_view(answer))
+        give_answer(answer, answer_view, chart, overwrite=overwrite, json=json)
 
 
 def _open(folder: Path, memory: str | None = None) -> Release:

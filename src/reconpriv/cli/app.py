@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import analyst, attack, doctor, learning, regression, studio, study, tune
+from reconpriv.cli import (
+    analyst,
+    attack,
+    crosstab,
+    doctor,
+    learning,
+    regression,
+    studio,
+    study,
+    tune,
+)
 from reconpriv.cli import options as opt
 from reconpriv.cli.choices import Command, one_of
 from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
@@ -417,6 +427,7 @@ doctor.register(app)
 attack.register(app)
 learning.register(app)
 regression.register(app)
+crosstab.register(app)
 studio.register(app)
 study.register(app)
 tune.register(app)

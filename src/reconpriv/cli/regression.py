@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.chart_option import ChartFile, Overwrite, check_chart_option, give_answer
 from reconpriv.cli.learning import ReleaseFolder, Where
-from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.output import reported, say_all
 from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ def logistic(
     merge: Merge = None,
     reference: Reference = None,
     confidence: Confidence = 0.95,
+    chart: ChartFile = None,
+    overwrite: Overwrite = False,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
@@ -81,9 +85,11 @@ def logistic(
         from reconpriv.release.release import open_release
 
         asked = _asked(features, where, merge, reference, confidence)
+        check_chart_option(chart, overwrite=overwrite)
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
-        _show(opened.logistic(target[0] if len(target) == 1 else target, **asked), json)
+        found = opened.logistic(target[0] if len(target) == 1 else target, **asked)
+        _show(found, chart, overwrite, json)
 
 
 def linear(
@@ -96,6 +102,8 @@ def linear(
     merge: Merge = None,
     reference: Reference = None,
     confidence: Confidence = 0.95,
+    chart: ChartFile = None,
+    overwrite: Overwrite = False,
     memory: opt.Memory = None,
     json: opt.Json = False,
 ) -> None:
@@ -104,18 +112,16 @@ def linear(
         from reconpriv.release.release import open_release
 
         asked = _asked(features, where, merge, reference, confidence)
+        check_chart_option(chart, overwrite=overwrite)
         opened = open_release(release, memory=memory)
         say_all("warning", opened.warnings)
-        _show(opened.linear(outcome, **asked), json)
+        _show(opened.linear(outcome, **asked), chart, overwrite, json)
 
 
-def _show(found: Regression, json: bool) -> None:
-    if json:
-        show_json(found.as_dict())
-    else:
-        from reconpriv.show.regression import regression_view
+def _show(found: Regression, chart: Path | None, overwrite: bool, json: bool) -> None:
+    from reconpriv.show.regression import regression_view
 
-        show(regression_view(found))
+    give_answer(found, regression_view, chart, overwrite=overwrite, json=json)
 
 
 def _asked(

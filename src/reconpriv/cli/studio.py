@@ -37,6 +37,15 @@ def studio(
         int,
         typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 picks a free one."),
     ] = 0,
+    listen: Annotated[
+        str,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS",
+            help="The IPv4 address to listen on. In a container use 0.0.0.0, and publish the port"
+            " on 127.0.0.1 only.",
+        ),
+    ] = "127.0.0.1",
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
@@ -53,7 +62,14 @@ def studio(
         with nothing_begun():
             from reconpriv.studio.serve import run_studio
 
-        run_studio(table, sensitive=sensitive, port=port, browser=not no_browser, say=_say)
+        run_studio(
+            table,
+            sensitive=sensitive,
+            port=port,
+            listen=listen,
+            browser=not no_browser,
+            say=_say,
+        )
 
 
 def _say(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.queries.estimate import quantile
 from reconpriv.schema import Value, json_value
 from reconpriv.theory.arrays import Flags, Floats
@@ -62,7 +62,7 @@ def _finite(limit: float) -> float | None:
 
 
 @dataclass(frozen=True, repr=False)
-class Regression(Readable):
+class Regression(Plottable):
     """A regression: the fit that the original records would have, as far as a release tells.
 
     ``kind`` is logistic, multinomial or linear. ``reference`` says what the values of each category

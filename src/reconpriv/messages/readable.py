@@ -1,6 +1,11 @@
-"""Results that can be read: as text anywhere, and as HTML in a notebook."""
+"""Results that can be read: as text anywhere, as HTML in a notebook, and some as a chart."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reconpriv.show.chart import Chart
 
 
 class Readable:
@@ -24,3 +29,20 @@ class Readable:
         from reconpriv.show.results import html_of  # noqa: PLC0415 - see above
 
         return html_of(self)
+
+
+class Plottable(Readable):
+    """A result that has a chart: estimates with their intervals."""
+
+    def plot(self, *, most: int = 40, order: str = "auto") -> Chart:
+        """Draw the estimates with their intervals; a notebook shows the chart.
+
+        :param most: how many rows are drawn; if there are more, the chart says so.
+        :param order: "table" keeps the order of the rows, "value" puts the largest first; "auto"
+            does that only if the rows are names in alphabetical order.
+
+        ``plot().save("chart.html")`` writes a file: .html, .svg, .png, or .json (Vega-Lite).
+        """
+        from reconpriv.show.results import chart_of  # noqa: PLC0415 - see Readable
+
+        return chart_of(self, most=most, order=order)

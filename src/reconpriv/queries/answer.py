@@ -23,6 +23,7 @@ from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.grouping import Shape
 from reconpriv.queries.margins import Asked, PreparedMargins, Selection, share_of_margins
 from reconpriv.queries.ordering import sorted_for_display
+from reconpriv.queries.smooth import smoothed, smoothed_many
 from reconpriv.queries.sql import (
     Condition,
     CountQuery,
@@ -84,6 +85,11 @@ class Settings:
     def counts(self) -> est.Counts | None:
         """The estimator's own counts; None for the unbiased one."""
         return est.ESTIMATORS[self.estimator].counts
+
+    @property
+    def model(self) -> bool:
+        """Whether counts lean on a model."""
+        return est.ESTIMATORS[self.estimator].model
 
     @property
     def margins(self) -> bool:
@@ -278,7 +284,12 @@ class Answerer:
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, sorted."""
-        rows = self.for_display(self._table(selected, by, settings, simultaneous), by)
+        direct = replace(settings, estimator="mle") if settings.model else settings
+        found = self._table(selected, by, direct, simultaneous)
+        if settings.model:
+            every = replace(settings, intervals=max(len(found), 1)) if simultaneous else settings
+            found = smoothed(self, selected, by, every, found)
+        rows = self.for_display(found, by)
         return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
 
     def for_display(
@@ -334,6 +345,12 @@ class Answerer:
         """The sums of the sensitive values of a selection, with margins if they are used."""
         keys, alone = self._sums(selected, [], selected.values)
         return self._combined(selected, [], keys, alone, selected.values, settings)
+
+    def area_sums(self, public: list[str], values: tuple[int, ...]) -> tuple[Ints, Sums]:
+        """Every combination of some public attributes, and its sums of some sensitive values."""
+        every = Selected("", {}, (), (), values)
+        keys, alone = self._sums(every, public, values)
+        return keys, self._combined(every, public, keys, alone, values, Settings())
 
     def sums_by_value(
         self, selected: Selected, public: list[str], *, margins: bool = True
@@ -497,6 +514,9 @@ class Answerer:
 
     def count_many(self, queries: Sequence[Selected], settings: Settings) -> list[Estimate]:
         """Many counts; equalities on the same attributes share one pass over the cells."""
+        if settings.model:
+            direct = self.count_many(queries, replace(settings, estimator="mle"))
+            return smoothed_many(self, queries, settings, direct)
         answers: list[Estimate | None] = [None] * len(queries)
         shared: dict[tuple[int, ...], list[int]] = {}
         for i, query in enumerate(queries):

@@ -22,6 +22,7 @@ _ANSWER_COLUMNS = (
     "count", "low", "high", "confidence", "standard_error", "exact", "records", "groups", "trials",
     "from_margins", "remarks",
 )  # fmt: skip
+_MODEL_COLUMNS = ("mean_squared_error", "from_model")  # of smoothed counts
 
 
 def read_batch(
@@ -84,13 +85,16 @@ def write_answers(stream: TextIO, rows: Sequence[list[str]], answers: Iterable[E
 
     An answer column that has the same name as a query column gets underscores.
     """
+    answers = list(answers)
+    smoothed = any(answer.mean_squared_error is not None for answer in answers)
+    shown = (*_ANSWER_COLUMNS, "estimator", *_MODEL_COLUMNS) if smoothed else _ANSWER_COLUMNS
     writer = csv.writer(stream, lineterminator="\n")
     header, *queries = rows
     names = list(header)
-    for name in _ANSWER_COLUMNS:
+    for name in shown:
         names.append(free_name(name, names))
     writer.writerow(names)
     for row, answer in zip(queries, answers, strict=True):
         facts = answer.as_dict()
         facts["remarks"] = "; ".join(facts["remarks"])
-        writer.writerow([*row, *(facts[name] for name in _ANSWER_COLUMNS)])
+        writer.writerow([*row, *(facts[name] for name in shown)])

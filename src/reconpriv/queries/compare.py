@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reconpriv.errors import InputError
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.estimate import Estimate
@@ -31,7 +31,7 @@ SAME_TEXT = "both sides are the same question"
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Readable):
+class Comparison(Plottable):
     """Two figures of the original table, a - b, a / b, and whether they differ.
 
     ``p_value`` is that of the test that both are equal in the original table; None if both are

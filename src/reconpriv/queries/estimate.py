@@ -11,7 +11,7 @@ import numpy as np
 from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
@@ -66,12 +66,14 @@ def margins_words(share: float) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate(Readable):
+class Estimate(Plottable):
     """A count in the original table: the estimate and an interval for it.
 
     ``low`` and ``high`` bound the count among the people in the table, not in a population they
     may have been drawn from. ``groups`` and ``trials`` say how much data it rests on, and
     ``from_margins`` how much of its precision comes from margins: what they take off its variance.
+    A smoothed count has a ``mean_squared_error``, of which ``standard_error`` is the root, and
+    ``from_model`` says what its model takes off the variance.
     """
 
     query: str
@@ -87,6 +89,8 @@ class Estimate(Readable):
     trials: float
     remarks: tuple[str, ...] = ()
     from_margins: float = 0.0
+    mean_squared_error: float | None = None
+    from_model: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -103,12 +107,20 @@ class Estimate(Readable):
             "groups": self.groups,
             "trials": self.trials,
             "from_margins": self.from_margins,
+            "mean_squared_error": self.mean_squared_error,
+            "from_model": self.from_model,
             "remarks": list(self.remarks),
         }
 
     @property
     def _margins_words(self) -> str:
         return f"; {margins_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
+
+    @property
+    def _model_words(self) -> str:
+        if self.mean_squared_error is None:
+            return ""
+        return f"; mean squared error {self.mean_squared_error:,.1f}"
 
     def __str__(self) -> str:
         """The number, its interval and what to know about it."""
@@ -117,7 +129,7 @@ class Estimate(Readable):
         text = (
             f"{self.count:,.1f} ({100 * self.confidence:g} % interval for the count in the original"
             f" table: {self.low:,.1f} to {self.high:,.1f}; {self.groups:,} groups,"
-            f" {self.trials:,.0f} trials{self._margins_words})"
+            f" {self.trials:,.0f} trials{self._margins_words}{self._model_words})"
         )
         if self.estimator == WHOLE_BINS:
             text = f"{self.count:,.0f} (whole bins)"
@@ -188,7 +200,7 @@ def count_variances(sums: Sums, size: int, rounded: int, design: Design) -> Floa
     )
 
 
-def as_if(sums: Sums, share: float, size: int, design: Design) -> Sums:
+def as_if(sums: Sums, share: float | Floats, size: int, design: Design) -> Sums:
     """The sums that are expected if this share of the records holds one of ``size`` values."""
     p = design.retention
     seen = p * share + size * replacement_probability(p, design.domain_size)
@@ -199,6 +211,16 @@ def as_if(sums: Sums, share: float, size: int, design: Design) -> Sums:
         scaled_observed=seen * sums.scaled_records,
         noise=sums.uneven * spread,
     )
+
+
+def variances_at(sums: Sums, shares: Floats, size: int, rounded: int, design: Design) -> Floats:
+    """The variances of counts if these shares of the records hold one of ``size`` values."""
+    expected = as_if(sums, shares, size, design)
+    # Holders may be in groups whose trials stand for more records than the average.
+    holders = design.retention * shares * sums.records * _holder_scale(sums, size, rounded, design)
+    stray = size * replacement_probability(design.retention, design.domain_size)
+    observed = holders + stray * sums.scaled_records
+    return count_variances(replace(expected, scaled_observed=observed), size, rounded, design)
 
 
 def constrained_counts(all_observed: Floats, records: Floats, design: Design) -> Floats:
@@ -221,7 +243,8 @@ class Estimator:
 
     ``counts`` is None for the unbiased one, which needs only the values asked about. ``possible``
     means that no count is negative or above |S|; the intervals are then those of the unbiased one,
-    stretched to contain the estimate. ``margins`` is False if margins are left aside.
+    stretched to contain the estimate. ``margins`` is False if margins are left aside. With
+    ``model`` the unbiased count leans on a model of the public columns (queries.smooth).
     """
 
     name: str
@@ -230,6 +253,7 @@ class Estimator:
     counts: Counts | None = None
     possible: bool = False
     margins: bool = True
+    model: bool = False
 
 
 ESTIMATORS = Registry(
@@ -253,6 +277,13 @@ ESTIMATORS = Registry(
             "Records alone",
             "Unbiased, but without margins, if the release has any.",
             margins=False,
+        ),
+        Estimator(
+            "smooth",
+            "Smoothed",
+            "Leans on a model of the public columns by as much as that is more precise; given with"
+            " its mean squared error, and refused where the model fails its own test.",
+            model=True,
         ),
     ),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import InputError
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.queries.estimate import margins_words
 from reconpriv.schema import Value, json_value
 
@@ -15,7 +15,7 @@ SHARE, AVERAGE, SUM, QUANTILE = "share", "average", "sum", "quantile"
 
 
 @dataclass(frozen=True, repr=False)
-class Figure(Readable):
+class Figure(Plottable):
     """A share, average, sum or quantile in the original table: the estimate and its interval.
 
     ``kind`` says which of them, ``name`` how it is headed in a table. ``records`` is the number of

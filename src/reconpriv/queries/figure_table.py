@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import Figure, answered
 from reconpriv.queries.table import EstimateTable, label_array
@@ -35,7 +35,7 @@ def number_of(answer: Answer) -> float | None:
 
 
 @dataclass(frozen=True, repr=False)
-class FigureTable(Readable):
+class FigureTable(Plottable):
     """Counts and other figures, labelled by the values of the attributes they were grouped by."""
 
     by: tuple[str, ...]

@@ -21,7 +21,7 @@ from reconpriv.queries.answer import Answerer
 from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.sql_text import written_condition
 from reconpriv.recoding import Recoding
-from reconpriv.schema import Column, Kind, Value
+from reconpriv.schema import Column, Kind, Schema, Value
 from reconpriv.theory.arrays import Floats
 
 _NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
@@ -116,6 +116,18 @@ def measure_of(
     return Measure(asked, ColumnNumber(index, numbers), None, steps, remarks)
 
 
+def has_numbers(schema: Schema, name: str, *, ranked: bool = False) -> bool:
+    """Whether a column has an average (or, if ``ranked``, a median) without scores."""
+    column = next(one for one in schema.columns if one.name == name)
+    return _has_numbers(column, schema.recoding(name), ranked=ranked)
+
+
+def _has_numbers(column: Column, recoding: Recoding | None, *, ranked: bool) -> bool:
+    if recoding is not None:
+        return recoding.numeric or ranked
+    return column.kind in _NUMERIC
+
+
 def _sensitive(
     answerer: Answerer, column: Column, scores: Scores | None, *, ranked: bool
 ) -> Measure:
@@ -177,14 +189,15 @@ def _numbers(
     sensitive: bool = False,
 ) -> tuple[Floats, Steps | None, tuple[str, ...]]:
     """The numbers of the values of a column, or refuse."""
-    if recoding is not None and (recoding.numeric or ranked):
+    usable = _has_numbers(column, recoding, ranked=ranked)
+    if usable and recoding is not None:
         place = {label: i for i, label in enumerate(recoding.labels)}
         where = np.array([place.get(value, -1) for value in values])
         if ranked:
             ranks = np.where(where < 0, np.nan, where.astype(np.float64))
             return ranks, _bins(recoding), ()
         return _middles(recoding, values, where), None, (_MIDDLES.format(column=column.name),)
-    if column.kind not in _NUMERIC or recoding is not None:
+    if not usable:
         what = "text" if column.kind is Kind.STRING else f"{column.kind.value} values"
         hint = "Average a column of numbers."
         if sensitive:

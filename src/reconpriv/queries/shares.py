@@ -63,7 +63,7 @@ def asked_share(counted: Selected, among: Selected | None) -> ShareOf:
 
 def check_unbiased(settings: Settings, what: str) -> None:
     """Refuse an estimator that has no covariances."""
-    if settings.counts is not None:
+    if settings.counts is not None or settings.model:
         raise InputError(
             f"{what} is made of unbiased counts; the estimator {settings.estimator!r} gives none.",
             hint="Use the estimator 'mle' or 'records'.",
@@ -84,6 +84,8 @@ def share_rows(
     With the sensitive attribute among them, each value has its share among the records that agree
     on the others.
     """
+    if settings.model:
+        check_unbiased(settings, "A share")
     sensitive = answerer.cells.schema.sensitive.name
     public = [one for one in by if one != sensitive]
     below = {_key(labels, public): one for labels, one in
@@ -98,7 +100,7 @@ def share_rows(
         found = {_key(labels, by): one for labels, one in above}
         rows = _with_empty_rows(above, below, by, public, found)
         return [
-            (labels, _of_known(one, below[_key(labels, public)], asked, settings, name))
+            (labels, of_known(one, below[_key(labels, public)], asked, settings, name))
             for labels, one in rows
         ]
     check_unbiased(settings, "A share among the holders of a sensitive value")
@@ -124,7 +126,7 @@ def _with_empty_rows(
     return [(dict(zip(public, key, strict=True)), found.get(key, _ZERO)) for key in below]
 
 
-def _of_known(
+def of_known(
     count: Estimate, among: Estimate, asked: ShareOf, settings: Settings, name: str
 ) -> Figure:
     """The count and its limits over the number of records."""
@@ -182,16 +184,17 @@ def _of_estimated(
     for i, one in enumerate(labels):
         key = _key(one, public)
         top, bottom = counted.get(key, _ZERO), below.get(key, _ZERO)
-        figure = _ratio_figure(top, bottom, found.covariances[i], asked, settings, name)
+        figure = ratio_figure(top, bottom, found.covariances[i], asked, settings, name)
         rows.append((one, figure))
     order = {key: i for i, key in enumerate(below)}
     return sorted(rows, key=lambda row: order.get(_key(row[0], public), len(order)))
 
 
-def _ratio_figure(
+def ratio_figure(
     top: Estimate, bottom: Estimate, covariance: Floats, asked: ShareOf,
     settings: Settings, name: str,
 ) -> Figure:  # fmt: skip
+    """A share of an estimated number of records, from both counts and their covariance."""
     if bottom.high == 0:
         return empty_figure(asked.text, SHARE, name, settings.confidence)
     z = quantile(settings.confidence, settings.intervals)

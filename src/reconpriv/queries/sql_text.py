@@ -33,6 +33,12 @@ def written_text(text: str) -> str:
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
 
 
+def quoted_names(sql: str) -> set[str]:
+    """The quoted names in a condition: its columns, once it is parsed."""
+    found = (one[1] for one in _QUOTED.finditer(sql))
+    return {name.replace('""', '"') for name in found if name is not None}
+
+
 def written_condition(sql: str) -> str:
     """A condition as a person writes it: names are quoted only where necessary."""
     return _QUOTED.sub(

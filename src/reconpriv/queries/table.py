@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.messages.readable import Readable
+from reconpriv.messages.readable import Plottable
 from reconpriv.queries.estimate import Estimate
 from reconpriv.schema import Value, json_value
 from reconpriv.sources.column_names import free_name
@@ -24,10 +24,14 @@ _COLUMNS = {
     "groups": pa.int64(), "trials": pa.float64(), "from_margins": pa.float64(),
     "remarks": pa.string(),
 }  # fmt: skip
+# Of smoothed counts; an answer that was not smoothed has another estimator, and no such error.
+_MODEL_COLUMNS = {
+    "estimator": pa.string(), "mean_squared_error": pa.float64(), "from_model": pa.float64(),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
-class EstimateTable(Readable):
+class EstimateTable(Plottable):
     """Estimates labelled by the values of the attributes they were grouped by."""
 
     by: tuple[str, ...]
@@ -69,7 +73,8 @@ class EstimateTable(Readable):
         """
         arrays = [label_array([labels[name] for labels, _ in self.rows]) for name in self.by]
         names = list(self.by)
-        for name, kind in _COLUMNS.items():
+        smoothed = any(one.mean_squared_error is not None for _, one in self.rows)
+        for name, kind in {**_COLUMNS, **(_MODEL_COLUMNS if smoothed else {})}.items():
             values = [getattr(estimate, name) for _, estimate in self.rows]
             shown = ["; ".join(value) for value in values] if name == "remarks" else values
             arrays.append(pa.array(shown, kind))

@@ -23,6 +23,7 @@ from reconpriv.queries.averages import Asked as Averaged
 from reconpriv.queries.averages import average_rows
 from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
 from reconpriv.queries.computed import grouped_rows
+from reconpriv.queries.crosstab import Crosstab, cross_tabulate
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.figure import AVERAGE, SUM, Figure, answered, only
 from reconpriv.queries.figure_rows import figure_table
@@ -170,18 +171,38 @@ class Release(Readable):
         by: Sequence[str],
         where: str | None = None,
         *,
+        shares: str | None = None,
+        totals: bool = False,
+        widest: float | str | None = None,
         estimator: str = "mle",
         confidence: float = 0.95,
         simultaneous: bool = False,
         whole_bins: bool = False,
         **equal: Value,
-    ) -> EstimateTable:
+    ) -> Crosstab:
         """A count with its interval for every combination of the given attributes.
 
-        ``simultaneous`` widens the intervals so that all of them hold together (Bonferroni).
+        :param by: the attributes; the last of several is the columns of the table.
+        :param shares: "row", "column" or "all": also the share of each count among the records of
+            its row, its column or the whole table.
+        :param totals: whether to add totals by row, by column and of everything.
+        :param widest: flag intervals that are wider, from end to end: a number of records, or a
+            text such as "20%" of the estimate; with shares, 0.1 or "10%" is ten percentage points.
+        :param simultaneous: widen the intervals so that all of them hold together (Bonferroni).
+
+        A column with the name of a parameter is asked about in ``where``.
         """
         selected = self.answerer.select(where, equal, whole_bins=whole_bins)
-        return self._table(selected, by, Settings(estimator, confidence), simultaneous)
+        by = [by] if isinstance(by, str) else list(by)
+        names = self.column_names()
+        for name in by:
+            if name not in names:
+                raise unknown_column(name, names)
+        check_distinct(by)
+        return cross_tabulate(
+            self.answerer, selected, by, Settings(estimator, confidence),
+            shares=shares, totals=totals, widest=widest, simultaneous=simultaneous,
+        )  # fmt: skip
 
     def sql(
         self,
@@ -516,18 +537,6 @@ class Release(Readable):
         """What the manifest says about margins; empty if there are none."""
         margins = self.description.margins
         return {} if margins is None else {"margins": margins.as_dict()}
-
-    def _table(
-        self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool
-    ) -> EstimateTable:
-        by = [by] if isinstance(by, str) else list(by)
-        names = self.column_names()
-        for name in by:
-            if name not in names:
-                raise unknown_column(name, names)
-        check_distinct(by)
-        rows = self.answerer.table(selected, by, settings, simultaneous=simultaneous)
-        return EstimateTable(tuple(by), tuple(rows))
 
     def column_names(self) -> list[str]:
         """The public attributes, then the sensitive one."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _VALUES = 8
 # True wherever the reader got reconpriv from: it is not on any package index.
 _INSTALL = (
-    "You need Python 3.11 to 3.13 and reconpriv, which is not on a package index: ask the"
+    "You need Python 3.11 or newer and reconpriv, which is not on a package index: ask the"
     f" publisher for its wheel, then run `pip install './reconpriv-{__version__}-py3-none-any.whl"
     "[query]'`; or for its source folder, then run `pip install '.[query]'` in it."
 )

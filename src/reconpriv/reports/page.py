@@ -11,16 +11,10 @@ from typing import Any
 
 from reconpriv.messages import numbers
 from reconpriv.show import charts, markup
-from reconpriv.show.markup import Html, tag, words
+from reconpriv.show.markup import Html, script_safe, tag, words
 
 Cell = str | int | float | None
 STAMP = "INTERNAL - NOT FOR RELEASE"
-
-# Nothing may be fetched; Vega compiles its expressions, which needs 'unsafe-eval'.
-_SECURITY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval';"
-    " img-src data:"
-)
 
 
 @dataclass(frozen=True)
@@ -63,15 +57,10 @@ def page(title: str, lead: Html, sections: Sequence[Section], *, internal: bool)
         tag("script", Html(_asset("page.js"))),
         style=_asset("style.css") + (top if internal else ""),
         meta=[
-            tag("meta", http_equiv="Content-Security-Policy", content=_SECURITY),
+            tag("meta", http_equiv="Content-Security-Policy", content=markup.NO_NETWORK),
             tag("meta", name="robots", content="noindex"),
         ],
     )
-
-
-def script_safe(text: str) -> str:
-    """JSON that no value can end early: a data value may contain a closing script tag."""
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 @cache

@@ -56,14 +56,28 @@ def browser_scripts() -> str:
 
 def save(figure: Spec, *paths: Path) -> None:
     """Write a static figure, as SVG or PNG depending on the extension."""
-    import vl_convert  # noqa: PLC0415
-
-    svg = vl_convert.vegalite_to_svg(figure, vl_version=_version())
+    svg = drawn(figure)
     for path in paths:
         if path.suffix == ".svg":
             path.write_text(svg + "\n", encoding="utf-8")
         else:
-            path.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+            path.write_bytes(pixels(svg))
+
+
+def drawn(figure: Spec) -> str:
+    """A figure as SVG."""
+    version = _version()
+    import vl_convert  # noqa: PLC0415
+
+    return str(vl_convert.vegalite_to_svg(figure, vl_version=version))
+
+
+def pixels(svg: str) -> bytes:
+    """A drawing as PNG."""
+    altair()
+    import vl_convert  # noqa: PLC0415
+
+    return bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
 
 
 def config(ink: str) -> Spec:

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     from reconpriv.queries.table import EstimateTable
 
 _FROM_MARGINS = "from margins"
+_ERROR = "mean squared error"
 
 
 def estimate_headings(estimates: list[Estimate]) -> tuple[str, ...]:
-    """What is shown of estimates; margins, if any of them rests on some."""
+    """What is shown of estimates; margins and a model's error, if any of them rests on some."""
     margins = (_FROM_MARGINS,) if any(one.from_margins > 0 for one in estimates) else ()
-    return "count", "interval", "groups", "trials", *margins
+    error = (_ERROR,) if any(one.mean_squared_error is not None for one in estimates) else ()
+    return "count", "interval", "groups", "trials", *margins, *error
 
 
 def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, ...]:
-    """Count, interval, groups and trials of an estimate, and its share from margins if headed."""
+    """Count, interval, groups and trials of an estimate, and what else is headed."""
     from reconpriv.queries.estimate import (  # noqa: PLC0415 - needs numpy, loaded by now
         WHOLE_BINS,
         margins_words,
@@ -40,7 +42,11 @@ def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, 
         interval = "exact" if estimate.exact else WHOLE_BINS
         count = f"{estimate.count:,.0f}"
     margins = (margins_words(estimate.from_margins),) if _FROM_MARGINS in headings else ()
-    return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}", *margins
+    error: tuple[str, ...] = ()
+    if _ERROR in headings:
+        own = estimate.mean_squared_error
+        error = ("-" if own is None else f"{own:,.1f}",)
+    return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}", *margins, *error
 
 
 def remarks(estimates: Sequence[Estimate | Figure]) -> str | None:
@@ -90,7 +96,8 @@ def estimate_table_view(rows: EstimateTable) -> RichTable:
 def estimate_html(estimate: Estimate) -> str:
     """The number, its interval on a line from 0 to the records it is among, and the remarks."""
     headings = estimate_headings([estimate])
-    count, interval, groups, trials, *margins = estimate_cells(estimate, headings)
+    count, interval, groups, trials, *_ = cells = estimate_cells(estimate, headings)
+    further = dict(zip(headings[4:], cells[4:], strict=True))
     large = tag("span", count, style="font-size:1.6em;font-weight:600")
     parts = [tag("div", large, " ", tag("span", estimate.query))]
     if estimate.exact:
@@ -105,9 +112,16 @@ def estimate_html(estimate: Estimate) -> str:
                 tag("b", interval), " ",
                 whisker(estimate.low, estimate.count, estimate.high, top)),
             tag("div", f"among {estimate.records:,} records, from {groups} groups and {trials}"
-                " independent trials", *(f"; {share} from margins" for share in margins)),
+                " independent trials", *_further_words(further)),
         ]  # fmt: skip
     return box(parts, _notes([estimate]))
+
+
+def _further_words(further: dict[str, str]) -> list[str]:
+    """What an estimate has besides: its share from margins, and a model's error."""
+    margins = [f"; {further[_FROM_MARGINS]} from margins"] if _FROM_MARGINS in further else []
+    error = [f"; {_ERROR} {further[_ERROR]}"] if _ERROR in further else []
+    return margins + error
 
 
 def estimate_table_html(rows: EstimateTable) -> str:

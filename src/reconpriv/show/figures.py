@@ -66,15 +66,25 @@ def _comparison_table(found: Comparison) -> RichTable:
     table.add_column("interval", justify="right")
     for name, one in (("a", found.a), ("b", found.b)):
         table.add_row(Text(f"{name}: {one.query}"), *figure_cells(one))
-    rows = [("a - b", found.difference, found.difference_low, found.difference_high)]
-    for name, value, low, high in rows:
-        shown = [_shown(found, number) for number in (value, low, high)]
-        table.add_row(name, shown[0], "exact" if found.exact else f"{shown[1]} to {shown[2]}")
+    table.add_row("a - b", *difference_cells(found))
     if found.ratio is not None:
-        high_ratio = "no limit" if found.ratio_high is None else f"{found.ratio_high:,.3f}"
-        interval = "exact" if found.exact else f"{found.ratio_low:,.3f} to {high_ratio}"
-        table.add_row("a / b", f"{found.ratio:,.3f}", interval)
+        table.add_row("a / b", *ratio_cells(found))
     return table
+
+
+def difference_cells(found: Comparison) -> tuple[str, str]:
+    """The difference of a comparison, and its interval."""
+    value, low, high = (
+        _shown(found, number)
+        for number in (found.difference, found.difference_low, found.difference_high)
+    )
+    return value, "exact" if found.exact else f"{low} to {high}"
+
+
+def ratio_cells(found: Comparison) -> tuple[str, str]:
+    """The ratio of a comparison that has one, and its interval."""
+    high = "no limit" if found.ratio_high is None else f"{found.ratio_high:,.3f}"
+    return f"{found.ratio:,.3f}", "exact" if found.exact else f"{found.ratio_low:,.3f} to {high}"
 
 
 def _shown(found: Comparison, number: float) -> str:

@@ -7,6 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+# Nothing may be fetched; Vega compiles its expressions, which needs 'unsafe-eval'.
+NO_NETWORK = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval';"
+    " img-src data:"
+)
 _VOID = frozenset({"br", "hr", "img", "link", "meta"})
 
 
@@ -56,6 +61,11 @@ def words(text: str) -> Html:
 def lines(text: str) -> Html:
     """Plain text with its line breaks."""
     return Html("<br>".join(escape(line, quote=False) for line in text.splitlines()))
+
+
+def script_safe(text: str) -> str:
+    """JSON that no value can end early: a data value may contain a closing script tag."""
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def table(

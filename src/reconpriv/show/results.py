@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import RenderableType
 
@@ -11,6 +11,7 @@ from reconpriv.show import (
     attacks,
     audit,
     columns,
+    crosstab,
     estimates,
     figures,
     learning,
@@ -19,6 +20,9 @@ from reconpriv.show import (
     text,
     tuning,
 )
+
+if TYPE_CHECKING:
+    from reconpriv.show.chart import Chart
 
 
 class _Views(NamedTuple):
@@ -34,6 +38,8 @@ _VIEWS = {
     "AuditReport": _Views(audit.audit_view, audit.audit_html),
     "Estimate": _Views(str, estimates.estimate_html),
     "EstimateTable": _Views(estimates.estimate_table_view, estimates.estimate_table_html),
+    "Crosstab": _Views(crosstab.crosstab_view, crosstab.crosstab_html),
+    "TwoWay": _Views(crosstab.two_way_view, crosstab.two_way_html),
     "Frequencies": _Views(columns.frequencies_view, columns.frequencies_html),
     "Comparison": _Views(figures.comparison_view, figures.comparison_html),
     "FigureTable": _Views(figures.figure_table_view, figures.figure_table_html),
@@ -54,3 +60,10 @@ def text_of(result: object) -> str:
 def html_of(result: object) -> str:
     """A result as HTML."""
     return _VIEWS[type(result).__name__].notebook(result)
+
+
+def chart_of(result: object, *, most: int, order: str) -> Chart:
+    """A result as a chart."""
+    from reconpriv.show.chart import Chart  # noqa: PLC0415 - text needs none of it
+
+    return Chart.of(result, most=most, order=order)

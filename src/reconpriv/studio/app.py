@@ -63,7 +63,7 @@ def page(desk: Desk) -> TagList:
         step_policy.panel(desk.draft),
         step_publish.panel(),
         step_download.panel(),
-        step_ask.panel(),
+        step_ask.panel(desk.draft),
     )
     return TagList(
         ui.head_content(

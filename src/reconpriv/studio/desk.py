@@ -15,13 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.studio.keys import KeyRing, TableKey, identity_of_path, identity_of_upload
 from reconpriv.studio.plan import Plan, Roles, read_table
 from reconpriv.studio.remedy_words import page_words
+
+if TYPE_CHECKING:
+    from reconpriv.queries.beside_truth import Answered
 
 Progress = Callable[[str, float], None]
 
@@ -57,7 +60,11 @@ class Settled:
 
 @dataclass(frozen=True)
 class Published:
-    """A release in the desk's folder, with the plan and the key that made it."""
+    """A release in the desk's folder, with the plan and the key that made it.
+
+    ``answers`` are those to the latest questions, with the truth beside them; a new release starts
+    without any.
+    """
 
     plan: Plan
     release: rp.Release
@@ -65,6 +72,7 @@ class Published:
     generated: bool
     settled: Settled
     made: datetime = field(default_factory=lambda: datetime.now().astimezone())
+    answers: list[Answered] = field(default_factory=list, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import logging
 import os
 import socket
@@ -25,6 +26,7 @@ from reconpriv.studio.stopping import Stopping, stopping
 from reconpriv.writing.scratch import temporary
 
 HOST = "127.0.0.1"
+"""This machine, seen from itself: nobody else can connect."""
 # The token is not in the browser's command line, which every user of the machine can read.
 _HANDOVER = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>reconpriv studio</title>'
@@ -39,11 +41,19 @@ def run_studio(
     *,
     sensitive: str | None = None,
     port: int = 0,
+    listen: str = HOST,
     browser: bool = True,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve until Ctrl-C, SIGTERM or a closed terminal, then remove every upload."""
-    with stopping() as stop, _listening(port) as listener, own_folder() as home:
+    """Serve until Ctrl-C, SIGTERM or a closed terminal, then remove every upload.
+
+    Wherever it listens, only a browser that calls it 127.0.0.1 or localhost is let in, once.
+    """
+    with (
+        stopping() as stop,
+        _listening(port, _ipv4(listen)) as listener,
+        own_folder() as home,
+    ):
         desk = Desk(home)
         try:
             if table is not None:
@@ -96,6 +106,12 @@ def _serve(
 
     stop.then(end)
     say(f"Studio: {guard.address}")
+    where = listener.getsockname()[0]
+    if not ipaddress.IPv4Address(where).is_loopback:
+        say(
+            f"Other machines may reach {where}, and what they exchange with the studio is not"
+            " encrypted."
+        )
     say("The address works once, in one browser. Press Ctrl-C to stop the studio.")
     opening = threading.Timer(0.5, webbrowser.open, (_handover(desk.home, guard.address),))
     opening.daemon = True  # a browser may run in the terminal, and as long as it likes
@@ -128,18 +144,28 @@ def own_folder() -> Iterator[Path]:
             tempfile.tempdir = before
 
 
+def _ipv4(address: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(address))
+    except ValueError:
+        raise InputError(
+            f"{address!r} is not an IPv4 address to listen on.",
+            hint=f"Use {HOST} for this machine alone, or 0.0.0.0 for all its addresses.",
+        ) from None
+
+
 @contextlib.contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
+def _listening(port: int, address: str) -> Iterator[socket.socket]:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((address, port))
         # Before the address is printed: a browser may be faster than the server.
         listener.listen(MOST_WAITING)
     except OSError as error:
         listener.close()
         raise OutputError(
-            f"Port {port} of {HOST} cannot be used: {error.strerror}.",
+            f"Port {port} of {address} cannot be used: {error.strerror}.",
             hint=Remedy("choose another {}, or leave it out for any free port", Control.PORT),
         ) from None
     with listener:

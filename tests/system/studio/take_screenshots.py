@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from studio_walk import (
     choose_roles,
@@ -54,14 +54,27 @@ def walk(page: Page, folder: Path, name: str) -> None:
     page.wait_for_selector("#get_internal_report", timeout=60_000)
     shoot("5-download")
     to_ask(page)
+    ask(page)
+    shoot("6-ask")
+
+
+def ask(page: Page) -> None:
+    """A count, a share by race, and a comparison."""
+    cards = page.locator("#answers .card")
     page.fill("#where", "age >= 30 AND sex = 'Female'")
     page.select_option("#ask_value", label="Sales")
     page.click("#ask")
-    page.wait_for_selector("#answers table")
+    expect(cards).to_have_count(1)
+    page.get_by_label("Share", exact=True).check()
     page.select_option("#ask_by", "race")
     page.click("#ask")
-    page.wait_for_timeout(1000)
-    shoot("6-ask")
+    expect(cards).to_have_count(2)
+    page.get_by_label("Comparison", exact=True).check()
+    page.fill("#where", "age >= 30")
+    page.fill("#ask_a", "sex = 'Female'")
+    page.fill("#ask_b", "sex = 'Male'")
+    page.click("#ask")
+    expect(cards).to_have_count(3)
 
 
 def main(folder: Path) -> None:

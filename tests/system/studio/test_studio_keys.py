@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import reconpriv as rp
+from reconpriv.queries.beside_truth import ask
+from reconpriv.queries.questions import Question
 from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import Desk, Opened, Published, Settled, explain
 from reconpriv.studio.plan import Plan, Roles
-from reconpriv.studio.step_ask import ask
 from reconpriv.studio.step_publish import chosen_key, key_notice, key_options
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -172,17 +173,25 @@ def test_the_truth_beside_a_binned_column_is_that_of_the_question(desk: Desk) ->
     settled = desk.settle(opened, Roles("income", ("age",), bins={"age": "10"}))
     plan = Plan(opened.source, settled.roles, POLICY, test_key=True)
     made = desk.publish(settled, plan, rp.Key.test(), generated=False)
+    both = made.release.answerer, made.settled.table.truth
     with pytest.raises(rp.ReconprivError) as caught:
-        ask(made, "age < 65", "", "")
+        ask(*both, Question(where="age < 65"))
     assert "60 or 70" in explain(caught.value)
     assert "--" not in explain(caught.value)
     with rp.read("example:adult", sensitive="income", public=["age"]) as table:
         truth = {age: table.count(f"age < {age}") for age in (60, 70)}
-    (answer,) = ask(made, "age < 65", "", "", whole_bins=True)
-    assert answer.truth == truth[70]
-    (answer,) = ask(made, "age < 60", "1", "", "constrained")
-    assert answer.estimate.estimator == "constrained"
-    assert 0 <= answer.estimate.count <= truth[60]
+    (line,) = ask(
+        made.release.answerer, made.settled.table.truth, Question(where="age < 65", whole_bins=True)
+    ).lines
+    assert line.truth == truth[70]
+    found = ask(
+        made.release.answerer,
+        made.settled.table.truth,
+        Question(where="age < 60", value="1", estimator="constrained"),
+    )
+    assert found.estimators == ("constrained",)
+    (line,) = found.lines
+    assert line.value is not None and 0 <= line.value <= truth[60]
 
 
 def test_a_page_that_missed_a_change_cannot_publish_the_old_table(

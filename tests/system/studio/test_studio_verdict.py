@@ -12,11 +12,11 @@ import pytest
 from htmltools import Tag, tags
 
 import reconpriv as rp
+from reconpriv.studio.answers import number
 from reconpriv.studio.desk import Desk, Settled
 from reconpriv.studio.judged import Judged, shown
 from reconpriv.studio.live import Live, make_live
 from reconpriv.studio.plan import Roles
-from reconpriv.studio.step_ask import number
 from reconpriv.studio.step_policy import count_cells, try_settings
 from reconpriv.studio.targets import (
     WISHES,

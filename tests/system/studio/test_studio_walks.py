@@ -73,12 +73,56 @@ def test_the_whole_way(
         page.press("#where", "Enter")
         expect(page.locator("#answers tbody tr")).to_have_count(1)
         truth = page.inner_text("#answers td[data-head=Truth]")
+        ask_more(page)
         said = running.stop()
         assert list(running.scratch.iterdir()) == []
         assert "Traceback" not in said
     with rp.read(adult_csv, sensitive="occupation", public=["sex"], missing="value") as table:
         assert truth == f"{table.count(sex='Female', occupation='Sales'):,}"
     check_downloads(tmp_path, adult_csv, files_of)
+
+
+def ask_more(page: Page) -> None:
+    """A share, a comparison and an average, each with its chart; they outlive the page."""
+    cards = page.locator("#answers .card")
+    for field in ("#ask_a", "#ask_among", "#ask_column", "#unbiased_estimator"):
+        expect(page.locator(field)).to_be_hidden()
+    page.get_by_label("Share", exact=True).check()
+    expect(page.locator("#ask_among")).to_be_visible()
+    page.click("#ask")
+    expect(cards).to_have_count(2)
+    expect(cards.first).to_contain_text("Share of occupation = 'Sales' among sex = 'Female'")
+    page.get_by_label("Comparison", exact=True).check()
+    expect(page.locator("#estimator")).to_be_hidden()
+    page.fill("#where", "")
+    page.click("#ask")
+    note = page.locator("#ask_note .notice")
+    expect(note).to_contain_text("A comparison needs two conditions")
+    expect(cards).to_have_count(2)
+    page.fill("#ask_a", "sex = 'Female'")
+    page.fill("#ask_b", "sex = 'Male'")
+    page.press("#ask_b", "Enter")
+    expect(cards).to_have_count(3)
+    expect(note).to_have_count(0)
+    expect(cards.first).to_contain_text("The two shares")
+    expect(cards.first.locator(".panel")).to_have_count(2)
+    page.get_by_label("Average", exact=True).check()
+    page.select_option("#ask_column", "occupation")
+    expect(page.locator("#ask_score_0")).to_be_visible()
+    page.select_option("#ask_column", "age")
+    expect(page.locator("#ask_score_0")).to_be_hidden()
+    page.select_option("#ask_by", "sex")
+    page.click("#ask")
+    expect(cards).to_have_count(4)
+    expect(cards.first).to_contain_text("Average of age among occupation = 'Sales', by sex")
+    expect(cards.first.locator(".panel .truth")).to_have_count(2)
+    before = page.locator("#answers").inner_text()
+    page.reload()
+    page.wait_for_selector("body[data-connected=yes]")
+    expect(cards).to_have_count(4)
+    assert page.locator("#answers").inner_text() == before
+    expect(page.get_by_label("Average", exact=True)).to_be_checked()
+    expect(page.locator("#ask_by")).to_have_value("sex")
 
 
 def check_downloads(

@@ -331,18 +331,46 @@ def test_public_names_are_found_and_listed() -> None:
         _ = rp.nope
 
 
-@pytest.mark.parametrize(
-    "args", [["--version"], ["--help"], ["retention", "--rho1=.1", "--rho2=.5", "-m=10"]]
-)
-def test_small_commands_load_no_engine(args: list[str]) -> None:
-    code = (
+def command(*args: object) -> str:
+    """Code that runs a command and goes on."""
+    return (
         "import sys, contextlib, io\n"
-        f"sys.argv = ['reconpriv', *{args!r}]\n"
+        f"sys.argv = ['reconpriv', *{list(map(str, args))!r}]\n"
         "from reconpriv.cli import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
         "    main()\n"
     )
-    assert loaded_after(code) & {"duckdb", "pyarrow", "pandas"} == set()
+
+
+@pytest.mark.parametrize(
+    "args", [["--version"], ["--help"], ["retention", "--rho1=.1", "--rho2=.5", "-m=10"]]
+)
+def test_small_commands_load_no_engine(args: list[str]) -> None:
+    assert loaded_after(command(*args)) & {"duckdb", "pyarrow", "pandas"} == set()
+
+
+def test_an_audit_loads_no_more_than_it_needs() -> None:
+    code = command(
+        "audit", "example:adult", "-s", "occupation", "--public", "sex,race", "--missing", "value"
+    )
+    code += "assert 'scipy.special' in sys.modules and 'scipy.stats' not in sys.modules\n"
+    loaded = loaded_after(code)
+    assert {"duckdb", "pyarrow", "numpy"} <= loaded
+    assert loaded & {"pandas", "polars", "altair", "sqlglot", "shiny", "sklearn"} == set()
+    # PyArrow would load pandas by itself, which is why commands hide it.
+    assert "pandas" in loaded_after("import pyarrow; pyarrow.array([1])")
+
+
+def test_pyspark_still_finds_pandas() -> None:
+    code = (
+        "import sys, types\n"
+        "from reconpriv.cli.no_pandas import start_without_pandas\n"
+        "start_without_pandas()\n"
+        "try:\n    import pandas\nexcept ModuleNotFoundError as error:\n    refused = error.name\n"
+        "sys.modules['pyspark'] = types.ModuleType('pyspark')\n"
+        "import pandas; assert refused == pandas.__name__\n"
+    )
+    assert "pandas" in loaded_after(code)
 
 
 def test_a_policy_loads_no_engine() -> None:

@@ -14,7 +14,7 @@ PAPER = ROOT / "docs" / "paper.md"
 DOCUMENTS = sorted(
     [
         *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     ]
 )
 NUMBERED = [

@@ -74,7 +74,7 @@ def test_an_estimator(cli, table, tmp_path):
         assert json.loads(done.out)["count"] == found.count
         assert "or even" in cli("query", "--help").out
         assert offers("reconpriv query release --estimator t") == ["toy"]
-        page = str(step_ask.panel())
+        page = str(step_ask.panel({}))
         assert ">Even</option>" in page and toy.explanation in page
         assert "| `toy` |" in registry_tables.table("estimators")
     with pytest.raises(PolicyError, match="no estimator called 'toy'"):

@@ -24,7 +24,10 @@ ADULT = {
     "sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value",
     "sql": "SELECT * FROM input WHERE age >= 45",  # the largest groups take the most time
 }  # fmt: skip
-CENSUS = {"sensitive": "Occupation", "drop": ["Weight"]}
+CENSUS = {
+    "sensitive": "Occupation", "drop": ["Weight"],
+    "sql": "SELECT * FROM input WHERE Age % 4 = 0",  # every label, a quarter of the groups
+}  # fmt: skip
 # Enough to fill every table of an attack.
 EFFORT = Effort(releases=4, draws=100)
 LONG = "a-value-of-exactly-thirty-char"

@@ -161,19 +161,21 @@ def test_named_tables_are_judged_by_themselves(tuner):
 
 
 def test_margins_are_recommended_where_they_help_and_never_silently(tuner):
-    report = sweep(tuner("Occupation"), target=Target(max_error=0.05))
+    few = {"epsilons": [0.3, 0.5, 0.9], "deltas": [0.1, 0.3, 0.5]}
+    report = sweep(tuner("Occupation"), target=Target(max_error=0.05), **few)
     best = report.recommended
     assert best.margins_epsilon == 1.0 and best.error <= 0.05
     assert best.posterior <= report.current.posterior * (1 + 1e-9)
     assert "margins of ε = 1" in report.verdict
     assert "margins spend a budget of their own: (ε = 1, δ = 1e-9)" in report.verdict
-    alone = sweep(tuner("Occupation"), target=Target(max_error=0.05), margins=[0])
+    alone = sweep(tuner("Occupation"), target=Target(max_error=0.05), margins=[0], **few)
     assert alone.recommended is None and alone.with_margins is None
     assert "margins" not in alone.verdict + alone.standing
 
 
 def test_the_current_policy_is_said_to_gain_from_margins(tuner):
-    report = sweep(tuner("Occupation"))
+    one = {"retentions": [0.5], "epsilons": [0.5], "deltas": [0.3]}
+    report = sweep(tuner("Occupation"), **one)
     found, now = report.with_margins, report.current
     assert found.margins_epsilon == 1.0 and now.margins is None
     assert found.error < 0.9 * now.error and found.group_error >= 0.99 * now.group_error
@@ -181,7 +183,7 @@ def test_the_current_policy_is_said_to_gain_from_margins(tuner):
     assert f"its counts would be off by {found.error:.1%} instead of {now.error:.1%}" in said
     assert "a budget of their own" in report.standing
     has = rp.Policy(*USUAL, margins=1.0)
-    assert sweep(tuner("Occupation"), current=has, margins=[0]).with_margins is None
+    assert sweep(tuner("Occupation"), current=has, margins=[0], **one).with_margins is None
 
 
 def test_a_small_gain_is_not_worth_a_budget(tuner):

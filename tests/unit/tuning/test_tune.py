@@ -44,6 +44,8 @@ SENSITIVE = ("Education", "Occupation")
 # A policy that samples hard, so that an s that is off by 30 % shows.
 HARD = (0.8, 0.8, 0.3)
 KEYS, QUERIES = 20, 1_000
+# A coarser grid than the default one, for what is claimed of every setting that was tried.
+FEW = {"epsilons": [0.3, 0.5, 0.9], "deltas": [0.1, 0.3, 0.5]}
 
 
 @pytest.fixture(scope="module")
@@ -346,7 +348,7 @@ def test_equal_settings_are_efficient_together(adult):
 
 
 def test_a_recommendation_reaches_its_target_and_no_eligible_one_is_safer(adult):
-    report = adult.tune(max_error=0.2, rho2=0.8, queries=500)
+    report = adult.tune(max_error=0.2, rho2=0.8, queries=500, **FEW)
     best = report.recommended
     assert best is not None and best.efficient and report.nearest is None
     assert best.error <= 0.2 and best.posterior <= 0.8
@@ -356,7 +358,7 @@ def test_a_recommendation_reaches_its_target_and_no_eligible_one_is_safer(adult)
 
 
 def test_with_privacy_alone_the_most_accurate_setting_is_recommended(adult):
-    report = adult.tune(rho1=0.1, rho2=0.5, min_group_error=0.3, queries=500)
+    report = adult.tune(rho1=0.1, rho2=0.5, min_group_error=0.3, queries=500, **FEW)
     best = report.recommended
     assert best is not None and best.group_error >= 0.3
     assert best.error == min(
@@ -366,13 +368,13 @@ def test_with_privacy_alone_the_most_accurate_setting_is_recommended(adult):
 
 
 def test_the_largest_retention_for_rho_is_tried(adult):
-    report = adult.tune(rho1=0.1, rho2=0.5, queries=200)
+    report = adult.tune(rho1=0.1, rho2=0.5, queries=200, **FEW)
     assert report.recommended is not None
     assert report.recommended.posterior == pytest.approx(0.5)
 
 
 def test_where_nothing_reaches_the_target_the_nearest_is_named(adult):
-    report = adult.tune(max_error=0.001, queries=500)
+    report = adult.tune(max_error=0.001, queries=500, **FEW)
     assert report.recommended is None
     assert report.verdict.startswith("No setting reaches an expected error of at most 0.001.")
     nearest = report.nearest
@@ -419,7 +421,10 @@ def test_an_error_alone_never_weakens_what_a_single_record_is_protected_by(adult
 
 @cache
 def adult_tuner(table):
-    return table.tuner(queries=500)
+    """A tuner that judges each policy once: most sweeps differ only in what they ask of it."""
+    tuner = table.tuner(queries=500)
+    object.__setattr__(tuner, "setting", cache(tuner.setting))
+    return tuner
 
 
 def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
@@ -457,17 +462,17 @@ def test_no_setting_that_promises_less_for_nothing_is_the_nearest():
 
 
 def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
-    report = adult.tune(max_error=1e-6, queries=500)
+    report = adult.tune(max_error=1e-6, queries=500, **FEW)
     assert report.needed is None
     assert min(setting.error for setting in report.settings) < report.nearest.error
     near = "The closest setting that protects single records as well as the current policy does"
     assert f"{near}: p = 0.5" in report.verdict
-    weaker = adult.tune(max_error=1e-6, weaker_records=True, queries=500)
+    weaker = adult.tune(max_error=1e-6, weaker_records=True, queries=500, **FEW)
     assert "Closest: p = 0.9" in weaker.verdict
 
 
 def test_where_the_stated_belief_is_in_the_way_the_larger_one_is_named(adult):
-    report = adult.tune(max_error=0.1, rho2=0.5, margins=[0], queries=500)
+    report = adult.tune(max_error=0.1, rho2=0.5, margins=[0], queries=500, **FEW)
     assert report.recommended is None and report.remedy == "larger-rho2"
     assert report.nearest.posterior <= 0.5 * (1 + 1e-9)
     assert report.needed.error <= 0.1 and report.needed.posterior > 0.5
@@ -484,7 +489,7 @@ def test_where_the_stated_belief_is_in_the_way_the_larger_one_is_named(adult):
 def test_the_report_says_where_the_current_policy_stands(adult, target, misses):
     current = rp.Policy(0.5, 0.5, 0.3, sample_size="public")
     made = adult_tuner(adult)
-    report = sweep(made, target=Target(**target), current=current)
+    report = sweep(made, target=Target(**target), current=current, **FEW)
     assert report.current == made.setting(current)
     assert report.misses == misses and report.current_meets_target == (not misses)
     assert ("It meets the target." in report.standing) == (not misses)
@@ -502,7 +507,7 @@ def test_a_current_policy_that_breaks_its_promise_does_not_meet_a_target(adult):
         (rp.Policy(0.5, 0.5, 0.3, sample_size="paper"), "leak the largest frequency"),
         (rp.Policy(0.9, 0.9, 0.9), "not even one trial is private"),
     ):
-        report = sweep(adult_tuner(adult), target=Target(max_error=50.0), current=policy)
+        report = sweep(adult_tuner(adult), target=Target(max_error=50.0), current=policy, **FEW)
         assert report.current_meets_target is False and says in report.standing
         assert report.recommended is not None and report.recommended.eligible
 
@@ -531,10 +536,11 @@ def test_of_settings_that_hardly_differ_the_smallest_p_is_recommended(adult):
 
 
 def test_no_table_of_a_report_is_broken_at_80_columns(adult, tuner):
+    few = {"retentions": [0.1, 0.35, 0.5, 0.9], **FEW}
     reports = [
         sweep(adult_tuner(adult), target=Target(max_error=0.1)),
-        sweep(tuner("Occupation"), target=Target(max_error=0.2, rho2=0.7)),
-        sweep(tuner("Education")),
+        sweep(tuner("Occupation"), target=Target(max_error=0.2, rho2=0.7), **few),
+        sweep(tuner("Education"), **few),
     ]
     for report in reports:
         text = as_text(tune_view(report), 80)
@@ -672,7 +678,7 @@ def test_a_command_that_would_be_refused_is_not_printed(cli, tmp_path):
     table = pa.table({"serial": [f"n{i}" for i in range(400)], "sex": ["f", "m"] * 200,
                       "ill": ["flu", "none", "flu", "cold"] * 100})  # fmt: skip
     pyarrow.csv.write_csv(table, file)
-    asked = ("tune", file, "-s", "ill", "--rho2", 0.3, "--queries", 20)
+    asked = ("tune", file, "-s", "ill", "--rho2", 0.3, "--queries", 20, "-e", 0.5, "-d", 0.3)
     done = cli(*asked)
     assert done.code == 0 and "Recommended for" in done.out and "reconpriv publish" not in done.out
     said = " ".join(done.err.split())
@@ -694,7 +700,7 @@ def test_the_command_repeats_no_password():
 
 def test_the_current_policy_on_the_command_line(cli):
     done = cli("tune", *ADULT, "--max-error", 0.16, "--current", "p=0.4, sample-size=public",
-               "--queries", 100, "--json")  # fmt: skip
+               "--queries", 100, "-e", 0.5, "--json")  # fmt: skip
     now = json.loads(done.out)["current"]
     assert (now["retention"], now["epsilon"], now["delta"]) == (0.4, 0.5, 0.3)
     assert now["sample_size"] == "public"

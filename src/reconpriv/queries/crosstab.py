@@ -1,0 +1,200 @@
+"""A cross-tabulation: counts, shares by row or column, totals, and flags on wide intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from reconpriv.errors import InputError
+from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.figure import Figure
+from reconpriv.queries.figure_table import Answer
+from reconpriv.queries.shares import Labels
+from reconpriv.queries.table import EstimateTable
+from reconpriv.queries.table_shares import estimated_totals, table_shares
+from reconpriv.queries.two_way import CELL, COLUMN_TOTAL, ROW_TOTAL, TOTAL, CrosstabCell, TwoWay
+from reconpriv.queries.widest import Widest, asked_widest
+from reconpriv.schema import json_value
+from reconpriv.sources.column_names import free_name
+
+ROW, COLUMN, ALL = "row", "column", "all"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which attributes are the rows of a table, and which one its columns: the last of several."""
+
+    by: tuple[str, ...]
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The attributes down the side."""
+        return self.by[:-1] if len(self.by) > 1 else self.by
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The attribute across the top, if there is one."""
+        return self.by[-1:] if len(self.by) > 1 else ()
+
+    def among(self, shares: str) -> tuple[str, ...]:
+        """What the records that a share is among have in common."""
+        if shares not in (ROW, COLUMN, ALL):
+            raise InputError(f"Shares are by {ROW!r}, {COLUMN!r} or {ALL!r}; got {shares!r}.")
+        if shares == ROW and not self.columns:
+            raise InputError(
+                "Shares by row need a second column; each would be 100 %.",
+                hint="Name another column, or ask for shares by column.",
+            )
+        return self.rows if shares == ROW else self.columns if shares == COLUMN else ()
+
+    def parts(self, *, totals: bool) -> dict[str, tuple[str, ...]]:
+        """The parts of a table with the attributes that each is counted by."""
+        found = {CELL: self.by}
+        if totals and self.columns:
+            found |= {ROW_TOTAL: self.rows, COLUMN_TOTAL: self.columns}
+        return found | ({TOTAL: ()} if totals else {})
+
+
+@dataclass(frozen=True, repr=False)
+class Crosstab(EstimateTable):
+    """Counts by combinations of attributes, and what was asked for besides.
+
+    ``rows`` are the counts. ``cells`` are the same with their shares and flags, followed by the
+    totals, if asked for; a total has no label for the columns that it is over.
+    """
+
+    cells: tuple[CrosstabCell, ...] = ()
+    condition: str = ""
+    shares: str | None = None
+    widest: Widest | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a table of counts and nothing else."""
+        return self.shares is None and self.widest is None and len(self.cells) == len(self.rows)
+
+    @property
+    def totals(self) -> tuple[CrosstabCell, ...]:
+        """The totals by row, by column and of everything."""
+        return tuple(cell for cell in self.cells if cell.part != CELL)
+
+    def total(self, **labels: Any) -> Answer:
+        """A total: by the labels of its row or its column, or of everything."""
+        for cell in self.totals:
+            if cell.labels == labels:
+                return cell.shown
+        raise KeyError(labels)
+
+    def two_way(self) -> TwoWay:
+        """The same laid out in rows and columns."""
+        layout = Layout(self.by)
+        notes = () if self.widest is None else (self.widest.words,)
+        return TwoWay(layout.rows, layout.columns, self.cells, self.shares is not None, notes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        found = super().as_dict()
+        if self.plain:
+            return found
+        shown = [self._cell(cell) for cell in self.cells]
+        found["rows"] = shown[: len(self.rows)]
+        if self.totals:
+            found["totals"] = shown[len(self.rows) :]
+        if self.shares is not None:
+            found["shares"] = self.shares
+        if self.widest is not None:
+            found["widest"] = self.widest.as_dict()
+        return found
+
+    def _cell(self, cell: CrosstabCell) -> dict[str, Any]:
+        labels = {name: json_value(value) for name, value in cell.labels.items()}
+        found: dict[str, Any] = {"labels": labels, **cell.count.as_dict()}
+        if cell.part != CELL:
+            found = {"part": cell.part, **found}
+        if cell.share is not None:
+            found["share"] = cell.share.as_dict()
+        if self.widest is not None:
+            found["wide"] = cell.wide
+        return found
+
+    def to_arrow(self) -> pa.Table:
+        """A row for every cell and total: labels, count, share if asked for, and the flag.
+
+        ``part`` tells cells from totals; a total has no label in the columns that it is over.
+        """
+        rows = tuple((dict.fromkeys(self.by) | cell.labels, cell.count) for cell in self.cells)
+        table = EstimateTable(self.by, rows).to_arrow()
+        added: dict[str, pa.Array] = {}
+        if self.totals:
+            added["part"] = pa.array([cell.part for cell in self.cells])
+        if self.shares is not None:
+            shares = [cell.share for cell in self.cells]
+            for heading, name in _SHARE_COLUMNS.items():
+                values = [None if one is None else getattr(one, name) for one in shares]
+                added[heading] = pa.array(values, pa.bool_() if name == "exact" else pa.float64())
+        if self.widest is not None:
+            added["wide"] = pa.array([cell.wide for cell in self.cells], pa.bool_())
+        for name, values in added.items():
+            table = table.append_column(free_name(name, table.column_names), values)
+        return table
+
+
+_SHARE_COLUMNS = {
+    "share": "value", "share_low": "low", "share_high": "high",
+    "share_standard_error": "standard_error", "share_exact": "exact",
+}  # fmt: skip
+
+
+def cross_tabulate(
+    answerer: Answerer,
+    selected: Selected,
+    by: Sequence[str],
+    settings: Settings,
+    *,
+    shares: str | None = None,
+    totals: bool = False,
+    widest: float | str | None = None,
+    simultaneous: bool = False,
+) -> Crosstab:
+    """Every combination that occurs, with what was asked for besides.
+
+    If all intervals are to hold together (Bonferroni), totals count as well, and so do shares
+    whose limits are not those of counts.
+    """
+    layout = Layout(tuple(by))
+    among = None if shares is None else layout.among(shares)
+    limit = None if widest is None else asked_widest(widest, shares=shares is not None)
+    parts = layout.parts(totals=totals)
+    found = _counts(answerer, selected, parts, settings)
+    if simultaneous:
+        twice = among is not None and estimated_totals(answerer, selected, among)
+        settings = replace(settings, intervals=max(len(found) * (2 if twice else 1), 1))
+        found = _counts(answerer, selected, parts, settings)
+    counted = [(labels, one) for _, labels, one in found]
+    shown: list[Figure | None] = [None] * len(found)
+    if among is not None:
+        shown = [*table_shares(answerer, selected, counted, among, settings)]
+    cells = tuple(
+        CrosstabCell(part, labels, count, share, _is_wide(limit, share or count))
+        for (part, labels, count), share in zip(found, shown, strict=True)
+    )
+    rows = tuple((cell.labels, cell.count) for cell in cells if cell.part == CELL)
+    return Crosstab(tuple(by), rows, cells, selected.text, shares, limit)
+
+
+def _is_wide(limit: Widest | None, answer: Answer) -> bool:
+    return limit is not None and limit.exceeded(answer)
+
+
+def _counts(
+    answerer: Answerer, selected: Selected, parts: dict[str, tuple[str, ...]], settings: Settings
+) -> list[tuple[str, Labels, Estimate]]:
+    found = []
+    for part, names in parts.items():
+        rows = answerer.table(selected, list(names), settings)
+        found += [(part, labels, one) for labels, one in rows]
+    return found
