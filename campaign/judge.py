@@ -13,7 +13,8 @@ HANG, STATUS, MESSAGE, LEFT, SECRET, ANSWER = (
     "hang", "status", "message", "left behind", "secret", "answer",
 )  # fmt: skip
 RULES = {
-    STATUS: "exit status 0 or 2 (1 where a verdict is no), never 70 and never a signal",
+    STATUS: "exit status 0 or 2 (1 where a verdict is no; 129, 130 or 143 if told to end), never 70"
+    " and never a signal",
     HANG: "an answer within the time limit",
     MESSAGE: "a refusal is one bounded sentence (and hint) without control characters",
     LEFT: "a refusal leaves desk and TMPDIR as they were; a success leaves what it was asked for",
@@ -24,6 +25,9 @@ LONGEST = 1_010  # a sentence and a hint of 500 characters each
 _LONGEST_BOX = 2_400  # a usage error: the usage, a hint and a box of borders around a sentence
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _WORDS = ("Traceback", "unexpected happened", 'File "', "Exception ignored", "terminate called")
+
+_INTERRUPTED = (129, 130, 143)
+_LAST_WORDS = "interrupted: nothing unfinished was left behind."
 
 
 def judged(case: Case, place: Place, outcomes: list[Outcome]) -> list[Fault]:
@@ -64,6 +68,8 @@ def _message(outcome: Outcome) -> Iterator[Fault]:
     for word in _WORDS:
         if word in err:
             yield Fault(MESSAGE, f"{word!r} in standard error")
+    if outcome.code in _INTERRUPTED and err.splitlines()[-1:] != [_LAST_WORDS]:
+        yield Fault(MESSAGE, f"not one sentence: {err[:200]!r}")
     if outcome.code == 2:
         if out:
             yield Fault(MESSAGE, "a refusal prints to standard output")

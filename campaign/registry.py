@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from campaign.case import Generator
-from campaign.generators import binary, delimited, manifests, names, options, questions
+from campaign.generators import (
+    binary,
+    delimited,
+    manifests,
+    names,
+    options,
+    questions,
+    short_of,
+    stopped,
+    together,
+)
 
 GENERATORS: dict[str, Generator] = {
     one.name: one
@@ -21,6 +31,9 @@ GENERATORS: dict[str, Generator] = {
         questions.ANSWERED,
         questions.BROKEN,
         questions.BATCH,
+        stopped.KILLS,
+        together.TWO,
+        short_of.SHORT,
     )
 }
 

@@ -189,7 +189,7 @@ def run_step(step: Step, place: Place, seconds: float = 20.0) -> Outcome:
     begun = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _be_the_command(step, place, given, out, err)
+        be_the_command(step, place, given, out, err)
     code = _wait(pid, begun, seconds, step.stop)
     return Outcome(
         code, out.read_bytes(), err.read_bytes(), time.monotonic() - begun, before, place.snapshot()
@@ -213,7 +213,9 @@ def _wait(pid: int, begun: float, seconds: float, stop: tuple[int, float] | None
         os.close(handle)
 
 
-def _be_the_command(step: Step, place: Place, given: Path, out: Path, err: Path) -> None:
+def be_the_command(
+    step: Step, place: Place, given: Path, out: Path, err: Path, memory: int = _MEMORY
+) -> None:
     """Become what ``reconpriv ARGS`` would be, in this forked process; never returns."""
     os.setsid()
     for number, (file, flags) in enumerate(
@@ -226,8 +228,9 @@ def _be_the_command(step: Step, place: Place, given: Path, out: Path, err: Path)
         2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1
     )
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Not RLIMIT_AS: the engine behind charts reserves far more than it uses.
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    # RLIMIT_AS only if a case is about it: the engine behind charts reserves far more than it uses.
+    kind = resource.RLIMIT_DATA if memory == _MEMORY else resource.RLIMIT_AS
+    resource.setrlimit(kind, (memory, memory))
     os.environ["TMPDIR"] = tempfile.tempdir = str(place.scratch)
     os.chdir(place.desk)
     sys.argv = ["reconpriv", *step.args]

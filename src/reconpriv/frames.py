@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +30,7 @@ from reconpriv.sources.frame_types import (
 from reconpriv.sources.frames import may_be_table, not_a_table
 from reconpriv.table import Table
 from reconpriv.writing.folder import is_uri
+from reconpriv.writing.scratch import temporary
 
 if TYPE_CHECKING:
     from reconpriv.core.randomness import Key
@@ -96,7 +96,7 @@ def publish(
     made: list[Any] = []
     notes: list[str] = []
     with (
-        tempfile.TemporaryDirectory(prefix="reconpriv-") as scratch,
+        temporary() as scratch,
         read(source, sensitive=sensitive, **roles) as table,
     ):
         # A query makes its own columns and types.
@@ -107,7 +107,7 @@ def publish(
             made.append(give_back(source, load_records(ReleaseFolder.open(finished)), schema))
             notes.extend(unused_categories(made[0], table.schema))
 
-        folder = Path(scratch) / "release" if out is None else out
+        folder = scratch / "release" if out is None else out
         _publish(table, policy, folder, key, file_format, overwrite, keep_identifier, convert)
     for note in notes:
         warn_caller(note)

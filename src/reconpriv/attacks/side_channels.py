@@ -6,7 +6,6 @@ byte is the same, row order, sizes, statistics, row groups and dictionaries reve
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +34,7 @@ from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube, load_records, load_rows
 from reconpriv.release.margin_file import read_margins, write_tables
 from reconpriv.writing.marker import MANIFEST
+from reconpriv.writing.scratch import temporary
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
@@ -54,7 +54,7 @@ class Channel:
 def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
     """Publish the table, check every channel, and publish it again from shuffled records."""
     target = AttackedTable.of(table, policy)
-    with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
+    with temporary("attack") as work:
         folder, again = Path(work, "release"), Path(work, "again")
         # Nothing here leaves the lab, so nearly unique columns need no permission.
         public = [column.name for column in table.schema.public]
@@ -71,7 +71,7 @@ def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
 
 def scan_release(folder: Path) -> AttackResult:
     """Check every channel of an existing release."""
-    with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
+    with temporary("attack") as work:
         channels = list(release_channels(folder))
         control = spoiled_channels(folder, Path(work, "spoiled"))
     return _result(channels, control)
@@ -128,7 +128,7 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
         stored.manifest.cell_count is not None,
         bool(stored.group_files),
     )
-    with tempfile.TemporaryDirectory(prefix="reconpriv-attack-") as work:
+    with temporary("attack") as work:
         if isinstance(cube, ProtectedCube):
             dealt = _as_published(stored, cube)
             write_protected_files(dealt, schema, Path(work), layout, no_progress)

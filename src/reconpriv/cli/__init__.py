@@ -8,15 +8,20 @@ import warnings
 
 def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
+    # First of all: a signal during the imports must not print a traceback either.
+    from reconpriv.cli.signals import ignore_signals, stop_on_signals
+
+    stop_on_signals()
     from reconpriv.cli.app import app
     from reconpriv.cli.completion import mend_split_word
     from reconpriv.cli.no_pandas import start_without_pandas
-    from reconpriv.cli.output import stop_on_signals
     from reconpriv.errors import ReconprivWarning
 
     # Show each warning once, as a single line, rather than as Python's two lines.
     warnings.simplefilter("ignore", ReconprivWarning)
-    stop_on_signals()
     start_without_pandas()
     mend_split_word(os.environ)
-    app()
+    try:
+        app()
+    finally:
+        ignore_signals()

@@ -58,7 +58,7 @@ reconpriv COMMAND --help
    tune: no setting reaches the target; doctor: something needed is missing
 2  bad input; nothing was written
 70  a bug
-130, 143  interrupted; nothing was left behind
+129, 130, 143  interrupted; nothing unfinished was left behind
 
 [bold]Environment[/bold]
 

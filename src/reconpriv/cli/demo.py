@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from reconpriv.release.release import Release
 from reconpriv.show.audit import audit_view
 from reconpriv.show.release import release_view
 from reconpriv.table import Table
+from reconpriv.writing.scratch import temporary
 
 PUBLIC = ("age", "sex", "race")
 SENSITIVE = "occupation"
@@ -66,10 +66,10 @@ def run_demo(out: Path | None) -> Demo:
         )
     with (
         read("example:adult", sensitive=SENSITIVE, public=PUBLIC, missing="value") as table,
-        tempfile.TemporaryDirectory(prefix="reconpriv-demo-") as scratch,
+        temporary("demo") as scratch,
     ):
         report = table.audit(policy, worst=3)
-        release = table.publish(policy, out or Path(scratch) / "release", key=Key.test())
+        release = table.publish(policy, out or scratch / "release", key=Key.test())
         estimates = release.count_many(list(_QUERIES))
         truths = _truths(table)
     return Demo(report, release, tuple(zip(estimates, truths, strict=True)), out is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconpriv.cli import options as opt
 from reconpriv.errors import PolicyError
+from reconpriv.writing.scratch import temporary
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -72,5 +72,5 @@ def begin_loading(
 @contextmanager
 def temporary_release() -> Iterator[Path]:
     """A temporary folder for a release that only goes into a database."""
-    with tempfile.TemporaryDirectory(prefix="reconpriv-") as folder:
-        yield Path(folder) / "release"
+    with temporary() as folder:
+        yield folder / "release"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from reconpriv.cli.remedy_words import as_options, option_words
+from reconpriv.cli.signals import INTERRUPTED, exit_code, interruptible, stopped
 from reconpriv.errors import ReconprivError
 from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, sentence
 from reconpriv.messages.remedies import worded
@@ -26,45 +26,28 @@ if TYPE_CHECKING:
 EXIT_NOT_PRIVATE = 1
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-EXIT_TERMINATED = 143
 
 _QUIET_SECONDS = 2.0
-
-
-_stopped_by: signal.Signals | None = None
-
-
-def stop_on_signals() -> None:
-    """Record Ctrl-C and SIGTERM, the usual stop of a service manager; both clean up.
-
-    An interrupted library may raise its own error; the record distinguishes that from a bug.
-    """
-
-    def stop(number: int, _: object) -> None:
-        global _stopped_by  # noqa: PLW0603 - a signal handler has no other way to record it
-        _stopped_by = signal.Signals(number)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
 
 
 @contextmanager
 def reported() -> Iterator[None]:
     """Turn an error into one sentence and an exit code; never a traceback."""
     try:
-        yield
+        with interruptible():
+            yield
     except (typer.Exit, typer.Abort):
         raise
     except (KeyboardInterrupt, Exception) as error:
-        if isinstance(error, KeyboardInterrupt) or _stopped_by is not None:
-            say("interrupted", "nothing was left behind.")
-            terminated = _stopped_by is signal.SIGTERM
-            raise typer.Exit(EXIT_TERMINATED if terminated else EXIT_INTERRUPTED) from None
+        if isinstance(error, KeyboardInterrupt) or stopped():
+            say("interrupted", INTERRUPTED)
+            raise typer.Exit(exit_code()) from None
         if isinstance(error, ReconprivError):
             say("error", error.worded(option_words))
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+        if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+            say("error", "There is not enough memory for this; raise the limit of this process.")
             raise typer.Exit(EXIT_BAD_INPUT) from None
         if isinstance(error, BrokenPipeError):
             # The reader of our output is gone; Python must not complain about it at exit.

@@ -9,6 +9,7 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported
+from reconpriv.cli.signals import nothing_begun
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.extras import install_hint
 
@@ -58,7 +59,8 @@ def studio(
             )
         if table == "-":
             raise InputError("The studio does not read standard input; give it a file.")
-        from reconpriv.studio.serve import run_studio
+        with nothing_begun():
+            from reconpriv.studio.serve import run_studio
 
         run_studio(
             table,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,7 @@ from reconpriv.schema import ColumnLabels, Schema
 from reconpriv.sources.databases.url import is_database_url
 from reconpriv.writing.folder import is_uri, new_folder
 from reconpriv.writing.marker import MANIFEST
+from reconpriv.writing.scratch import temporary
 
 _LARGER_SHARES = 0.25
 
@@ -153,8 +153,7 @@ def _margin_contents(
     """The files of margins by name: small, so they are made here wherever they go."""
     if plan is None:
         return None, {}
-    with tempfile.TemporaryDirectory(prefix="reconpriv-margins-") as name:
-        folder = Path(name)
+    with temporary("margins") as folder:
         margins = write_margins(folder, plan, schema, layout.file_format)
         return margins, {file: (folder / file).read_bytes() for file in margins.files.names}
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +15,7 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats
+from reconpriv.writing.scratch import Scratch, temporary
 
 CELLS_PER_PART = 1 << 19
 _ARRAYS = ("records", "trials", "group", "value", "count")
@@ -34,14 +31,14 @@ class StoredCells:
     schema: Schema
     values: tuple[pa.Array, ...]
     lookups: tuple[list[NDArray[np.int32]], ...]
-    folder: Path
+    scratch: Scratch
     number: int
     coins: bool = False
 
     def parts(self) -> Iterator[Cube]:
         """Every part, read from disk."""
         for number in range(self.number):
-            with np.load(self.folder / f"{number}.npz") as stored:
+            with np.load(self.scratch.path / f"{number}.npz") as stored:
                 codes = tuple(
                     lookup[number][stored[f"codes{i}"]] for i, lookup in enumerate(self.lookups)
                 )
@@ -51,7 +48,7 @@ class StoredCells:
     def set_trials(self, trials: Iterable[Floats]) -> None:
         """Note the trials of each part's groups, part by part."""
         for number, found in enumerate(trials):
-            path = self.folder / f"{number}.npz"
+            path = self.scratch.path / f"{number}.npz"
             with np.load(path) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             np.savez(path, **(arrays | {"trials": found}))
@@ -59,7 +56,8 @@ class StoredCells:
 
 def store(batches: Iterable[CellBatch], schema: Schema, *, coins: bool = False) -> StoredCells:
     """Write batches of whole groups to disk, a few hundred thousand cells per part."""
-    folder = Path(tempfile.mkdtemp(prefix="reconpriv-cells-"))
+    # Published cells, not raw ones; still nothing should be left behind.
+    scratch = temporary("cells")
     values: list[list[pa.Array]] = [[] for _ in schema.public]
     number = 0
     try:
@@ -67,25 +65,22 @@ def store(batches: Iterable[CellBatch], schema: Schema, *, coins: bool = False) 
             cube = collect(part, schema)
             arrays: dict[str, Any] = {f"codes{i}": own for i, own in enumerate(cube.codes)}
             arrays |= {name: getattr(cube, name) for name in _ARRAYS}
-            np.savez(folder / f"{number}.npz", **arrays)
+            np.savez(scratch.path / f"{number}.npz", **arrays)
             for column, own_values in zip(values, cube.values, strict=True):
                 column.append(own_values)
             number += 1
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.close()
         raise
     joined = [_join_values(column) for column in values]
-    cells = StoredCells(
+    return StoredCells(
         schema,
         tuple(ordered for ordered, _ in joined),
         tuple(lookups for _, lookups in joined),
-        folder,
+        scratch,
         number,
         coins,
     )
-    # Published cells, not raw ones; still nothing should be left behind.
-    weakref.finalize(cells, shutil.rmtree, folder, ignore_errors=True)
-    return cells
 
 
 def _of_size(batches: Iterable[CellBatch], cells: int) -> Iterator[list[CellBatch]]:

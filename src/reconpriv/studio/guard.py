@@ -8,7 +8,8 @@ refused, whether for a page, a file or a WebSocket.
 from __future__ import annotations
 
 import secrets
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -38,9 +39,10 @@ _REFUSED = _PAGE.format(
 class Guard:
     """ASGI middleware that lets one browser in."""
 
-    def __init__(self, app: ASGIApp, port: int) -> None:
-        """Draw the token and the cookie's secret."""
+    def __init__(self, app: ASGIApp, port: int, known: Callable[[Any], None]) -> None:
+        """Draw the token and the cookie's secret; ``known`` is told who the owner is."""
         self._app = app
+        self._known = known
         self._token: str | None = secrets.token_urlsafe(32)
         self._secret = secrets.token_urlsafe(32)
         # Cookies ignore ports; two studios on one machine must not share one.
@@ -58,6 +60,7 @@ class Guard:
         if headers.get("host") not in self._hosts:
             await _refuse(scope, receive, send)
         elif self._has_cookie(headers):
+            self._known(scope.get("client"))
             if self._is_foreign(headers, websocket=scope["type"] == "websocket"):
                 await _refuse(scope, receive, send)
             elif _token_of(scope):
@@ -66,21 +69,19 @@ class Guard:
                 await self._app(scope, receive, self._with_headers(send))
         elif self._is_first(scope):
             self._token = None
+            self._known(scope.get("client"))
             await self._welcome()(scope, receive, send)
         else:
             await _refuse(scope, receive, send)
 
     def _has_cookie(self, headers: Headers) -> bool:
-        for line in headers.getlist("cookie"):
-            try:
-                found = SimpleCookie(line).get(self._cookie)
-            except CookieError:
-                continue
-            if found is not None and secrets.compare_digest(
-                found.value.encode(), self._secret.encode()
-            ):
-                return True
-        return False
+        """Whether ours is among the cookies, which other programs on this machine add to."""
+        cookies = (one for line in headers.getlist("cookie") for one in line.split(";"))
+        named = (one.strip().partition("=") for one in cookies)
+        return any(
+            name == self._cookie and secrets.compare_digest(value.encode(), self._secret.encode())
+            for name, _, value in named
+        )
 
     def _is_foreign(self, headers: Headers, *, websocket: bool) -> bool:
         """Whether another site or another local port is using our cookie."""

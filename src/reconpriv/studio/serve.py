@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import os
-import shutil
-import signal
 import socket
 import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 
 import uvicorn
@@ -20,10 +20,20 @@ from reconpriv.errors import InputError, OutputError
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.studio.app import make_app
 from reconpriv.studio.desk import Desk, Opened
+from reconpriv.studio.door import MOST_WAITING, Door
 from reconpriv.studio.guard import Guard
+from reconpriv.studio.stopping import Stopping, stopping
+from reconpriv.writing.scratch import temporary
 
 HOST = "127.0.0.1"
 """This machine, seen from itself: nobody else can connect."""
+# The token is not in the browser's command line, which every user of the machine can read.
+_HANDOVER = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>reconpriv studio</title>'
+    '<meta name="referrer" content="no-referrer"><meta http-equiv="refresh"'
+    ' content="0;url={address}"></head><body><p><a href="{address}">Open the studio</a>.</p>'
+    "</body></html>"
+)
 
 
 def run_studio(
@@ -39,19 +49,24 @@ def run_studio(
 
     Wherever it listens, only a browser that calls it 127.0.0.1 or localhost is let in, once.
     """
-    with _listening(port, _ipv4(listen)) as listener, own_folder() as home:
+    with (
+        stopping() as stop,
+        _listening(port, _ipv4(listen)) as listener,
+        own_folder() as home,
+    ):
         desk = Desk(home)
         try:
-            # A signal may arrive before the server has taken over handling them.
-            with contextlib.suppress(KeyboardInterrupt):
-                if table is not None:
+            if table is not None:
+                with stop.may_interrupt():
                     _check_column(desk.look(table), sensitive)
                     desk.step = 2
-                desk.draft["sensitive"] = sensitive
-                _serve(desk, listener, browser=browser, say=say)
+            desk.draft["sensitive"] = sensitive
+            if not stop.asked:
+                _serve(desk, listener, stop, browser=browser, say=say)
         finally:
             desk.close()
-    say("Studio closed; uploads and temporary files have been removed.")
+    with contextlib.suppress(OSError):  # the terminal may be closed
+        say("Studio closed; uploads and temporary files have been removed.")
 
 
 def _check_column(opened: Opened, name: str | None) -> None:
@@ -61,26 +76,35 @@ def _check_column(opened: Opened, name: str | None) -> None:
 
 
 def _serve(
-    desk: Desk, listener: socket.socket, *, browser: bool, say: Callable[[str], None]
+    desk: Desk,
+    listener: socket.socket,
+    stop: Stopping,
+    *,
+    browser: bool,
+    say: Callable[[str], None],
 ) -> None:
-    guard = Guard(make_app(desk), listener.getsockname()[1])
+    door = Door()
+    guard = Guard(make_app(desk), listener.getsockname()[1], door.leave)
+    debug = bool(os.environ.get("RECONPRIV_DEBUG"))
+    if not debug:
+        # A stranger's malformed request is no news, and its traceback is no help.
+        for name in ("asyncio", "websockets", "shiny"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     config = uvicorn.Config(
         guard,
-        log_level="warning",
+        http=door.protocol(),
+        log_level="warning" if debug else logging.CRITICAL + 1,
         access_log=False,
         server_header=False,
+        backlog=MOST_WAITING,
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
 
-    def stop(*_: object) -> None:
+    def end() -> None:
         server.should_exit = True
 
-    # Until the server has its own handlers: raising an error during its start leaves a mess.
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
-    if hasattr(signal, "SIGHUP"):  # a closed terminal; Windows has no such signal
-        signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    stop.then(end)
     say(f"Studio: {guard.address}")
     where = listener.getsockname()[0]
     if not ipaddress.IPv4Address(where).is_loopback:
@@ -89,9 +113,20 @@ def _serve(
             " encrypted."
         )
     say("The address works once, in one browser. Press Ctrl-C to stop the studio.")
+    opening = threading.Timer(0.5, webbrowser.open, (_handover(desk.home, guard.address),))
+    opening.daemon = True  # a browser may run in the terminal, and as long as it likes
     if browser:
-        threading.Timer(0.5, webbrowser.open, (guard.address,)).start()
+        opening.start()
     server.run(sockets=[listener])
+    opening.cancel()
+
+
+def _handover(home: Path, address: str) -> str:
+    """The URL of a page that only its owner can read, and that leads to the studio."""
+    page = home / "open-studio.html"
+    page.touch(mode=0o600)
+    page.write_text(_HANDOVER.format(address=escape(address)), encoding="utf-8")
+    return page.as_uri()
 
 
 @contextlib.contextmanager
@@ -100,14 +135,13 @@ def own_folder() -> Iterator[Path]:
 
     It is the temporary folder of the whole process, so whatever libraries write is inside it.
     """
-    home = Path(tempfile.mkdtemp(prefix="reconpriv-studio-"))
     before = tempfile.tempdir
-    tempfile.tempdir = str(home)
-    try:
-        yield home
-    finally:
-        tempfile.tempdir = before
-        shutil.rmtree(home, ignore_errors=True)
+    with temporary("studio") as home:
+        tempfile.tempdir = str(home)
+        try:
+            yield home
+        finally:
+            tempfile.tempdir = before
 
 
 def _ipv4(address: str) -> str:
@@ -127,7 +161,7 @@ def _listening(port: int, address: str) -> Iterator[socket.socket]:
     try:
         listener.bind((address, port))
         # Before the address is printed: a browser may be faster than the server.
-        listener.listen()
+        listener.listen(MOST_WAITING)
     except OSError as error:
         listener.close()
         raise OutputError(

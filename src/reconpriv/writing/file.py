@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.messages.redaction import may_hold_password, shown_path
 from reconpriv.messages.remedies import REPLACE, Remedy
 from reconpriv.writing.marker import refuse_inside_release
+from reconpriv.writing.scratch import Scratch, sweep
 
 RAW = "a file that describes the raw table"
 
@@ -52,19 +52,29 @@ def whole_file(
     """
     check_file(path, overwrite=overwrite, private=private, hint=hint)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
+        sweep(path.parent)
+        scratch = Scratch(path.parent, hidden=True)
     except OSError as error:
         raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
-    work = Path(name)
-    try:
-        with writing_to(path):
-            yield work
-            if not private:
-                work.chmod(0o666 & ~current_umask())
+    with scratch, writing_to(path):
+        work = scratch.path / "new"
+        work.touch(mode=0o600)
+        yield work
+        if not private:
+            work.chmod(0o666 & ~current_umask())
+        if overwrite or not _put_as_new(work, path, hint):
             work.replace(path)
-    finally:
-        work.unlink(missing_ok=True)
+
+
+def _put_as_new(work: Path, path: Path, hint: str | Remedy) -> bool:
+    """Give a finished file its name unless that has been taken; False if there are no links."""
+    try:
+        path.hardlink_to(work)
+    except FileExistsError:
+        raise OutputError(f"{shown_path(path)} exists already.", hint=hint) from None
+    except (OSError, NotImplementedError):
+        return False
+    return True
 
 
 @contextmanager

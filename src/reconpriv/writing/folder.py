@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,8 +12,11 @@ from pathlib import Path
 from reconpriv.errors import OutputError
 from reconpriv.messages.redaction import URL, shown_path
 from reconpriv.messages.remedies import REPLACE
+from reconpriv.writing.exchange import exchange
 from reconpriv.writing.file import current_umask, writing_to
 from reconpriv.writing.marker import is_release, refuse_inside_release
+from reconpriv.writing.scratch import Scratch, sweep
+from reconpriv.writing.uninterrupted import uninterrupted
 
 
 def is_uri(out: str | os.PathLike[str]) -> bool:
@@ -39,22 +41,31 @@ def new_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE)
     check_folder(target, overwrite=overwrite, earlier=earlier)
     missing = [p for p in (target.parent, *target.parent.parents) if not p.exists()]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise OutputError(f"{shown_path(target)} cannot be written: {error.strerror}.") from None
-    try:
-        with writing_to(target, hint="Nothing was left behind."):
+        with _beside(target) as scratch, writing_to(target, hint="Nothing was left behind."):
+            work = scratch.path / "new"
+            work.mkdir(mode=0o700)
             yield work
             work.chmod(0o755 & ~current_umask())
-            _replace(work, target)
+            with uninterrupted():
+                _put(work, target, scratch, overwrite=overwrite, earlier=earlier)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
         if not target.exists():
             # Parents that were made for this release are removed with it, innermost first.
             for parent in missing:
                 with suppress(OSError):
                     parent.rmdir()
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Scratch]:
+    sweep(target.parent)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Scratch(target.parent, hidden=True)
+    except OSError as error:
+        raise OutputError(f"{shown_path(target)} cannot be written: {error.strerror}.") from None
+    with scratch:
+        yield scratch
 
 
 def check_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE) -> None:
@@ -74,16 +85,24 @@ def check_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEAS
         )
 
 
-def _replace(work: Path, target: Path) -> None:
-    if not target.exists():
-        work.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-    target.rename(old / "release")
-    try:
-        work.rename(target)
-    except BaseException:
-        (old / "release").rename(target)
-        raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+def _put(
+    work: Path, target: Path, scratch: Scratch, *, overwrite: bool, earlier: Replaceable
+) -> None:
+    """Put a finished folder in its place, whoever else does so at the same time.
+
+    What was there ends up in the scratch folder. Where two folders cannot be exchanged in one
+    step, the place is empty for a moment; whoever removes the scratch folder looks after that.
+    """
+    while True:
+        try:
+            work.rename(target)  # a folder that is not empty is never replaced
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+        # Whatever is there now may have come since the first check.
+        check_folder(target, overwrite=overwrite, earlier=earlier)
+        if exchange(work, target):
+            return
+        with suppress(FileNotFoundError):  # another publisher has just moved it
+            scratch.lay_aside(target)

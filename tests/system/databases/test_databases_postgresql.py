@@ -695,7 +695,7 @@ def test_a_signal_ends_the_query_in_the_server_too(server, scratch, number, code
     command.send_signal(number)
     out, err = command.communicate(timeout=60)
     assert (command.returncode, out) == (code, b"")
-    assert b"interrupted: nothing was left behind." in err and b"Traceback" not in err
+    assert b"interrupted: nothing unfinished was left behind." in err and b"Traceback" not in err
     assert list(scratch.iterdir()) == []
     assert server.running("slow") == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from stopping import ENDLESS, Command, working
 
 # What is being written.
-DATA = ".out.*/data.parquet"
+DATA = ".reconpriv-*/new/data.parquet"
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
@@ -38,7 +39,7 @@ def desk(tmp_path: Path) -> Path:
 
 
 def check_ended(command: Command, number: signal.Signals, code: int, *empty: Path) -> None:
-    assert command.stop(number) == (code, "", "interrupted: nothing was left behind.\n")
+    assert command.stop(number) == (code, "", "interrupted: nothing unfinished was left behind.\n")
     for folder in empty:
         assert list(folder.iterdir()) == []
 
@@ -79,6 +80,99 @@ def test_ctrl_c_while_overwriting_keeps_the_old_release(
     assert files_of(desk) != before
     check_ended(running, signal.SIGINT, 130, scratch)
     assert files_of(desk) == before
+
+
+# A command that is told to end in the middle of its work, and again while it cleans up and ends.
+TWICE = """
+import os, runpy, signal, sys
+from reconpriv.core.kernel import Kernel
+from reconpriv.cli import output
+from reconpriv.writing import scratch
+first, second = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+def before(where, name, number):
+    plain = getattr(where, name)
+    def told(*args, **more):
+        os.kill(os.getpid(), number)
+        return plain(*args, **more)
+    setattr(where, name, told)
+before(Kernel, "__call__", first)
+before(scratch.shutil, "rmtree", second)
+before(output, "say", second)
+runpy.run_module("reconpriv", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "code", "second"),
+    [
+        (signal.SIGINT, 130, signal.SIGINT),
+        (signal.SIGTERM, 143, signal.SIGINT),
+        (signal.SIGHUP, 129, signal.SIGTERM),
+    ],
+)
+def test_a_second_signal_while_it_ends_changes_nothing(
+    desk: Path, scratch: Path, first: signal.Signals, code: int, second: signal.Signals
+) -> None:
+    args = ["publish", "example:census_workers", desk / "out", "-s", "Education", "--test-key"]
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE, str(int(first)), str(int(second)), *map(str, args),
+         "--public", "Gender"],
+        capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
+    assert list(desk.iterdir()) == list(scratch.iterdir()) == []
+
+
+def test_a_signal_inside_eval_does_not_change_the_status(
+    desk: Path, scratch: Path, tmp_path: Path
+) -> None:
+    """As when a module is imported that makes a dataclass or a named tuple."""
+    script = (
+        "import os, sys; from reconpriv.core.kernel import Kernel; from reconpriv.cli import main;"
+        "Kernel.__call__ = lambda *_: eval('os.kill(os.getpid(), 15)'); main()"
+    )
+    (tmp_path / "told.py").write_text(script)
+    args = ["publish", "example:census_workers", str(desk / "out"), "-s", "Education"]
+    done = subprocess.run(
+        [sys.executable, "-m", "told", *args, "--test-key", "--public", "Gender"],
+        capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 143
+    assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
+    assert list(desk.iterdir()) == list(scratch.iterdir()) == []
+
+
+def test_a_signal_before_anything_has_begun(scratch: Path) -> None:
+    """While the commands are imported, which a library may answer with an error of its own."""
+    early = (
+        "import os, signal, sys; from reconpriv.cli import main;"
+        "hook = lambda event, _: event == 'import' and os.kill(os.getpid(), signal.SIGINT);"
+        "import reconpriv.cli.signals as s; plain = s.stop_on_signals;"
+        "s.stop_on_signals = lambda: (plain(), sys.addaudithook(hook)); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", early], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
+
+
+def test_what_a_killed_publication_left_is_removed_by_the_next(
+    large: Path, desk: Path, scratch: Path, process: Callable
+) -> None:
+    args = ["publish", large, desk / "out", "-s", "s", "--test-key"]
+    running = Command(*args, scratch=scratch, hold_at=desk / DATA).until_held()
+    running.stop(signal.SIGKILL)
+    (left,) = desk.iterdir()
+    (cells,) = scratch.iterdir()
+    assert left.name.startswith(".reconpriv-") and cells.name.startswith("reconpriv-")
+    done = process("publish", "example:adult", desk / "next", "-s", "sex", "--public", "race",
+                   "--test-key")  # fmt: skip
+    assert done.code == 0, done.err
+    assert [path.name for path in desk.iterdir()] == ["next"]
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)

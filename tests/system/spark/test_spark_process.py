@@ -223,7 +223,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(
     finally:
         end(running)
     assert running.returncode == 130, err
-    assert (out, err) == ("", "interrupted: nothing was left behind.\n")
+    assert (out, err) == ("", "interrupted: nothing unfinished was left behind.\n")
     check_nothing_is_left(scratch)
     assert list(desk.iterdir()) == []
     assert not any(map(is_running, children))

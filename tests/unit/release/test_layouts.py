@@ -175,7 +175,7 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(
     for one, other in zip(memory, disk, strict=True):
         assert one[0] == other[0]
         assert one[1] == pytest.approx(other[1], rel=1e-9, abs=1e-9)
-    folder = cells.folder
+    folder = cells.scratch.path
     assert folder.exists()
     del cells, release
     gc.collect()

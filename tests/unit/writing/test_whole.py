@@ -27,7 +27,7 @@ def _fill(work: Path, text: str = "all of it") -> None:
 
 def test_it_appears_when_it_is_whole(whole: Whole, tmp_path: Path) -> None:
     with whole(tmp_path / "out", overwrite=False) as work:
-        assert work.parent == tmp_path and work.name.startswith(".out.")
+        assert work.parent.parent == tmp_path and work.parent.name.startswith(".reconpriv-")
         _fill(work)
         assert not (tmp_path / "out").exists()
     assert [file.name for file in tmp_path.iterdir()] == ["out"]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +26,7 @@ from reconpriv.engines.base import (
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
 from reconpriv.engines.duckdb.query_faults import JSON_ERRORS
+from reconpriv.engines.duckdb.room import check_room
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
 from reconpriv.engines.duckdb.views import VIEW, literal, open_source
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
@@ -40,6 +38,8 @@ from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
 from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.column_names import free_name
 from reconpriv.sources.lazy import Countable, Interruptible, LazyTable, spool
+from reconpriv.writing.scratch import Scratch, temporary
+from reconpriv.writing.uninterrupted import uninterrupted
 
 _TABLE = "reconpriv_table"
 _DIALECT = Dialect("VARCHAR", literal)
@@ -74,6 +74,7 @@ class DuckDBEngine:
         holds, if that is known. With ``count_column`` a row stands for as many records as that
         column says. ``labels`` says whether value labels describe values or take their place.
         """
+        check_room()
         files = isinstance(source, str | os.PathLike | list | tuple)
         self._what = "input" if files else "frame"
         self._count_column = count_column
@@ -82,10 +83,8 @@ class DuckDBEngine:
         self._labels: Mapping[str, ColumnLabels] = {}
         self._waiting = False  # whether the records of a lazy table have yet to be fetched
         self._stopped = threading.Event()
-        # Raw data may be spilled there, so it is removed even if nobody closes the table. It is
-        # named before it is made: an interrupt in between must not leave it behind.
-        self._scratch = Path(tempfile.gettempdir()) / f"reconpriv-{os.urandom(8).hex()}"
-        self._clean = weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
+        # Raw data may be spilled there, so it is removed even if nobody closes the table.
+        self._scratch: Scratch | None = None
         self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
         self._connection = duckdb.connect(
             config={"autoinstall_known_extensions": "false", **JSON_ERRORS}
@@ -148,9 +147,9 @@ class DuckDBEngine:
             self._connection.execute("SET enable_progress_bar_print = false")
 
     def _scratch_folder(self) -> Path:
-        if not self._scratch.exists():
-            self._scratch.mkdir(mode=0o700)
-        return self._scratch
+        if self._scratch is None:
+            self._scratch = temporary()
+        return self._scratch.path
 
     @property
     def labels(self) -> Mapping[str, ColumnLabels]:
@@ -477,7 +476,8 @@ class DuckDBEngine:
             try:
                 self._connection.close()
             finally:
-                self._clean()
+                if self._scratch is not None:
+                    self._scratch.close()
 
 
 def open_table(source: Any, **settings: Any) -> DuckDBEngine:
@@ -529,5 +529,7 @@ def _watched(
     try:
         yield
     finally:
-        done.set()
-        watcher.join()
+        # A thread that still asks DuckDB as Python ends would abort the process.
+        with uninterrupted():
+            done.set()
+            watcher.join()

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import urllib.parse
 import warnings
@@ -25,6 +23,7 @@ from reconpriv.engines.base import memory_bytes
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
 from reconpriv.messages.remedies import Control, Remedy
+from reconpriv.writing.scratch import Scratch, temporary
 
 _PACKAGE = Path(__file__).parents[2]
 _shipped: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -120,11 +119,14 @@ class Session:
                 with suppress(Exception):
                     _end_process()
         finally:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            folder = _folders.pop(self.scratch, None)
+            if folder is not None:
+                folder.close()
 
 
 # Sessions that were started here, by their folders: how many tables use each.
 _users: dict[Path, int] = {}
+_folders: dict[Path, Scratch] = {}
 
 
 def _end_process() -> None:
@@ -175,13 +177,15 @@ def open_session(master: str | None, memory: str | None, threads: int | None) ->
                 hint="Leave those settings out, or stop the session first.",
             )
         return _join(active)
-    scratch = Path(tempfile.mkdtemp(prefix="reconpriv-spark-"))
+    folder = temporary("spark")
+    scratch = folder.path
     _users[scratch] = 1
+    _folders[scratch] = folder
     try:
         spark = _start(SparkSession.builder, master, memory, threads, scratch)
     except BaseException:
         _users.pop(scratch)
-        shutil.rmtree(scratch, ignore_errors=True)
+        _folders.pop(scratch).close()
         raise
     session = Session(spark, scratch)
     try:
@@ -353,8 +357,8 @@ def _ship_package(spark: Any) -> None:
             archive.writestr(entry, file.read_bytes())
     digest = hashlib.sha256(packed.getvalue()).hexdigest()[:12]
     # Workers fetch the file when they start, so it stays as long as the session.
-    folder = Path(tempfile.mkdtemp(prefix="reconpriv-ship-"))
-    weakref.finalize(spark, shutil.rmtree, folder, ignore_errors=True)
-    path = folder / f"reconpriv_{digest}.zip"
+    folder = temporary("ship")
+    weakref.finalize(spark, folder.close)
+    path = folder.path / f"reconpriv_{digest}.zip"
     path.write_bytes(packed.getvalue())
     spark.addArtifacts(str(path), pyfile=True)

@@ -26,6 +26,7 @@ from reconpriv.engines.base import Layout, PublishFunction, WrittenFile
 from reconpriv.engines.record_file import RecordFile, file_name
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Ints
+from reconpriv.writing.scratch import temporary
 
 PUBLISHED = ("records", "trials", "sampled", "unattainable", "values", "counts")
 """The columns of a published group after its public values."""
@@ -274,8 +275,8 @@ class FileContents:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row per piece: the file's description, the piece's number and its bytes."""
-        with tempfile.TemporaryDirectory(prefix="reconpriv-files-") as scratch:
-            for number, written, path in self.rows.write(batches, Path(scratch)):
+        with temporary("files") as scratch:
+            for number, written, path in self.rows.write(batches, scratch):
                 for piece, content in enumerate(self._pieces(path)):
                     row = _description(number, written) | {"piece": piece, "content": content}
                     yield pa.RecordBatch.from_pylist([row])
