@@ -42,6 +42,11 @@ class Asked:
         """In words."""
         return f"{self.kind} of {self.measure.name} among {self.selected.text}"
 
+    @property
+    def nobody(self) -> bool:
+        """Whether no sensitive value satisfies the condition, so that nobody can."""
+        return self.selected.values == ()
+
 
 def average_rows(
     answerer: Answerer,
@@ -135,7 +140,7 @@ def _averages(answerer: Answerer, asked: Asked, found: Totals, settings: Setting
         # Every record counts, so nothing is estimated.
         exact = is_exact(answerer, asked, found)
         remarks = base_remarks(answerer, asked, found, i, exact=exact)
-        if found.records[i, 1] == 0:
+        if asked.nobody or found.records[i, 1] == 0:
             figures.append(empty_figure(asked.text, AVERAGE, asked.name, settings.confidence))
             continue
         if not told[i]:
@@ -198,7 +203,7 @@ def _sums(
     margins = share_of_margins(found.alone[:, 0, 0], variance)
     figures = []
     for i in range(value.size):
-        if found.records[i, 1] == 0:
+        if asked.nobody or found.records[i, 1] == 0:
             figures.append(empty_figure(asked.text, SUM, asked.name, settings.confidence))
             continue
         exact = is_exact(answerer, asked, found)

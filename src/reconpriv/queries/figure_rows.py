@@ -19,7 +19,7 @@ from reconpriv.queries.figure_table import FigureTable, number_of
 from reconpriv.queries.measures import ExpressionNumber, Measure, Scores, measure_of
 from reconpriv.queries.quantiles import check_share, quantile_rows
 from reconpriv.queries.selections import both, public_part
-from reconpriv.queries.shares import Labels, ShareOf, empty_figure, share_rows
+from reconpriv.queries.shares import Labels, ShareOf, empty_figure, share_rows, shares_within
 from reconpriv.queries.sql import FigureAsked, FigureQuery
 from reconpriv.queries.sql_text import written_condition
 
@@ -113,11 +113,11 @@ def _rows(
                     "share(*) needs a condition on the sensitive column.",
                     hint="Write share(condition) for the share of the records that satisfy one.",
                 )
-            asked = ShareOf(selected, public_part(selected))
+            asked, rows_of = ShareOf(selected, public_part(selected)), share_rows
         else:
-            asked = ShareOf(counted, selected)
+            asked, rows_of = ShareOf(counted, selected), shares_within
         return list(
-            share_rows(answerer, asked, by, settings, name=one.name, simultaneous=simultaneous)
+            rows_of(answerer, asked, by, settings, name=one.name, simultaneous=simultaneous)
         )
     assert one.argument is not None
     ranked = one.kind == QUANTILE

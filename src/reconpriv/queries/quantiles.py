@@ -235,7 +235,7 @@ def _figure(
     coarse: bool,
     settings: Settings,
 ) -> Figure:
-    if whole.records[row, 0] == 0:
+    if asked.nobody or whole.records[row, 0] == 0:
         return empty_figure(asked.text, QUANTILE, asked.name, settings.confidence)
     exact = is_exact(answerer, asked, whole) and not coarse
     remarks = base_remarks(answerer, asked, whole, row, exact=exact)

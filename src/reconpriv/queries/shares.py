@@ -105,8 +105,41 @@ def share_rows(
         ]
     check_unbiased(settings, "A share among the holders of a sensitive value")
     if simultaneous:
-        settings = replace(settings, intervals=max(len(below), 1))
+        settings = replace(settings, intervals=settings.intervals * max(len(below), 1))
     return _of_estimated(answerer, asked, public, above, below, settings, name)
+
+
+def shares_within(
+    answerer: Answerer,
+    asked: ShareOf,
+    by: Sequence[str],
+    settings: Settings,
+    *,
+    name: str = SHARE,
+    simultaneous: bool = False,
+) -> list[tuple[Labels, Figure]]:
+    """The same, but by the sensitive attribute each share is among the holders of that value."""
+    schema = answerer.cells.schema
+    sensitive = schema.sensitive.name
+    if sensitive not in by:
+        return share_rows(answerer, asked, by, settings, name=name, simultaneous=simultaneous)
+    public = [one for one in by if one != sensitive]
+    chosen = range(len(schema.domain)) if asked.among.values is None else asked.among.values
+    if simultaneous:
+        settings = replace(settings, intervals=max(len(chosen), 1))
+    rows = []
+    for value in chosen:
+        held = asked.counted.values is None or value in asked.counted.values
+        inner = ShareOf(
+            replace(asked.counted, values=(value,) if held else ()),
+            replace(asked.among, values=(value,)),
+        )
+        for labels, figure in share_rows(
+            answerer, inner, public, settings, name=name, simultaneous=simultaneous
+        ):
+            full = {**labels, sensitive: schema.domain[value]}
+            rows.append(({one: full[one] for one in by}, figure))
+    return rows
 
 
 def _key(labels: Labels, names: Sequence[str]) -> tuple[Value, ...]:

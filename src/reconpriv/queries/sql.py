@@ -230,6 +230,11 @@ def parse_condition(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
 ) -> Condition:
     """Parse what follows WHERE."""
+    if not isinstance(text, str):
+        raise InputError(
+            f"A condition is text in SQL; got {type(text).__name__}.",
+            hint="Name columns with their values as arguments, for example sex='Female'.",
+        )
     if not text.strip():
         raise InputError("The condition is empty.", hint="For example \"sex = 'Female'\".")
     exp, tree = _parse(text, _BEFORE_CONDITION)

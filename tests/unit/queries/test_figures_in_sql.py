@@ -20,7 +20,14 @@ def release(request):
 
 
 def close(one, other):
-    return (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
+    expected = other.value, other.low, other.high
+    if other.value is None:
+        return one.value is None and (one.low, one.high) == pytest.approx(expected[1:])
+    return (one.value, one.low, one.high) == pytest.approx(expected)
+
+
+def young(job):
+    return "age < 30 AND job " + ("IS NULL" if job is None else f"= '{job}'")
 
 
 @pytest.mark.parametrize(
@@ -88,6 +95,44 @@ def test_rows_by_the_sensitive_column(release):
     assert close(share, release.share(job="nurse"))
     assert close(total, release.sum("age", job="nurse"))
     assert sum(row[1][1].value for row in table) == pytest.approx(1)
+
+
+def test_shares_by_the_sensitive_column_are_among_its_holders(release):
+    forms = ("share(Sex = 'F')", "avg(CASE WHEN Sex = 'F' THEN 1 ELSE 0 END)")
+    for form in forms:
+        table = release.sql(f"SELECT job, {form} FROM release WHERE age < 30 GROUP BY job")
+        assert len(table) == 5
+        for labels, (found,) in table:
+            asked = release.share("Sex = 'F'", among=young(labels["job"]))
+            assert close(found, asked)
+    table = release.sql("SELECT job, share(job = 'nurse') FROM release GROUP BY job")
+    assert table["nurse"][0].value == pytest.approx(1)
+    assert table["clerk"][0].value == pytest.approx(0)
+
+
+def test_simultaneous_shares_by_the_sensitive_column_are_wider():
+    release = people_release("octave")
+    sql = "SELECT job, Sex, share(age < 30) FROM release GROUP BY job, Sex"
+    plain, wide = release.sql(sql), release.sql(sql, simultaneous=True)
+    level = 1 - 0.05 / len(plain)
+    (found,) = wide["nurse", "F"]
+    asked = release.share("age < 30", among={"job": "nurse", "Sex": "F"}, confidence=level)
+    assert (found.low, found.high) == pytest.approx((asked.low, asked.high))
+
+
+@pytest.mark.parametrize("figure", ["avg(age)", "sum(age)", "median(age)", "share(Sex = 'F')"])
+def test_nobody_can_be_selected(figure):
+    release, nobody = people_release("octave"), "FROM release WHERE job LIKE 'x%'"
+    with pytest.raises(rp.ReconprivError, match="No record is in this selection"):
+        release.sql(f"SELECT {figure} {nobody}")
+    for _, (found,) in release.sql(f"SELECT Sex, {figure} {nobody} GROUP BY Sex"):
+        assert (found.value, found.low, found.high) == (None, None, None)
+
+
+@pytest.mark.parametrize("ask", ["count", "share", "frequencies"])
+def test_a_condition_that_is_no_text_is_refused(ask):
+    with pytest.raises(rp.ReconprivError, match="A condition is text in SQL; got dict"):
+        getattr(people_release("octave"), ask)({"Sex": "F"})
 
 
 def test_rows_by_an_expression():
