@@ -13,7 +13,8 @@ from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import Figure
 from reconpriv.queries.figure_table import Answer
-from reconpriv.queries.shares import Labels
+from reconpriv.queries.shares import Labels, check_unbiased
+from reconpriv.queries.smooth import NOT_SMOOTHED
 from reconpriv.queries.table import EstimateTable
 from reconpriv.queries.table_shares import estimated_totals, table_shares
 from reconpriv.queries.two_way import CELL, COLUMN_TOTAL, ROW_TOTAL, TOTAL, CrosstabCell, TwoWay
@@ -22,6 +23,7 @@ from reconpriv.schema import json_value
 from reconpriv.sources.column_names import free_name
 
 ROW, COLUMN, ALL = "row", "column", "all"
+_UNSMOOTHED = NOT_SMOOTHED.format(reason="it is a total")
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ def cross_tabulate(
     """
     layout = Layout(tuple(by))
     among = None if shares is None else layout.among(shares)
+    if among is not None and settings.model:
+        check_unbiased(settings, "A share")
     limit = None if widest is None else asked_widest(widest, shares=shares is not None)
     parts = layout.parts(totals=totals)
     found = _counts(answerer, selected, parts, settings)
@@ -195,6 +199,13 @@ def _counts(
 ) -> list[tuple[str, Labels, Estimate]]:
     found = []
     for part, names in parts.items():
-        rows = answerer.table(selected, list(names), settings)
-        found += [(part, labels, one) for labels, one in rows]
+        model = settings.model and part != CELL
+        how = replace(settings, estimator="mle") if model else settings
+        rows = answerer.table(selected, list(names), how)
+        found += [(part, labels, _total(one) if model else one) for labels, one in rows]
     return found
+
+
+def _total(one: Estimate) -> Estimate:
+    """A total beside smoothed counts, which is the unbiased one."""
+    return one if one.exact else replace(one, remarks=(*one.remarks, _UNSMOOTHED))

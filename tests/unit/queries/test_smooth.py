@@ -175,6 +175,20 @@ def test_a_table_adds_up_to_the_direct_total(release):
     assert sum(one.count for one in smoothed) == pytest.approx(total)
 
 
+def test_totals_beside_smoothed_counts_are_direct(release):
+    asked = {"by": ["home", "work"], "job": "nurse", "estimator": "smooth"}
+    table = release.crosstab(**asked, totals=True)
+    assert [one for _, one in table] == [one for _, one in release.crosstab(**asked)]
+    total, direct = table.total(home="h03"), release.count(home="h03", job="nurse")
+    assert (total.count, total.low, total.high) == (direct.count, direct.low, direct.high)
+    assert any("it is a total" in remark for remark in total.remarks)
+
+
+def test_shares_in_a_smoothed_table_are_refused(release):
+    with pytest.raises(InputError, match="A share is made of unbiased counts"):
+        release.crosstab(["home", "work"], job="nurse", estimator="smooth", shares="row")
+
+
 def test_simultaneous_intervals_are_wider(release):
     plain = release.crosstab(["home", "work"], job="nurse", estimator="smooth")
     wide = release.crosstab(["home", "work"], job="nurse", estimator="smooth", simultaneous=True)
