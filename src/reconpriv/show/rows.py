@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 _GAP = 2
+_INTERVAL = "interval"  # the heading of limits, beside their estimate
 _HEADER_LINES = 3
 
 
@@ -74,22 +75,35 @@ def _split(columns: list[Column], widths: list[_Widths], width: int) -> list[lis
         return [everything]
     keys = _keys(columns)
     parts = [keys]
-    for i in everything[len(keys) :]:
-        if parts[-1] == keys or fits([*parts[-1], i]):
-            parts[-1] = [*parts[-1], i]
+    for figure in _figures(columns, everything[len(keys) :]):
+        if parts[-1] == keys or fits([*parts[-1], *figure]):
+            parts[-1] = [*parts[-1], *figure]
         else:
-            parts.append([*keys, i])
+            parts.append([*keys, *figure])
     crowded = 2 * len(parts) > len(everything) - len(keys)
     return [] if crowded or not all(map(fits, parts)) else parts
 
 
+def _figures(columns: list[Column], places: list[int]) -> list[list[int]]:
+    """Columns that must not be torn apart: an estimate and its interval."""
+    found: list[list[int]] = []
+    for i in places:
+        if found and _plain(columns[i].header) == _INTERVAL:
+            found[-1].append(i)
+        else:
+            found.append([i])
+    return found
+
+
 def _keys(columns: list[Column]) -> list[int]:
-    """The fewest columns from the left that distinguish all rows."""
+    """The fewest columns from the left that distinguish all rows; an estimate is none of them."""
+    headings = [_plain(column.header) for column in columns]
+    most = headings.index(_INTERVAL) - 1 if _INTERVAL in headings else len(columns)
     rows = list(zip(*(map(_plain, column.cells) for column in columns), strict=True))
-    for count in range(1, len(columns)):
+    for count in range(1, most):
         if len({row[:count] for row in rows}) == len(rows):
             return list(range(count))
-    return list(range(len(columns)))
+    return list(range(max(most, 0)))
 
 
 def _widths(column: Column, headed: bool) -> _Widths:

@@ -113,6 +113,22 @@ def test_too_many_columns_are_split_and_each_part_names_its_rows() -> None:
     assert [n for part in parts for n in part[1].split()[2:]] == [str(n) for n in range(100, 112)]
 
 
+@pytest.mark.parametrize("labels", [[], ["sex"]])
+def test_an_estimate_stays_beside_its_interval(labels: list[str]) -> None:
+    names = [f"figure{i}" for i in range(7)]
+    heads = [*labels, *(head for name in names for head in (name, "interval"))]
+    row = (*("F" for _ in labels), *range(100, 114))
+    parts = [part.splitlines() for part in check(made(heads, [row]), 80).split("\n\n")]
+    assert len(parts) > 1
+    shown = []
+    for heading, values in parts:
+        assert heading.split()[: len(labels)] == labels
+        found = heading.split()[len(labels) :]
+        assert found[1::2] == ["interval"] * (len(found) // 2)
+        shown += [*zip(found[::2], values.split()[len(labels) :: 2], strict=True)]
+    assert shown == [(name, str(100 + 2 * i)) for i, name in enumerate(names)]
+
+
 def test_wide_names_and_values_become_blocks() -> None:
     heads = [f"{LONG[:28]}{i:02}" for i in range(4)]
     rows = [tuple(f"{LONG[:27]}{r}{i:02}" for i in range(4)) for r in range(2)]
