@@ -1,4 +1,4 @@
-"""How often the test of no difference rejects where there is none, for docs/how-to/compare.md.
+"""How often the test of no difference rejects where there is none, for docs/how-to/figures.md.
 
 A table in which two groups of people have the same shares is published with 2,000 keys;
 release.compare and the usual test on the published rows are asked whether they differ. Writes

@@ -628,7 +628,8 @@ def describe(where: str | None, equal: dict[str, Value]) -> str:
         if isinstance(value, _SEVERAL):
             parts.append(f"{name} IN ({', '.join(repr(json_value(v)) for v in value)})")
         else:
-            parts.append(f"{name} = {json_value(value)!r}")
+            shown = json_value(value)
+            parts.append(f"{name} IS NULL" if shown is None else f"{name} = {shown!r}")
     return " AND ".join(parts) if parts else "all records"
 
 

@@ -72,7 +72,7 @@ class ShapeReader:
         """The groupings of a SELECT, and the order and number of its rows."""
         selected = [self._selected(node) for node in self.tree.expressions]
         if sum(item is None for item in selected) != 1:
-            raise self.refuse("A query selects count(*) once")
+            raise self.refuse("A query asks for a figure, such as count(*)")
         groups = self._groups(selected)
         for item in selected:
             if item is not None and all(item.sql != group.sql for group in groups):

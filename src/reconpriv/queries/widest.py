@@ -31,8 +31,9 @@ class Widest:
         if self.relative:
             return f"{100 * self.limit:g} % of the estimate"
         if self.shares:
-            return f"{100 * self.limit:g} percentage points"
-        return f"{self.limit:,g} records"
+            points = f"{100 * self.limit:g}"
+            return f"{points} percentage {'point' if points == '1' else 'points'}"
+        return f"{self.limit:,g} {'record' if self.limit == 1 else 'records'}"
 
     def exceeded(self, answer: Answer) -> bool:
         """Whether an interval is wider; one that is not there is as wide as can be."""
