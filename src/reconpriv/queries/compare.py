@@ -27,6 +27,10 @@ from reconpriv.theory.combined_limits import Limits, difference_limits, ratio_li
 
 COUNTS, SHARES = "count", "share"
 NO_RATIO = "there is no ratio: nothing tells the second one from 0"
+DISAGREE = (
+    "the test and the interval of the difference disagree, which happens with few trials: take the"
+    " question as undecided"
+)
 SAME_TEXT = "both sides are the same question"
 
 
@@ -131,6 +135,11 @@ def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings
     if ratio[0] is None:
         remarks.append(NO_RATIO)
     span = 1.0 if one.among is not None else math.inf
+    p_value = None if exact else _p_value(answerer, (one, other), figures, covariance, settings)
+    if p_value is not None:
+        apart = not low[0] <= 0.0 <= high[0]
+        if apart != (p_value < 1.0 - settings.confidence):
+            remarks.append(DISAGREE)
     return Comparison(
         of=COUNTS if one.among is None else SHARES,
         a=figures[0].source,
@@ -142,7 +151,7 @@ def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings
         ratio=ratio[0],
         ratio_low=ratio[1],
         ratio_high=ratio[2],
-        p_value=None if exact else _p_value(answerer, (one, other), figures, covariance, settings),
+        p_value=p_value,
         correlation=correlation,
         confidence=settings.confidence,
         exact=exact,

@@ -21,7 +21,7 @@ from reconpriv.queries.averages import Asked, base_remarks, is_exact
 from reconpriv.queries.figure import QUANTILE, Figure
 from reconpriv.queries.measures import Measure, Steps
 from reconpriv.queries.selections import public_part
-from reconpriv.queries.shares import Labels, check_unbiased, empty_figure
+from reconpriv.queries.shares import UNSURE, Labels, check_unbiased, empty_figure
 from reconpriv.queries.step_totals import step_totals
 from reconpriv.queries.totals import Number, Term, Totals, indicator, totals
 from reconpriv.schema import Value
@@ -239,6 +239,11 @@ def _figure(
         return empty_figure(asked.text, QUANTILE, asked.name, settings.confidence)
     exact = is_exact(answerer, asked, whole) and not coarse
     remarks = base_remarks(answerer, asked, whole, row, exact=exact)
+    half = est.quantile(settings.confidence, settings.intervals) * np.sqrt(
+        max(whole.covariances[row, 0, 0], 0.0)
+    )
+    if not exact and whole.estimates[row, 0] <= half:
+        remarks = (*remarks, UNSURE)
     value, ends = _value((places[0], places[1], places[2]), steps)
     return Figure(
         query=asked.text,

@@ -10,10 +10,11 @@ from query_fixtures import SAMPLE_SIZES, people, people_release
 from reconpriv.errors import InputError
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.averages import Asked, average_rows
-from reconpriv.queries.compare import compare_sides, side_of
+from reconpriv.queries.compare import DISAGREE, compare_sides, side_of
 from reconpriv.queries.measures import measure_of
 from reconpriv.queries.quantiles import quantile_rows
 from reconpriv.queries.selections import select
+from reconpriv.queries.shares import UNSURE
 from reconpriv.queries.totals import Term, indicator, totals
 
 FRAME = people().to_pandas()
@@ -285,3 +286,23 @@ def test_margins_narrow_a_comparison(tmp_path):
     other = release.compare("Sex = 'F'", "Sex = 'M'", job="nurse", estimator="records")
     assert one.standard_error < other.standard_error
     assert isinstance(release.answerer, Answerer)
+
+
+def test_a_test_that_its_interval_contradicts_is_called_undecided():
+    """The remark stands where the verdict and the interval of the difference disagree, alone."""
+    release = people_release("public")
+    seen = set()
+    for age in range(20, 35):
+        for job in ("baker", "clerk", "pilot"):
+            found = release.compare(f"age = {age}", "age = 20 AND Sex = 'M'", job=job)
+            apart = not found.difference_low <= 0 <= found.difference_high
+            disagree = apart != (found.p_value < 0.05)
+            assert disagree == (DISAGREE in found.remarks)
+            seen.add(disagree)
+    assert seen == {False, True}
+
+
+def test_a_median_among_hardly_anybody_says_so(release):
+    rare = release.median("age", "age > 33", job="pilot")
+    common = release.median("age", job="nurse")
+    assert UNSURE in rare.remarks and UNSURE not in common.remarks
