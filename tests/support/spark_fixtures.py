@@ -26,6 +26,11 @@ from stopping import wait_for
 
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 SMALL_BATCH = 50  # rows per Arrow batch, so groups are split over several
+# Half of a short life goes into loading classes: verifying Spark's own takes a fifth of it.
+QUICK_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 
@@ -58,7 +63,7 @@ def start_session(scratch: Path) -> Any:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.shuffle.partitions": "3",

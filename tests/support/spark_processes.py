@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import reconpriv as rp
-from spark_fixtures import LOOPBACK, Choice, publish, ship_these_tasks, wait_for
+from spark_fixtures import LOOPBACK, QUICK_JAVA, Choice, publish, ship_these_tasks, wait_for
 
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SECONDS = 900
 
 

@@ -61,10 +61,9 @@ class MarginWorth:
         """How many trials margins are worth about each group, for the value they tell most of."""
         own_trials = np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
         told = np.zeros(groups.sizes.size)
+        tables = np.ascontiguousarray(groups.rows.T)
         for one in self.classes:
-            own = np.minimum(
-                groups.frequency, TYPICAL_EXCESS * one.largest[groups.rows].max(axis=1)
-            )
+            own = np.minimum(groups.frequency, TYPICAL_EXCESS * one.largest[tables].max(axis=0))
             found = trials_from_margins(
                 groups.rows,
                 groups.sizes,
@@ -90,7 +89,7 @@ class CountedLimits:
     def lowered(self, batch: CellBatch, limits: Floats) -> Floats:
         """The limits of a sample size, each less what margins are worth about the group."""
         groups = self._groups(batch)
-        return limits if groups is None else lowered(self.worth, groups)
+        return limits if groups is None else lowered(groups, self.worth.trials(groups))
 
     def told(self, batch: CellBatch) -> Floats | None:
         """How many trials margins are worth about each group; None if they are not counted."""
@@ -105,9 +104,8 @@ class CountedLimits:
         return Candidates(rows, batch.sizes, *found)
 
 
-def lowered(worth: MarginWorth, groups: Candidates) -> Floats:
+def lowered(groups: Candidates, told: Floats) -> Floats:
     """The most trials that each group may have: with those from margins, no more than its limit."""
-    told = worth.trials(groups)
     exceeded = groups.sizes + told > groups.limits
     return np.where(exceeded, np.floor(groups.limits - told), groups.limits)
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from reconpriv.core.audit import audit_groups
+from reconpriv.core.cells import CellBatch
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import SWEEPS, sweep
+from reconpriv.schema import Schema
 
 
 def run_violations(population: Population, step: Step) -> Result:
     """Audit every point of the sweeps, except sizes that the population cannot provide."""
     rows: list[Row] = []
     for base in BASES:
+        counted: dict[int, tuple[Schema, list[CellBatch]]] = {}
         for parameter in SWEEPS:
             for value, setting in sweep(parameter):
                 records = min(setting.records, population.largest)
                 if parameter == "records" and records < setting.records:
                     continue
-                with population.sample(base, records) as table:
-                    report = audit_groups(table.batches(), table.schema, setting.policy(), worst=0)
+                if records not in counted:
+                    # One sample at a time: the default size is counted again at most once.
+                    with population.sample(base, records) as table:
+                        counted = {records: (table.schema, list(table.batches()))}
+                schema, batches = counted[records]
+                report = audit_groups(batches, schema, setting.policy(), worst=0)
                 rows.append(
                     {
                         "base": base,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.margin_limits import MarginWorth, lowered
+from reconpriv.core.margin_limits import lowered
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
 from reconpriv.core.margin_tables import (
     Candidates,
@@ -105,17 +105,14 @@ class MarginVariances:
         groups = Candidates(self.rows, sizes, limits, frequency)
         plan = self._plan(policy, groups, counted=counted)
         worth = plan.counted.worth
-        if counted:
-            some = np.flatnonzero(self._may_exceed(policy, groups))
-            limits = limits.copy()
-            limits[some] = lowered(worth, _take(groups, some))
-        trials = np.where(sizes > limits, np.maximum(limits, 1.0), sizes)
         # Margins are worth what they are worth next to the trials that the limits count.
-        beside = groups if counted else replace(groups, limits=trials)
-        exposed = self._most_exposed(policy, worth, beside, trials)
-        effective = trials + worth.trials(beside)
+        told = worth.trials(groups if counted else replace(groups, limits=_trials(sizes, limits)))
+        if counted:
+            limits = lowered(groups, told)
+        trials = _trials(sizes, limits)
+        exposed = self._most_exposed(policy, trials, told)
         variance = self._variance(policy, plan, trials)
-        return MarginDesign(plan, limits, trials, effective, variance, exposed)
+        return MarginDesign(plan, limits, trials, trials + told, variance, exposed)
 
     def _may_exceed(self, policy: Policy, groups: Candidates) -> Floats:
         most = most_from_margins(groups.sizes, groups.frequency, policy, self.schema.domain_size)
@@ -133,30 +130,18 @@ class MarginVariances:
         totals = replace(self.totals, products=products, candidates=some)
         return plan_margins(totals, policy, self.schema, None)
 
-    def _most_exposed(
-        self, policy: Policy, worth: MarginWorth, groups: Candidates, trials: Floats
-    ) -> Exposed:
-        """Bounded first: only groups that may be the most exposed are looked at closely."""
-        m, frequency = self.schema.domain_size, self.queries.frequency
-
-        def errors(some: Ints, told: Floats) -> Floats:
-            return group_error(
-                frequency[some], trials[some] + told, retention=policy.retention, domain_size=m
-            )
-
-        exposed = np.flatnonzero(frequency > 0.0)
-        if not exposed.size:
+    def _most_exposed(self, policy: Policy, trials: Floats, told: Floats) -> Exposed:
+        some = np.flatnonzero(self.queries.frequency > 0.0)
+        if not some.size:
             return Exposed(math.inf, 0.0)
-        most = most_from_margins(groups.sizes, groups.frequency, policy, m)
-        least = np.full(trials.size, np.inf)
-        least[exposed] = errors(exposed, most[exposed])
-        some = np.flatnonzero(least == least.min())[:1]
-        reached = errors(some, worth.trials(_take(groups, some)))
-        some = np.flatnonzero(least <= reached[0])
-        told = worth.trials(_take(groups, some))
-        found = errors(some, told)
-        worst = int(found.argmin())
-        return Exposed(float(found[worst]), float(told[worst]))
+        errors = group_error(
+            self.queries.frequency[some],
+            (trials + told)[some],
+            retention=policy.retention,
+            domain_size=self.schema.domain_size,
+        )
+        worst = int(errors.argmin())
+        return Exposed(float(errors[worst]), float(told[some[worst]]))
 
     def _variance(self, policy: Policy, plan: MarginPlan, trials: Floats) -> Floats:
         """The variance of every question's estimate."""
@@ -284,6 +269,11 @@ def _spread(
     if policy.sampling.coins:
         return coin_spread(count, owner, sizes, trials, systematic=policy.tail_bound.lattice)
     return exact_spread(count, owner, sizes, trials.astype(np.int64))
+
+
+def _trials(sizes: Ints, limits: Floats) -> Floats:
+    """The trials of each group; at least one, however strict the limit."""
+    return np.where(sizes > limits, np.maximum(limits, 1.0), sizes)
 
 
 def _take(groups: Candidates, some: Ints) -> Candidates:
