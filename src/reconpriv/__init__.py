@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reconpriv.errors import ReconprivWarning as ReconprivWarning
     from reconpriv.frames import audit as audit
     from reconpriv.frames import publish as publish
+    from reconpriv.ledger.ledger import Ledger as Ledger
     from reconpriv.policy import Policy as Policy
     from reconpriv.presets import PRESETS as PRESETS
     from reconpriv.presets import preset as preset
@@ -46,6 +47,7 @@ _HOMES = {
     "Estimate": "queries.estimate",
     "Frequencies": "randomised_response",
     "Key": "core.randomness",
+    "Ledger": "ledger.ledger",
     "Margins": "core.margins",
     "ObservedCount": "theory.counts",
     "PRESETS": "presets",

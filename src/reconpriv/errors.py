@@ -50,6 +50,10 @@ class KeyFileError(ReconprivError, ValueError):
     """The secret key is missing, malformed or exposed. Never quotes the key."""
 
 
+class LedgerError(ReconprivError, ValueError):
+    """The ledger of a key is torn, edited or exposed, or forbids what was asked for."""
+
+
 class UnattainableError(ReconprivError, ValueError):
     """Some groups cannot be made private by any number of trials."""
 

@@ -64,6 +64,7 @@ def publish(
     file_format: str = "parquet",
     overwrite: bool = False,
     keep_identifier: Iterable[str] = (),
+    second_sample: bool = False,
     **roles: Any,
 ) -> Any:
     """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
@@ -73,7 +74,8 @@ def publish(
     recoded column comes back as text. A lazy Polars frame comes back lazy, an Arrow stream as a
     stream, a DuckDB relation as an Arrow table. With ``out`` the release folder is written too;
     analysts need it for intervals. From a path, a database or Spark the release folder is what
-    comes out. A nearly unique public column is refused unless ``keep_identifier`` names it.
+    comes out. A nearly unique public column is refused unless ``keep_identifier`` names it, and
+    what the ledger of a key file knows to be a second sample unless ``second_sample`` is true.
     """
     give_back = _kind_of(source)
     if give_back is None:
@@ -85,7 +87,9 @@ def publish(
                 hint="Give one: publish(source, policy, sensitive=…, out='release').",
             )
         with read(source, sensitive=sensitive, **roles) as table:
-            return _publish(table, policy, out, key, file_format, overwrite, keep_identifier)
+            return _publish(
+                table, policy, out, key, file_format, overwrite, keep_identifier, second_sample
+            )
     if out is not None and is_uri(out):
         raise OutputError("The release of a frame goes into a folder on this machine.")
     if out is None and policy.margins is not None:
@@ -108,7 +112,17 @@ def publish(
             notes.extend(unused_categories(made[0], table.schema))
 
         folder = scratch / "release" if out is None else out
-        _publish(table, policy, folder, key, file_format, overwrite, keep_identifier, convert)
+        _publish(
+            table,
+            policy,
+            folder,
+            key,
+            file_format,
+            overwrite,
+            keep_identifier,
+            second_sample,
+            convert,
+        )
     for note in notes:
         warn_caller(note)
     return made[0]
@@ -122,6 +136,7 @@ def _publish(
     file_format: str,
     overwrite: bool,
     keep_identifier: Iterable[str],
+    second_sample: bool,
     also: Callable[[Path], None] | None = None,
 ) -> Release:
     release = table.publish(
@@ -131,6 +146,7 @@ def _publish(
         file_format=file_format,
         overwrite=overwrite,
         keep_identifier=keep_identifier,
+        second_sample=second_sample,
         also=also,
     )
     for note in release.warnings:

@@ -32,6 +32,7 @@ from reconpriv.core.single_records import check_k
 from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.errors import warn_caller
+from reconpriv.ledger.account import Account
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy
 from reconpriv.queries.answer import Answerer, Settings
@@ -297,6 +298,7 @@ class Table:
         file_format: str = "parquet",
         overwrite: bool = False,
         keep_identifier: Iterable[str] = (),
+        second_sample: bool = False,
         progress: Progress = no_progress,
         also: Callable[[Path], None] | None = None,
     ) -> Release:
@@ -304,7 +306,8 @@ class Table:
 
         A nearly unique public column is refused unless ``keep_identifier`` names it.
 
-        Without a key a fresh one is drawn and forgotten: a second publication would then be an
+        The ledger of a key file records what is published with it. Another p, domain or set of
+        columns for the same table is refused unless ``second_sample`` is true. Without a key a fresh one is drawn and forgotten: a second publication would then be an
         independent sample, which an adversary could average with the first. ``also`` is called with
         the whole folder before it takes its place; if that fails, nothing is left.
         """
@@ -314,6 +317,8 @@ class Table:
         policy = self.settled(policy)
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
+        account = Account.open(secret, self.schema, policy, second_sample=second_sample)
+        secret = replace(secret, file=None)  # workers need not know where it lies
         manifest, written, plan = write_release(
             self.engine,
             self.schema,
@@ -326,6 +331,7 @@ class Table:
             overwrite=overwrite,
             progress=progress,
             also=also,
+            account=account,
         )
         self._warn_of(
             ColumnRisk(name, values, identifier=True, kept=True)
@@ -338,7 +344,10 @@ class Table:
 
         notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
         uri = str(out) if is_uri(out) else None
-        return Release(Path(out), manifest, written, notes, uri=uri)
+        if account is None:
+            return Release(Path(out), manifest, written, notes, uri=uri)
+        notes += tuple(account.warnings)
+        return Release(Path(out), manifest, written, notes, uri=uri, notes=tuple(account.notes))
 
     def workload(
         self,

@@ -17,6 +17,7 @@ from reconpriv.cli import (
     crosstab,
     doctor,
     learning,
+    ledger,
     regression,
     studio,
     study,
@@ -55,7 +56,8 @@ reconpriv COMMAND --help
 
 0  done
 1  audit: a group is not private, or a column is nearly unique;
-   tune: no setting reaches the target; doctor: something needed is missing
+   tune: no setting reaches the target; doctor: something needed is missing;
+   ledger: a line is torn or was edited
 2  bad input; nothing was written
 70  a bug
 129, 130, 143  interrupted; nothing unfinished was left behind
@@ -283,6 +285,14 @@ def publish(
         ),
     ] = None,
     keep_identifier: opt.KeepIdentifier = None,
+    second_sample: Annotated[
+        bool,
+        typer.Option(
+            "--second-sample",
+            help="Publish although this gives adversaries a second sample of a table that the key's"
+            " ledger knows.",
+        ),
+    ] = False,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
@@ -325,6 +335,7 @@ def publish(
                 file_format=file_format,
                 overwrite=overwrite,
                 keep_identifier=kept,
+                second_sample=second_sample,
                 progress=ticker,
                 also=loading,
             )
@@ -340,7 +351,7 @@ def publish(
         if loading is not None:
             release = loading.loaded(release)
         say_all("warning", release.warnings)
-        say_all("note", [_SQL_NOTE] if table.sql is not None else [])
+        say_all("note", [*release.notes, *([_SQL_NOTE] if table.sql is not None else [])])
         if json:
             show_json(release.as_dict())
         else:
@@ -424,6 +435,7 @@ def demo(
 analyst.register(app)
 app.command(rich_help_panel=opt.MORE, epilog=_example("reconpriv demo --out demo-release"))(demo)
 doctor.register(app)
+ledger.register(app)
 attack.register(app)
 learning.register(app)
 regression.register(app)

@@ -17,6 +17,8 @@ def option_words(remedy: Remedy) -> str:
     control, value = remedy.control, remedy.value
     if control is Control.KEY:
         return remedy.by(f"reconpriv keygen {value}")
+    if control is Control.LEDGER:
+        return remedy.by(f"reconpriv ledger verify {shlex.quote(f'{value}')}")
     option = _OTHER_NAMES.get(control, f"--{control.replace('_', '-')}")
     if value is None or value is True:
         return remedy.by(option)

@@ -13,7 +13,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +43,14 @@ _TEST_SECRET = hashlib.blake2b(b"reconpriv: a key for tests, known to all", dige
 
 @dataclass(frozen=True)
 class Key:
-    """A secret 256-bit key. Never printed, never written into a release."""
+    """A secret 256-bit key. Never printed, never written into a release.
+
+    ``file`` is where it was read from, if it was: its ledger lies beside it.
+    """
 
     secret: bytes = field(repr=False)
     ephemeral: bool = False
+    file: Path | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse anything that is not 32 bytes, or is plainly not random."""
@@ -117,7 +121,8 @@ class Key:
                 f" 64 hexadecimal digits (256 bits) are needed.",
                 hint=make_key(),
             )
-        return cls.from_hex(text.decode("ascii", errors="replace"))
+        key = cls.from_hex(text.decode("ascii", errors="replace"))
+        return replace(key, file=file.resolve())
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the key with mode 0600, never over an existing file."""
@@ -275,6 +280,11 @@ def merging_purpose(retention: float, column: Column, domain: Sequence[Value]) -
 def encoded(column: Column, value: Value) -> bytes:
     """A value of a column as unambiguous bytes, the same in every input format."""
     return _encode(column.kind, value)
+
+
+def ledger_key(key: Key, use: bytes) -> bytes:
+    """A key for what is kept beside the key file; ``use`` is at most six bytes."""
+    return _derive(key.secret, use, b"ledger")
 
 
 def _derive(secret: bytes, use: bytes, purpose: bytes) -> bytes:

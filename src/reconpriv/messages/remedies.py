@@ -27,6 +27,7 @@ class Control(StrEnum):
     KEEP_IDENTIFIER = "keep_identifier"
     KEY = "key"
     LABELS = "labels"
+    LEDGER = "ledger"
     MARGINS = "margins"
     MARGIN_TABLES = "margin_tables"
     MASTER = "master"
@@ -37,6 +38,7 @@ class Control(StrEnum):
     PLAIN = "plain"
     PORT = "port"
     RHO2 = "rho2"
+    SECOND_SAMPLE = "second_sample"
     SQL = "sql"
     TABLE = "table"
     THREADS = "threads"
@@ -87,6 +89,8 @@ def python_words(remedy: Remedy) -> str:
     written = json.dumps(value, ensure_ascii=False)
     if control is Control.KEY:
         return remedy.by(f"Key.generate().write({written})")
+    if control is Control.LEDGER:
+        return remedy.by(f"Ledger({written}).check()")
     if control is Control.TO_TABLE:
         return remedy.by("release.to_table()")
     if control is Control.MARGIN_TABLES:

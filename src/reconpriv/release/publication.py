@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from reconpriv.engines.base import (
 from reconpriv.engines.local import LocalEngine
 from reconpriv.engines.writer import write_protected_files
 from reconpriv.errors import OutputError, PolicyError, UnattainableError
+from reconpriv.ledger.account import Account
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
@@ -62,8 +64,12 @@ def write_release(
     overwrite: bool,
     progress: Progress,
     also: Callable[[Path], None] | None,
+    account: Account | None = None,
 ) -> tuple[Manifest, Written, MarginPlan | None]:
-    """Write a release to a folder, or to a URI that only the engine can reach."""
+    """Write a release to a folder, or to a URI that only the engine can reach.
+
+    ``account`` is its entry in the ledger of the key, written just before it becomes final.
+    """
     layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
     plan = None
     if policy.margins is not None:
@@ -103,14 +109,20 @@ def write_release(
             schema, kernel, folder, layout=layout, drop_missing=drop_missing, progress=progress
         )
 
+    def recorded(manifest: Manifest, written: Written) -> Manifest:
+        if account is not None:
+            account.record(manifest.records, written.groups)
+        return manifest
+
     if not is_uri(out):
-        with new_folder(Path(out), overwrite=overwrite) as folder:
+        with account or nullcontext(), new_folder(Path(out), overwrite=overwrite) as folder:
             written = write(folder)
             margins = None
             if plan is not None:
                 margins = write_margins(folder, plan, schema, layout.file_format)
             manifest = describe(written, margins)
             _finish_folder(folder, manifest)
+            recorded(manifest, written)
             if also is not None:
                 also(folder)
     elif is_database_url(out) or also is not None or protected is not None:
@@ -120,17 +132,18 @@ def write_release(
         )
     else:
         margins, contents = _margin_contents(plan, schema, layout)
-        written = engine.write_to_uri(
-            schema,
-            kernel,
-            str(out),
-            layout=layout,
-            drop_missing=drop_missing,
-            overwrite=overwrite,
-            manifest=lambda found: describe(found, margins).to_json(),
-            beside=contents,
-            progress=progress,
-        )
+        with account or nullcontext():
+            written = engine.write_to_uri(
+                schema,
+                kernel,
+                str(out),
+                layout=layout,
+                drop_missing=drop_missing,
+                overwrite=overwrite,
+                manifest=lambda found: recorded(describe(found, margins), found).to_json(),
+                beside=contents,
+                progress=progress,
+            )
         manifest = describe(written, margins)
     return manifest, written, plan
 

@@ -65,6 +65,7 @@ class Release(Readable):
     memory: str | None = None
     uri: str | None = None
     tables: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -658,6 +659,7 @@ class Release(Readable):
             **self._margins(),
             **self._protect(),
             "warnings": list(self.warnings),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
     def _protect(self) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What was published with a key, in a file beside it."""

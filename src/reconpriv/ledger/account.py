@@ -1,0 +1,190 @@
+"""One publication before its ledger: judged before the work, recorded before it is final."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from reconpriv.core.randomness import Key
+from reconpriv.errors import LedgerError
+from reconpriv.ledger.file import SUFFIX
+from reconpriv.ledger.fingerprint import Fingerprint, open_hash
+from reconpriv.ledger.ledger import PUBLICATION, UNFINISHED, Entry, Ledger, entries_of, now
+from reconpriv.ledger.lines import Body, Lines, unchecked_bodies
+from reconpriv.messages.phrases import listed
+from reconpriv.messages.remedies import Control, Remedy
+from reconpriv.policy import Policy
+from reconpriv.schema import Schema
+
+_OTHER_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a ledger says about a publication: earlier ones of its series, and other samples."""
+
+    series: tuple[Entry, ...]
+    others: tuple[Entry, ...]
+
+
+@dataclass
+class Account:
+    """The ledger's view of a publication; a context in which it is made.
+
+    ``notes`` say that it continues a series, ``warnings`` what an adversary gains by it.
+    """
+
+    ledger: Ledger
+    schema: Schema
+    policy: Policy
+    fingerprint: Fingerprint
+    second_sample: bool
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    _line: int | None = None
+
+    @classmethod
+    def open(
+        cls, key: Key, schema: Schema, policy: Policy, *, second_sample: bool
+    ) -> Account | None:
+        """Judge a publication before any work is done; None if its key has no ledger."""
+        ledger = Ledger.of(key)
+        if ledger is None:
+            return None
+        mark = Fingerprint.of(key, schema, policy)
+        account = cls(ledger, schema, policy, mark, second_sample)
+        account._judge(ledger.file.whole())
+        ledger.file.check_writable()
+        return account
+
+    def record(self, records: int, groups: int) -> None:
+        """Write the line; the release must not become final unless this succeeds.
+
+        It is judged again: another publisher may have been quicker.
+        """
+
+        def line(lines: Lines) -> Body:
+            standing = self._judge(lines)
+            self._tell(standing)
+            second = bool(standing.others and not standing.series)
+            body = self._body(records, groups, second=second)
+            return body | {"line": len(lines.bodies) + 1}
+
+        self._line = self.ledger.file.append(line)["line"]
+
+    def __enter__(self) -> Self:
+        """The publication begins."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """If it failed after it was recorded, say so in the ledger."""
+        if kind is not None and self._line is not None:
+            body: Body = {"what": UNFINISHED, "date": now(), "of": self._line}
+            # The reason of the failure matters more than that it could not be recorded.
+            with suppress(LedgerError):
+                self.ledger.file.append(lambda _: body)
+
+    def _judge(self, lines: Lines) -> Standing:
+        """Refuse a second sample that nobody asked for."""
+        known = entries_of(lines.bodies)
+        same = [one for one in known if one.fingerprint == self.fingerprint]
+        others = [
+            one
+            for one in known
+            if one.fingerprint != self.fingerprint and one.fingerprint.same_table(self.fingerprint)
+        ]
+        if others and not same and not self.second_sample:
+            what = listed(self.fingerprint.differences(others[-1].fingerprint))
+            raise LedgerError(
+                f"This key published this table with another {what} on {others[-1].date[:10]}: a"
+                " second, independent sample could be averaged with that one.",
+                hint=Remedy("if that is what you want, say so: {}", Control.SECOND_SAMPLE, True),
+            )
+        return Standing(tuple(same), tuple(others))
+
+    def _tell(self, standing: Standing) -> None:
+        finished = [one for one in standing.series if one.finished]
+        if finished:
+            self.notes.append(
+                f"This is release {len(finished) + 1} of a series that began on"
+                f" {finished[0].date[:10]}."
+            )
+        weaker = {
+            (one.policy["epsilon"], one.policy["delta"], one.policy["bound"]) for one in finished
+        } - {(self.policy.epsilon, self.policy.delta, self.policy.tail_bound.name)}
+        if weaker:
+            self.warnings.append(
+                "Earlier releases of the series had another policy: together they protect only as"
+                " well as the weakest of them."
+            )
+        spent = [one.rho for one in finished if one.rho is not None]
+        margins = self.policy.wanted_margins
+        if spent and margins is not None:
+            self.warnings.append(
+                "The margins of the series add up: unless the table is unchanged, ρ is now as much"
+                f" as {sum(spent) + margins.rho:.4g}."
+            )
+        if standing.others and not standing.series:
+            self.warnings.append(
+                "This is a second, independent sample of a table that the same key published: an"
+                " adversary can average the two."
+            )
+        if not standing.series and not standing.others:
+            self.warnings += _known_elsewhere(self.ledger.file.path, self.schema.sensitive.name)
+
+    def _body(self, records: int, groups: int, *, second: bool) -> Body:
+        margins = self.policy.wanted_margins
+        return {
+            "what": PUBLICATION,
+            "date": now(),
+            "fingerprint": self.fingerprint.as_dict(),
+            "known": open_hash(self.schema.sensitive.name),
+            "policy": _plain_policy(self.policy),
+            "rho": None if margins is None else margins.rho,
+            "records": records,
+            "groups": groups,
+            "second_sample": second,
+        }
+
+
+def _plain_policy(policy: Policy) -> dict[str, Any]:
+    """A policy without the values that it names."""
+    said = policy.as_dict()
+    return {name: said[name] for name in said if name not in ("margins", "protect", "harmless")}
+
+
+def _known_elsewhere(own: Path, sensitive: str) -> list[str]:
+    """A warning for each other ledger in the folder that has this sensitive column."""
+    found = []
+    for path in sorted(own.parent.glob(f"*{SUFFIX}")):
+        if path != own and _knows(path, sensitive):
+            found.append(
+                f"The ledger {path.name} in the same folder has a table with this sensitive column:"
+                " if it is this table, a new key makes a second, independent sample, which can be"
+                " averaged with the first."
+            )
+    return found
+
+
+def _knows(path: Path, sensitive: str) -> bool:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_OTHER_BYTES)
+    except OSError:
+        return False
+    for body in unchecked_bodies(content):
+        known = body.get("known")
+        try:
+            if isinstance(known, dict) and open_hash(sensitive, known["salt"]) == known:
+                return True
+        except (KeyError, TypeError, ValueError):
+            continue
+    return False

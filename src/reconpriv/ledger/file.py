@@ -1,0 +1,146 @@
+"""The file of a ledger: read whole, appended to under a lock, never rewritten."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from reconpriv.core.randomness import Key, ledger_key
+from reconpriv.errors import LedgerError
+from reconpriv.ledger.lines import Body, Lines, read_lines, written_line
+from reconpriv.messages.remedies import Control, Remedy
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where publishers must take turns
+    fcntl = None  # type: ignore[assignment]
+
+SUFFIX = ".ledger"
+
+
+class LedgerFile:
+    """The ledger beside a key file."""
+
+    def __init__(self, key: Key, file: Path) -> None:
+        """``file`` is the key's; the ledger may not exist yet."""
+        self.key_file = file
+        self.path = file.with_name(file.name + SUFFIX)
+        self._secret = ledger_key(key, b"mac")
+
+    def read(self) -> Lines:
+        """Its lines up to the first fault; none if there is no ledger yet."""
+        try:
+            with self.path.open("rb") as stream:
+                self._check_mode(stream.fileno())
+                return read_lines(self._secret, stream.read())
+        except FileNotFoundError:
+            return read_lines(self._secret, b"")
+        except OSError as error:
+            raise self._refused("cannot be read", error) from None
+
+    def whole(self) -> Lines:
+        """Its lines, all of which must be as they were written."""
+        return self._sound(self.read())
+
+    def check_writable(self) -> None:
+        """Refuse to start a publication that could not be recorded."""
+        place = self.path if self.path.exists() else self.path.parent
+        if not os.access(place, os.W_OK):
+            raise LedgerError(
+                f"The ledger {self.path.name} beside the key cannot be written.",
+                hint="Keep the key in a folder that you may write to.",
+            )
+
+    def append(self, make: Callable[[Lines], Body]) -> Body:
+        """Add the line made from those that are there; nobody else writes in between."""
+        with self._locked() as handle:
+            lines = self._sound(read_lines(self._secret, _content(handle)))
+            body = make(lines)
+            self._write(handle, lines, body)
+            return body
+
+    def repair(self, make: Callable[[bool], Body]) -> bool:
+        """Settle a last line that lacks its end, and record it; False if there was none.
+
+        The line is completed if only its newline is missing, and cut off otherwise.
+        """
+        with self._locked() as handle:
+            content = _content(handle)
+            lines = read_lines(self._secret, content)
+            if lines.fault is None:
+                return False
+            if not lines.fault.torn:
+                self._sound(lines)
+            completed = read_lines(self._secret, content + b"\n")
+            kept = completed.fault is None
+            if not kept:
+                os.ftruncate(handle, lines.length)
+            else:
+                os.write(handle, b"\n")
+                lines = completed
+            self._write(handle, lines, make(kept))
+            return True
+
+    def _write(self, handle: int, lines: Lines, body: Body) -> None:
+        line = written_line(self._secret, lines.mac, body)
+        try:
+            if os.write(handle, line) != len(line):
+                raise OSError(0, "no space left on the device")
+            os.fsync(handle)
+        except BaseException as error:
+            with suppress(OSError):
+                os.ftruncate(handle, lines.length)
+            if isinstance(error, OSError):
+                raise self._refused("cannot be written", error) from None
+            raise
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            handle = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            raise self._refused("cannot be written", error) from None
+        try:
+            self._check_mode(handle)
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _check_mode(self, handle: int) -> None:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            raise LedgerError(f"The ledger {self.path.name} is not a regular file.")
+        if os.name == "posix" and mode & 0o077:
+            raise LedgerError(
+                f"The ledger {self.path.name} is open to others (mode {stat.S_IMODE(mode):04o}).",
+                hint=f"Make it yours alone: chmod 600 {self.path.name}.",
+            )
+
+    def _sound(self, lines: Lines) -> Lines:
+        if lines.fault is None:
+            return lines
+        what = "lacks its end" if lines.fault.torn else "is not as it was written"
+        raise LedgerError(
+            f"Line {lines.fault.line} of the ledger {self.path.name} {what}.",
+            hint=Remedy("see what to do: {}", Control.LEDGER, _as_typed(self.key_file)),
+        )
+
+    def _refused(self, what: str, error: OSError) -> LedgerError:
+        return LedgerError(f"The ledger {self.path.name} {what}: {error.strerror}.")
+
+
+def _as_typed(file: Path) -> str:
+    """A path as one would type it here."""
+    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
+
+
+def _content(handle: int) -> bytes:
+    with os.fdopen(os.dup(handle), "rb") as stream:
+        stream.seek(0)
+        return stream.read()

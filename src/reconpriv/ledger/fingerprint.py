@@ -1,0 +1,113 @@
+"""What a ledger knows of a table: keyed hashes of names, of the domain and of how columns are cut.
+
+Two publications are samples of their own if their trials have different words. Words are bound to
+p, the sensitive column, its domain, and the public values of a group; so settings are the same if
+these are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any, Self
+
+from reconpriv.core.randomness import Key, encoded, ledger_key
+from reconpriv.policy import Policy
+from reconpriv.schema import Column, Schema
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The settings of a publication that decide which trials it shows.
+
+    ``names`` are the public columns by name alone, ``columns`` with their types and recodings.
+    """
+
+    sensitive: str
+    domain: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    protect: str | None
+    retention: float
+
+    @classmethod
+    def of(cls, key: Key, schema: Schema, policy: Policy) -> Self:
+        """The fingerprint of what is about to be published."""
+        secret = ledger_key(key, b"names")
+
+        def hashed(*parts: bytes) -> str:
+            joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+            return hashlib.blake2b(joined, digest_size=16, key=secret).hexdigest()
+
+        def described(column: Column) -> str:
+            recoding = schema.recoding(column.name)
+            how = {} if recoding is None else recoding.as_dict()
+            return hashed(b"column", column.name.encode(), column.kind.value.encode(), _text(how))
+
+        column, protection = schema.sensitive, policy.wanted_protection
+        return cls(
+            hashed(b"sensitive", column.name.encode()),
+            hashed(b"domain", *(encoded(column, value) for value in schema.domain)),
+            tuple(sorted(hashed(b"public", one.name.encode()) for one in schema.public)),
+            tuple(sorted(described(one) for one in schema.public)),
+            None if protection is None else hashed(b"protect", _text(protection.as_dict())),
+            float(policy.retention),
+        )
+
+    def same_table(self, other: Fingerprint) -> bool:
+        """Whether both are taken for one table.
+
+        They are if the sensitive column has the same name, or if it was renamed: the same values,
+        and a public column in common.
+        """
+        renamed = self.domain == other.domain and set(self.names) & set(other.names)
+        return self.sensitive == other.sensitive or bool(renamed)
+
+    def differences(self, other: Fingerprint) -> list[str]:
+        """What makes the two samples of their own, in words."""
+        pairs = {
+            "p": (self.retention, other.retention),
+            "sensitive column": (self.sensitive, other.sensitive),
+            "domain": (self.domain, other.domain),
+            "set of public columns": (self.names, other.names),
+            "protection": (self.protect, other.protect),
+        }
+        found = [name for name, (mine, its) in pairs.items() if mine != its]
+        if self.names == other.names and self.columns != other.columns:
+            found.append("type or binning of a public column")
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for a line of the ledger."""
+        return {
+            "sensitive": self.sensitive,
+            "domain": self.domain,
+            "names": list(self.names),
+            "columns": list(self.columns),
+            "protect": self.protect,
+            "retention": self.retention,
+        }
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> Self:
+        """Read it back from an authenticated line."""
+        names, columns = tuple(said["names"]), tuple(said["columns"])
+        return cls(
+            said["sensitive"], said["domain"], names, columns, said["protect"], said["retention"]
+        )
+
+
+def open_hash(name: str, salt: str | None = None) -> dict[str, str]:
+    """A salted hash of a name that needs no key: every manifest shows the name anyway.
+
+    By it a ledger whose key is lost still tells that it knows a table.
+    """
+    salt = secrets.token_hex(8) if salt is None else salt
+    digest = hashlib.blake2b(name.encode(), digest_size=16, salt=bytes.fromhex(salt)).hexdigest()
+    return {"salt": salt, "hash": digest}
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=str).encode()
