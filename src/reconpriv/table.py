@@ -307,7 +307,9 @@ class Table:
         A nearly unique public column is refused unless ``keep_identifier`` names it.
 
         The ledger of a key file records what is published with it. Another p, domain or set of
-        columns for the same table is refused unless ``second_sample`` is true. Without a key a fresh one is drawn and forgotten: a second publication would then be an
+        columns for the same table is refused unless ``second_sample`` is true.
+
+        Without a key a fresh one is drawn and forgotten: a second publication would then be an
         independent sample, which an adversary could average with the first. ``also`` is called with
         the whole folder before it takes its place; if that fails, nothing is left.
         """

@@ -19,7 +19,8 @@ def ledger_view(ledger: Ledger) -> RenderableType:
     name, entries = ledger.file.path.name, ledger.entries
     if not entries:
         return Text(f"{name}: nothing was published with this key yet.")
-    return Group(Text(f"Ledger {name}\n", style="bold"), rows_table("", [*map(_row, entries)]))
+    rows = tuple(_row(entry) for entry in entries)
+    return Group(Text(f"Ledger {name}\n", style="bold"), rows_table("", rows))
 
 
 def _row(entry: Entry) -> dict[str, object]:
