@@ -28,6 +28,7 @@ class Effort:
 
     :param keys: how many publications, each with its own key.
     :param releases: how many releases of the same table.
+    :param updates: how often the table changes and is published again.
     :param privacy: the ε of differentially private answers.
     :param draws: how often those answers are drawn.
     :param least: the smallest group to look at, in records.
@@ -38,6 +39,7 @@ class Effort:
 
     keys: int = 1
     releases: int = 16
+    updates: int = 10
     privacy: float = 0.1
     draws: int = 1_000
     least: int = 1
@@ -46,7 +48,7 @@ class Effort:
 
     def __post_init__(self) -> None:
         """Refuse counts that make no sense."""
-        for name, least in (("keys", 1), ("draws", 1), ("least", 1), ("worst", 0)):
+        for name, least in (("keys", 1), ("updates", 1), ("draws", 1), ("least", 1), ("worst", 0)):
             if getattr(self, name) < least:
                 raise PolicyError(f"The number of {name} must be at least {least}.")
 
@@ -152,6 +154,15 @@ def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
     )
 
 
+def _updates(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.updates import attack_updates
+
+    return attack_updates(
+        AttackedTable.of_groups(table, policy), updates=how.updates, worst=how.worst
+    )
+
+
 def _differencing(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.differencing import attack_differencing
@@ -219,6 +230,12 @@ ATTACKS = Registry(
             "What do many releases with fresh keys reveal together?",
             _repeat,
             uses=("releases",),
+        ),
+        Attack(
+            "updates",
+            "What does a series of releases with one key reveal while the table changes?",
+            _updates,
+            uses=("updates",),
         ),
         Attack(
             "differencing",

@@ -78,6 +78,10 @@ def attack(
         int, typer.Option("--releases", help="Releases to average ({attacks using releases}).",
                           rich_help_panel=ATTACK),
     ] = 16,
+    updates: Annotated[
+        int, typer.Option("--updates", help="Changes of the table, each published"
+                          " ({attacks using updates}).", rich_help_panel=ATTACK),
+    ] = 10,
     privacy: Annotated[
         float,
         typer.Option("--privacy", help="λ of the noisy counts ({attacks using privacy}).",
@@ -113,6 +117,7 @@ def attack(
         effort = Effort(
             keys=keys,
             releases=releases,
+            updates=updates,
             privacy=privacy,
             least=least,
             worst=worst,

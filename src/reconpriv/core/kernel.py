@@ -75,6 +75,21 @@ class Kernel:
         limits = sample_limits(batch, self.policy, self.schema.domain_size)
         return limits if self.counted is None else self.counted.lowered(batch, limits)
 
+    def trials(self, batch: CellBatch) -> tuple[Words, Words, Ints]:
+        """The ids of all groups and cells, and how many trials of each cell are drawn.
+
+        These are trials 0, 1, … of the cell's words. So all releases with one key together show as
+        many different trials of a cell as the release that shows most of them.
+        """
+        randomness = self.randomness()
+        ids = group_ids(randomness, self.schema, batch)
+        hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
+        cell_ids = ids[batch.group_of_cell] + hashes[batch.value]
+        limits = self.limits(batch)
+        sampled = batch.sizes > limits
+        drawn = _sample(batch, sampled, limits, self.policy, randomness, cell_ids, ids)
+        return ids, cell_ids, drawn
+
     def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
         """Publish a batch of whole groups in pieces of bounded size."""
         randomness = self.randomness()
@@ -91,6 +106,11 @@ class Kernel:
                 ids[first:last],
                 sensitive_hashes,
             )
+
+
+def excess_over(trials: Ints, limits: Floats) -> Floats:
+    """Trials as a multiple of the limit; a group whose limit is below one may keep one."""
+    return np.asarray(trials / np.maximum(np.ceil(limits), 1.0))
 
 
 def group_ids(randomness: Randomness, schema: Schema, batch: CellBatch) -> Words:
