@@ -17,7 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
 from reconpriv.errors import KeyFileError
@@ -29,6 +31,7 @@ from reconpriv.theory.arrays import Floats, Ints
 Words = NDArray[np.uint64]
 
 KEY_BYTES = 32
+_NONCE_BYTES = 12
 CHUNK = 1 << 16  # trials encrypted at a time: their 1 MB stays in a core's cache
 
 # Trial indices count up from 0; these, at the other end, are reserved.
@@ -285,6 +288,21 @@ def encoded(column: Column, value: Value) -> bytes:
 def ledger_key(key: Key, use: bytes) -> bytes:
     """A key for what is kept beside the key file; ``use`` is at most six bytes."""
     return _derive(key.secret, use, b"ledger")
+
+
+def seal(key: Key, content: bytes) -> bytes:
+    """What only the key opens, and what cannot be changed without it (AES-256-GCM)."""
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    return nonce + AESGCM(ledger_key(key, b"trials")).encrypt(nonce, content, None)
+
+
+def unseal(key: Key, sealed: bytes) -> bytes | None:
+    """What was sealed, or None if it was changed or sealed with another key."""
+    nonce, text = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+    try:
+        return AESGCM(ledger_key(key, b"trials")).decrypt(nonce, text, None)
+    except (InvalidTag, ValueError):
+        return None
 
 
 def _derive(secret: bytes, use: bytes, purpose: bytes) -> bytes:

@@ -14,6 +14,7 @@ from reconpriv.ledger.file import SUFFIX
 from reconpriv.ledger.fingerprint import Fingerprint, open_hash
 from reconpriv.ledger.ledger import PUBLICATION, UNFINISHED, Entry, Ledger, entries_of, now
 from reconpriv.ledger.lines import Body, Lines, unchecked_bodies
+from reconpriv.ledger.trials import Shown, Tally, TrialFile, excess_words
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.policy import Policy
@@ -42,6 +43,8 @@ class Account:
     policy: Policy
     fingerprint: Fingerprint
     second_sample: bool
+    trial_file: TrialFile
+    tally: Tally = field(default_factory=Tally)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _line: int | None = None
@@ -55,8 +58,10 @@ class Account:
         if ledger is None:
             return None
         mark = Fingerprint.of(key, schema, policy)
-        account = cls(ledger, schema, policy, mark, second_sample)
+        trials = TrialFile(key, ledger.file.path)
+        account = cls(ledger, schema, policy, mark, second_sample, trials)
         account._judge(ledger.file.whole())
+        trials.read()  # refuses a damaged one
         ledger.file.check_writable()
         return account
 
@@ -69,6 +74,7 @@ class Account:
         def line(lines: Lines) -> Body:
             standing = self._judge(lines)
             self._tell(standing)
+            self._count(standing)
             second = bool(standing.others and not standing.series)
             body = self._body(records, groups, second=second)
             return body | {"line": len(lines.bodies) + 1}
@@ -139,6 +145,21 @@ class Account:
             )
         if not standing.series and not standing.others:
             self.warnings += _known_elsewhere(self.ledger.file.path, self.schema.sensitive.name)
+
+    def _count(self, standing: Standing) -> None:
+        """Add the trials of this publication to those of its series, and say if they are many."""
+        if not self.tally.seen:
+            if standing.series:
+                self.notes.append(
+                    "The trials of the series were not counted: Spark does not bring them here."
+                )
+            return
+        kept, series = self.trial_file.read(), self.fingerprint.series
+        shown = kept.get(series, Shown()).with_(self.tally.shown)
+        self.trial_file.write(kept | {series: shown})
+        excess = self.tally.excess(shown)
+        if standing.series and (words := excess_words(excess, self.tally.seen, shown.level)):
+            self.warnings.append(words)
 
     def _body(self, records: int, groups: int, *, second: bool) -> Body:
         margins = self.policy.wanted_margins

@@ -56,6 +56,11 @@ class Fingerprint:
             float(policy.retention),
         )
 
+    @property
+    def series(self) -> str:
+        """A short name for these settings."""
+        return hashlib.blake2b(_text(self.as_dict()), digest_size=8).hexdigest()
+
     def same_table(self, other: Fingerprint) -> bool:
         """Whether both are taken for one table.
 

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+from reconpriv.core.coarsening import coarsen
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.core.margin_cost import margin_notes
@@ -27,6 +28,7 @@ from reconpriv.engines.local import LocalEngine
 from reconpriv.engines.writer import write_protected_files
 from reconpriv.errors import OutputError, PolicyError, UnattainableError
 from reconpriv.ledger.account import Account
+from reconpriv.ledger.trials import Tallied
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
@@ -82,7 +84,13 @@ def write_release(
     if policy.protect is not None:
         raw = protection_cells(engine, schema, drop_missing=drop_missing, progress=progress)
         protected = publish_protected(raw, policy, key)
-    kernel: PublishFunction = Kernel(schema, policy, key, None if plan is None else plan.counted)
+        if account is not None:
+            coarse = coarsen(raw, protected.settled).cube
+            account.tally.add(Kernel(coarse.schema, policy, key), coarse.as_batch())
+    plain = Kernel(schema, policy, key, None if plan is None else plan.counted)
+    kernel: PublishFunction = plain
+    if account is not None and engine.name == LocalEngine.name:
+        kernel = Tallied(plain, account.tally)
     if labels:
         kernel = Watched(kernel, schema, labels)
         if protected is not None:

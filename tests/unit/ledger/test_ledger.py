@@ -28,8 +28,12 @@ PUBLIC = ("sex", "age")
 
 @pytest.fixture
 def desk(tmp_path):
-    rp.Key.generate().write(tmp_path / "my.key")
+    numbered_key(1).write(tmp_path / "my.key")
     return tmp_path
+
+
+def numbered_key(number):
+    return rp.Key(bytes((37 * i + number) % 256 for i in range(32)))
 
 
 def publish(desk, out, *, policy=POLICY, table=TABLE, key="my.key", public=PUBLIC, **more):
@@ -104,9 +108,10 @@ def test_another_promise_is_told(desk):
 
 
 def test_the_margins_of_a_series_add_up(desk):
-    policy = replace(POLICY, margins=rp.Margins(rho=0.125))
-    publish(desk, "a", policy=policy)
-    made = publish(desk, "b", policy=policy)
+    policy = replace(POLICY, margins=rp.Margins(rho=0.125, tables=["sex"]))
+    public = ("sex", "age", "town")
+    publish(desk, "a", policy=policy, public=public)
+    made = publish(desk, "b", policy=policy, public=public)
     assert any("0.25" in note for note in made.warnings)
     assert [e.rho for e in ledger(desk).entries] == [0.125, 0.125]
 
@@ -145,12 +150,12 @@ def test_a_key_read_by_the_caller_has_its_ledger(desk):
 
 def test_a_new_key_for_a_known_table_is_warned_of(desk):
     publish(desk, "a")
-    rp.Key.generate().write(desk / "new.key")
+    numbered_key(2).write(desk / "new.key")
     (desk / "my.key").unlink()  # lost: that is why there is a new one
     made = publish(desk, "b", key="new.key")
     assert any("my.key.ledger" in note for note in made.warnings)
     assert publish(desk, "c", key="new.key").warnings == ()
-    rp.Key.generate().write(desk / "third.key")
+    numbered_key(3).write(desk / "third.key")
     other = pa.table({"firm": ["x", "y"] * 40, "pay": ["low", "high"] * 40})
     found = publish(desk, "d", key="third.key", table=other, sensitive="pay", public=["firm"])
     assert found.warnings == ()
@@ -200,7 +205,7 @@ def test_an_edited_ledger_is_noticed(desk, cli, name):
 
 def test_the_ledger_of_another_key_is_noticed(desk):
     publish(desk, "a")
-    rp.Key.generate().write(desk / "new.key")
+    numbered_key(2).write(desk / "new.key")
     (desk / "my.key.ledger").rename(desk / "new.key.ledger")
     with pytest.raises(LedgerError, match="not as it was written"):
         publish(desk, "b", key="new.key")
