@@ -24,6 +24,7 @@ from reconpriv.theory.concentrated import epsilon_of
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
 REPLACED = 0.01
+USUAL, IN_AND_OUT = "1 % replaced", "one person in and out"
 KNEW = (
     "every release of the series, the policy; not the key; and, which nobody can know, which"
     " trials of two releases are the same"
@@ -101,7 +102,7 @@ def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) 
         baseline=rate(relative_error(overall, truth) <= near, "the same from the whole table"),
         control=rate(one, "the same if nothing changes: all releases are the same"),
         figures=figures,
-        table=(*_rows("1 % replaced", usual), *_rows("one person in and out", hostile)),
+        table=(*_rows(USUAL, usual), *_rows(IN_AND_OUT, hostile)),
         worst=_worst(target, usual, worst),
         verdict=f"After {updates} updates of 1 % of the records, one key has shown"
         f" {np.mean(growth):.2f} times as many trials of a violating group as one release does, and"
@@ -161,12 +162,14 @@ def _follow(target: AttackedTable, states: list[State], violating: Ints) -> Seri
         # A value that has left the group is still estimated: as one record, the smallest share.
         truth = np.maximum(frequency_of(chosen.batch, values), 1.0 / chosen.batch.sizes)
         growth = distinct[groups] / np.maximum(drawn[groups], 1)
+        excess = excess_over(distinct, limits)
         steps.append(
             {
                 "releases": number + 1,
                 "trials, mean growth": float(growth.mean()),
                 "largest": float(growth.max()),
-                "groups over limit": int(np.count_nonzero(excess_over(distinct, limits) > 1.0)),
+                "groups over limit": int(np.count_nonzero(excess > 1.0)),
+                "by a tenth": int(np.count_nonzero(excess > 1.1)),
                 "error, all trials": _rms(together, truth),
                 "error, average": _rms(np.mean(single, axis=0), truth),
                 "error, fresh keys": _rms(np.mean(fresh, axis=0), truth),

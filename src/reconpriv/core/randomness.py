@@ -290,6 +290,11 @@ def ledger_key(key: Key, use: bytes) -> bytes:
     return _derive(key.secret, use, b"ledger")
 
 
+def new_salt() -> str:
+    """Eight random bytes in hexadecimal digits, for a hash that needs no key."""
+    return secrets.token_hex(8)
+
+
 def seal(key: Key, content: bytes) -> bytes:
     """What only the key opens, and what cannot be changed without it (AES-256-GCM)."""
     nonce = secrets.token_bytes(_NONCE_BYTES)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from dataclasses import dataclass
 from typing import Any, Self
 
-from reconpriv.core.randomness import Key, encoded, ledger_key
+from reconpriv.core.randomness import Key, encoded, ledger_key, new_salt
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Schema
 
@@ -109,7 +108,7 @@ def open_hash(name: str, salt: str | None = None) -> dict[str, str]:
 
     By it a ledger whose key is lost still tells that it knows a table.
     """
-    salt = secrets.token_hex(8) if salt is None else salt
+    salt = new_salt() if salt is None else salt
     digest = hashlib.blake2b(name.encode(), digest_size=16, salt=bytes.fromhex(salt)).hexdigest()
     return {"salt": salt, "hash": digest}
 

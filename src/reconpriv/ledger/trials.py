@@ -126,7 +126,7 @@ def excess_words(excess: Floats, groups: int, level: int) -> str:
     many, about = over.size << level, "About " if level else ""
     return (
         f"{about}{min(many, groups):,} of {groups:,} groups have shown more different trials in"
-        f" this series than the policy allows: {over.mean():.2f} times as many on average,"
+        f" this series than one release may: {over.mean():.2f} times as many on average,"
         f" {over.max():.2f} times at most."
     )
 

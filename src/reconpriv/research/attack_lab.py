@@ -27,6 +27,7 @@ from reconpriv.attacks.repeat import attack_repeat
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.side_channels import attack_side_channels
 from reconpriv.attacks.statistics import Rate
+from reconpriv.attacks.updates import IN_AND_OUT, attack_updates
 from reconpriv.datasets import dataset_path
 from reconpriv.policy import SAMPLE_SIZES, Policy
 from reconpriv.reading import read
@@ -177,6 +178,17 @@ def protection_study(targets: dict[str, AttackedTable], keys: int = _POOL_KEYS) 
             yield {"table": name, "protect": said, **row}
 
 
+def updates_study(targets: dict[str, AttackedTable]) -> Iterator[Row]:
+    """The first and the last release of each series, on the sample sizes that limit trials."""
+    for (name, target), size in itertools.product(targets.items(), SCALED):
+        policy = replace(target.policy, sample_size=size)
+        rows = attack_updates(replace(target, policy=policy)).table
+        last = max(row["releases"] for row in rows)
+        for row in rows:
+            if row["releases"] in (1, last) and (row["releases"], row["series"]) != (1, IN_AND_OUT):
+                yield {"table": name, "sample size": size, **row}
+
+
 def infer_study(targets: dict[str, AttackedTable]) -> dict[str, AttackResult]:
     """Single people, by naive Bayes and by a forest."""
     return {name: attack_infer(one, classifier=_CLASSIFIER) for name, one in targets.items()}
@@ -259,13 +271,15 @@ def run_lab(folder: Path) -> None:
         for base, result in repeat.items()
     ])  # fmt: skip
     pictures.draw_repeat(_both(repeat), folder / "repeat.png")
+    three = {**raw, "Adult": adult_target()}
+    updates = {name: attack_updates(target) for name, target in three.items()}
+    write_csv(folder / "updates.csv", list(updates_study(three)))
     differencing = {base: attack_differencing(target) for base, target in raw.items()}
     write_csv(folder / "differencing.csv", _both(differencing))
     pictures.draw_differencing(pairs_of_estimates(raw["EDU"]), folder / "differencing.png")
     attacked, alone = margins_study(margin_targets())
     write_csv(folder / "margins.csv", attacked)
     write_csv(folder / "margins-alone.csv", alone)
-    three = {**raw, "Adult": adult_target()}
     pooled = pool_study(three)
     write_csv(folder / "pool.csv", _both(pooled))
     write_csv(folder / "pool-protected.csv", list(protection_study(three)))
@@ -282,6 +296,7 @@ def run_lab(folder: Path) -> None:
         "ratio": ratio,
         "granularity": {b: attack_granularity(replace(t, policy=paper)) for b, t in raw.items()},
         "repeat": repeat,
+        "updates": updates,
         "differencing": differencing,
     }
     write_csv(folder / "rates.csv", [

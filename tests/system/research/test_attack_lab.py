@@ -42,6 +42,9 @@ SHOWN = {
     "granularity-copies": ["table", "copies from", "copies to", "groups", "|g1| exact",
                            "knowing the rest", "median error"],
     "repeat": ["table", "releases", "root mean square error"],
+    "updates": ["table", "sample size", "series", "releases", "trials, mean growth", "largest",
+                "groups over limit", "by a tenth", "error, all trials", "error, average",
+                "error, fresh keys"],
     "differencing": ["table", "X ignores", "groups", "largest |global - local|",
                      "median error local", "median error global", "Y of another release"],
     "margins": ["table", "margins", "sample size", "trials", "effective trials", "limit",
@@ -108,6 +111,15 @@ def test_pooling_over_what_is_protected_gives_no_more_than_the_policy_allows():
     rows = [row for row in committed("pool-protected") if row["protect"]]
     assert len(rows) == 18
     assert all(float(row["alone"]) < float(row["exact tails"]) + 0.02 for row in rows)
+
+
+def test_a_series_with_one_key_is_committed_as_little_more_than_one_release():
+    rows = committed("updates")
+    assert len(rows) == 27
+    for first, *later in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+        for row in later:
+            assert float(row["error, all trials"]) > 0.85 * float(first["error, all trials"])
+            assert float(row["error, fresh keys"]) < 0.4 * float(first["error, all trials"])
 
 
 def test_naive_bayes_is_committed_as_learning_about_everybody():
