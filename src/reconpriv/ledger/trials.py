@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -178,11 +177,11 @@ class TrialFile:
                 f"{name}:level": np.array(one.level),
             }
         np.savez(stream, **arrays)
-        work = None
+        # One name: whoever writes holds the ledger's lock, and reuses what a killed process left.
+        work = self.path.with_name(f".{self.path.name}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
-            work = Path(name)
-            with os.fdopen(handle, "wb") as file:
+            with os.fdopen(os.open(work, flags, 0o600), "wb") as file:
                 file.write(seal(self._key, stream.getvalue()))
                 file.flush()
                 os.fsync(file.fileno())
@@ -190,6 +189,5 @@ class TrialFile:
         except OSError as error:
             raise LedgerError(f"{self.path.name} cannot be written: {error.strerror}.") from None
         finally:
-            if work is not None:
-                with suppress(OSError):
-                    work.unlink(missing_ok=True)
+            with suppress(OSError):
+                work.unlink(missing_ok=True)
