@@ -148,11 +148,13 @@ class Account:
 
     def _count(self, standing: Standing) -> None:
         """Add the trials of this publication to those of its series, and say if they are many."""
+        counted = [one.counted for one in standing.series] + [bool(self.tally.seen)]
+        if standing.series and not all(counted):
+            self.notes.append(
+                f"The trials of {counted.count(False)} of the {len(counted)} releases of the series"
+                " are not counted: Spark does not bring them here."
+            )
         if not self.tally.seen:
-            if standing.series:
-                self.notes.append(
-                    "The trials of the series were not counted: Spark does not bring them here."
-                )
             return
         kept, series = self.trial_file.read(), self.fingerprint.series
         shown = kept.get(series, Shown()).with_(self.tally.shown)
@@ -173,6 +175,7 @@ class Account:
             "records": records,
             "groups": groups,
             "second_sample": second,
+            "counted": bool(self.tally.seen),
         }
 
 

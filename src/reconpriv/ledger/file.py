@@ -19,6 +19,7 @@ except ImportError:  # not on Windows, where publishers must take turns
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".ledger"
+_READ = 1 << 20
 
 
 class LedgerFile:
@@ -110,7 +111,7 @@ class LedgerFile:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield handle
         finally:
-            os.close(handle)
+            os.close(handle)  # and with it the lock
 
     def _check_mode(self, handle: int) -> None:
         mode = os.fstat(handle).st_mode
@@ -141,6 +142,9 @@ def _as_typed(file: Path) -> str:
 
 
 def _content(handle: int) -> bytes:
-    with os.fdopen(os.dup(handle), "rb") as stream:
-        stream.seek(0)
-        return stream.read()
+    # Not through a copy of the handle: an interrupt could leave it open, and the lock with it.
+    parts, done = [], 0
+    while part := os.pread(handle, _READ, done):
+        parts.append(part)
+        done += len(part)
+    return b"".join(parts)

@@ -21,7 +21,8 @@ class Entry:
     """One publication: its settings, its policy and its totals; no data.
 
     ``series`` numbers the different samples that the key gave, ``release`` the publications within
-    a series. ``finished`` is false if the publication is known to have failed.
+    a series. ``counted`` says whether its trials were, ``finished`` is false if it is known to have
+    failed.
     """
 
     line: int
@@ -34,6 +35,7 @@ class Entry:
     records: int
     groups: int
     second_sample: bool
+    counted: bool
     finished: bool
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,6 +50,7 @@ class Entry:
             "records": self.records,
             "groups": self.groups,
             "second_sample": self.second_sample,
+            "trials_counted": self.counted,
             "finished": self.finished,
         }
 
@@ -165,6 +168,7 @@ def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
                 body["records"],
                 body["groups"],
                 body["second_sample"],
+                body["counted"],
                 finished,
             )
         )

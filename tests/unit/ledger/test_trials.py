@@ -114,6 +114,17 @@ def test_of_many_groups_some_are_kept(desk, monkeypatch):
     assert said.startswith("About ") and abs(estimate - share) < 4 * np.sqrt(0.25 / 100)
 
 
+def test_what_spark_published_is_said_not_to_be_counted(desk):
+    with rp.read(table(1), **ROLES) as opened:
+        opened.engine.name = "an engine on other machines"
+        opened.publish(POLICY, desk / "a", key=desk / "my.key")
+        made = opened.publish(POLICY, desk / "b", key=desk / "my.key")
+        assert any("2 of the 2 releases" in note for note in made.notes)
+    made = publish(desk, "c", table(1))
+    assert any("2 of the 3 releases" in note for note in made.notes)
+    assert [one.counted for one in rp.Ledger(desk / "my.key").entries] == [False, False, True]
+
+
 def test_a_file_that_was_changed_is_refused(desk):
     publish(desk, "a", table(1))
     file = desk / "my.key.trials"
