@@ -52,7 +52,7 @@ def publication(source: str, name: str, form: str, *more: str, out: str = "out")
         (
             "publish", source, out, "-s", SENSITIVE, "--public", ",".join(PUBLIC),
             "--key", "my.key", "-p", str(RETENTIONS[name]), "-e", "0.5", "-d", "0.3",
-            "--format", form, *more,
+            "--format", form, "--second-sample", *more,
         ),
         codes=(DONE, REFUSED),
         writes=(out,),

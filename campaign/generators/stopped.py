@@ -65,7 +65,7 @@ def _run(case: Case, place: Place) -> list[Outcome]:
     ours = {
         name
         for name in left.keys() - follower.after.keys()
-        if "/reconpriv-" in name.replace("/.", "/")
+        if "/reconpriv-" in name.replace("/.", "/") or name.endswith("/.my.key.trials.new")
     }
     kept = {name: digest for name, digest in left.items() if name not in ours}
     if code == -signal.SIGKILL:
