@@ -27,8 +27,8 @@ from reconpriv.tuning.spread import Coded, QueryVariances
 
 # How many notions of exposed are kept.
 _KEPT = 64
-# How many settings are kept: a dozen sweeps, in about 10 MB.
-_KEPT_SETTINGS = 16_384
+# How many settings are kept: six sweeps, about 2 KB each.
+_KEPT_SETTINGS = 8_192
 
 
 @dataclass(frozen=True)
