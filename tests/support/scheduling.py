@@ -23,6 +23,7 @@ GROUPS = {
     "*/test_spark_*.py": "a session of Spark",
     "*/test_coverage_with_margins.py": "coverage with margins",
     "*/test_examples.py": "examples",
+    "*/test_published_distributions.py": "published distributions",
     "*/test_coverage_tables.py": "tables of coverage",
     "*/test_coverage_of_intervals.py": "coverage of intervals",
     "*/test_reports.py": "reports",

@@ -27,6 +27,8 @@ from reconpriv.tuning.spread import Coded, QueryVariances
 
 # How many notions of exposed are kept.
 _KEPT = 64
+# How many settings are kept: six sweeps, about 2 KB each.
+_KEPT_SETTINGS = 8_192
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Tuner:
     asked: Coded | None = None
     _reduced: dict[tuple[object, ...], Reduced] = field(default_factory=dict, repr=False)
     _judged: dict[tuple[object, ...], Shapes] = field(default_factory=dict, repr=False)
+    _settings: dict[tuple[object, ...], Setting] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -96,7 +99,8 @@ class Tuner:
         """What a policy would do to this table, without publishing it.
 
         ``yardstick`` is the policy that says what counts as exposed and as close where risk is
-        counted; by default it is the policy itself.
+        counted; by default it is the policy itself. Settings are kept: the next sweep tries many
+        of them again.
         """
         policy.check_sampling()
         if policy.protect is not None:
@@ -105,6 +109,16 @@ class Tuner:
                 hint="Compare audits with and without the protection.",
             )
         yardstick = policy if yardstick is None else yardstick
+        key = policy, rho1, yardstick.epsilon, yardstick.exposure
+        if key not in self._settings:
+            found = self._figures(policy, rho1, yardstick)
+            if len(self._settings) >= _KEPT_SETTINGS:
+                self._settings.clear()
+            self._settings[key] = found
+            return found
+        return self._settings[key]
+
+    def _figures(self, policy: Policy, rho1: float, yardstick: Policy) -> Setting:
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
         plan = self._plan(policy, yardstick)

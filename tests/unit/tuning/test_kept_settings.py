@@ -1,0 +1,47 @@
+"""Settings are kept between sweeps, and are those of a tuner that has kept nothing."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import reconpriv as rp
+from reconpriv.errors import PolicyError
+
+MINE = rp.Policy(0.5, 0.5, 0.3)
+POLICIES = (
+    MINE,
+    rp.Policy(0.6, 0.5, 0.3),
+    rp.Policy(0.5, 0.3, 0.3),
+    rp.Policy(0.5, 0.5, 0.2),
+    rp.Policy(0.5, 0.5, 0.3, sample_size="public"),
+    rp.Policy(0.5, 0.5, 0.3, bound="hoeffding"),
+    rp.Policy(0.5, 0.5, 0.3, exposed_above=0.2),
+    rp.Policy(0.5, 0.5, 0.3, margins=1.0),
+    rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=[["sex"]])),
+)
+
+
+def test_a_kept_setting_is_that_of_a_new_tuner(adult: rp.Table) -> None:
+    """Every pair of a policy and a yardstick, after all the others."""
+    kept = adult.tuner(queries=200)
+    choices = [
+        (policy, rho1, yardstick)
+        for policy, yardstick in product(POLICIES, (*POLICIES[2:4], POLICIES[6]))
+        for rho1 in (0.1, 0.2)
+    ]
+    for _ in range(2):
+        again = [kept.setting(p, rho1=rho1, yardstick=y) for p, rho1, y in choices]
+    cube, workload = kept.cube, kept.workload
+    for found, (policy, rho1, yardstick) in zip(again, choices, strict=True):
+        new = type(kept).on(cube, workload).setting(policy, rho1=rho1, yardstick=yardstick)
+        assert repr(found) == repr(new)
+    assert len({repr(found) for found in again}) > len(choices) / 2
+
+
+def test_what_is_refused_is_refused_again(adult: rp.Table) -> None:
+    tuner = adult.tuner(queries=200)
+    for _ in range(2):
+        with pytest.raises(PolicyError, match="cannot be tuned yet"):
+            tuner.setting(rp.Policy(0.5, 0.5, 0.3, protect={"age": 10}))
