@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable
 from random import Random
@@ -110,7 +111,7 @@ def _read_csv(place: Place) -> list[Pair] | None:
     if "\0" in text or "\r" in plain or any(one in first for one in ";\t|"):
         return None
     try:
-        found = list(csv.DictReader(plain.split("\n"), strict=True))
+        found = list(csv.DictReader(io.StringIO(plain, newline=""), strict=True))
     except csv.Error:
         return None
     if plain.count('"') != sum(one.count('"') for one in _csv_again(found)):

@@ -38,6 +38,7 @@ _NEW = (
     "report.html",
     "new.csv",
     "new.parquet",
+    "new.R",  # the script of an export
     "new.html",
     "release2",
     "x",
