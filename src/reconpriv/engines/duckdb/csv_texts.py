@@ -35,7 +35,7 @@ class CsvTexts:
         return pa.schema([(name, pa.string()) for name in self.names])
 
     def cells(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], count: str) -> str:
-        """Count the distinct records of these columns; the query that is returned gives them typed."""
+        """Count the distinct records of these columns; return the query that gives them typed."""
         columns = ", ".join(map(quote, names))
         connection.execute(
             f"CREATE TEMP TABLE {_CELLS} AS SELECT {columns}, count(*) AS {quote(count)}"
@@ -44,7 +44,7 @@ class CsvTexts:
         return _typed(connection, _CELLS, names, (quote(count),))
 
     def records(self, connection: duckdb.DuckDBPyConnection, file: Path) -> str:
-        """Store all records in a Parquet file; the query that is returned gives them typed."""
+        """Store all records in a Parquet file; return the query that gives them typed."""
         stored = literal(str(file))
         connection.execute(f"COPY ({self.query}) TO {stored} (FORMAT parquet)")
         return _typed(connection, f"read_parquet({stored}, hive_partitioning=false)", self.names)
