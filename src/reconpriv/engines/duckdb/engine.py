@@ -23,6 +23,7 @@ from reconpriv.engines.base import (
     memory_bytes,
     no_progress,
 )
+from reconpriv.engines.duckdb.coded_cells import CodedCells, code_cells
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
@@ -30,7 +31,7 @@ from reconpriv.engines.duckdb.literals import literal
 from reconpriv.engines.duckdb.query_faults import JSON_ERRORS
 from reconpriv.engines.duckdb.room import check_room
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
-from reconpriv.engines.duckdb.views import VIEW, open_source
+from reconpriv.engines.duckdb.views import VIEW, open_source, reads_columns
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
@@ -81,6 +82,8 @@ class DuckDBEngine:
         self._what = "input" if files else "frame"
         self._count_column = count_column
         self._memory = memory
+        # A query may be slow, and may give something else each time.
+        self._may_code = sql is None and reads_columns(source, columns)
         self._lazy: LazyTable | None = None
         self._labels: Mapping[str, ColumnLabels] = {}
         self._texts: CsvTexts | None = None
@@ -435,9 +438,17 @@ class DuckDBEngine:
             f" GROUP BY ALL ORDER BY {order}"
         )
         with clear_errors(self._what):
+            coded = self._coded(schema, where)
+            query = query if coded is None else coded.query
             with _watched(self._connection, "counting", progress):
                 reader = self._connection.sql(query).to_arrow_reader(self._batch_cells(schema))
-            yield from whole_groups(reader, schema)
+            yield from whole_groups(reader, schema) if coded is None else coded.groups(reader)
+
+    def _coded(self, schema: Schema, where: str) -> CodedCells | None:
+        if not self._may_code:
+            return None
+        weight = None if self._count_column is None else quote(self._count_column)
+        return code_cells(self._connection, _TABLE, schema, self._expressions, where, weight)
 
     def _batch_cells(self, schema: Schema) -> int:
         """How many cells the kernel takes at a time: fewer with little memory or many columns."""

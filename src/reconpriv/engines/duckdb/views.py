@@ -109,6 +109,14 @@ def _open_lazy_file(
     return opener(files, Opening(scratch, table, labels))
 
 
+def reads_columns(source: Any, columns: Sequence[Column] | None) -> bool:
+    """Whether a column can be read without the others: not from text, which is parsed each time."""
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    formats = [format_of(os.fspath(path)) for path in paths] if _are_paths(paths) else []
+    parsed = {"json"} if columns is None else {"json", "csv"}
+    return not any(one is not None and one.name in parsed for one in formats)
+
+
 def _are_paths(source: Any) -> bool:
     several = isinstance(source, list | tuple) and bool(source)
     return several and all(isinstance(path, str | os.PathLike) for path in source)
