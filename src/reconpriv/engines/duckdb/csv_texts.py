@@ -19,7 +19,7 @@ from reconpriv.schema import quote_identifier as quote
 LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
 _CELLS = "reconpriv_cells"
 _FIRST = 2048  # rows that rule out most types, so that the others are not looked at
-_TOGETHER = 50  # columns looked at in one query; planning hundreds at once takes minutes
+_MANY = 50  # columns; planning a query with hundreds of sums takes minutes
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,8 @@ def _typed(
     names: Sequence[str],
     more: Sequence[str] = (),
 ) -> str:
-    kinds: dict[str, str] = {}
-    for begin in range(0, len(names), _TOGETHER):
-        kinds |= lossless_kinds(connection, kept, names[begin : begin + _TOGETHER])
+    find = _kinds_of_many if len(names) > _MANY else _kinds_of_few
+    kinds = find(connection, kept, names)
     columns = [
         f"{quote(name)}::{kinds[name]} AS {quote(name)}" if name in kinds else quote(name)
         for name in names
@@ -66,7 +65,7 @@ def _typed(
     return f"SELECT {', '.join([*columns, *more])} FROM {kept}"
 
 
-def lossless_kinds(
+def _kinds_of_few(
     connection: duckdb.DuckDBPyConnection, relation: str, names: Sequence[str]
 ) -> dict[str, str]:
     """The type of each column of texts in which every text is that type's own spelling.
@@ -74,7 +73,9 @@ def lossless_kinds(
     So 02139 stays text, and the types do not depend on which rows come first.
     """
     possible: Mapping[str, Sequence[str]] = dict.fromkeys(names, LOSSLESS)
-    possible = _fitting(connection, f"(FROM {relation} LIMIT {_FIRST})", possible)
+    columns = ", ".join(map(quote, names))
+    first = f"(SELECT {columns} FROM {relation} LIMIT {_FIRST})"
+    possible = _fitting(connection, first, possible)
     possible = _fitting(connection, relation, possible)
     if not possible:
         return {}
@@ -92,14 +93,37 @@ def _fitting(
     tried = [(name, kind) for name, kinds in possible.items() for kind in kinds]
     if not tried:
         return {}
-    checks = (
-        f"count(*) FILTER (WHERE TRY_CAST({quote(name)} AS {kind})::VARCHAR"
-        f" IS DISTINCT FROM {quote(name)} AND {quote(name)} IS NOT NULL) = 0"
-        for name, kind in tried
-    )
+    checks = (_fits(quote(name), kind) for name, kind in tried)
     row = connection.execute(f"SELECT {', '.join(checks)} FROM {relation}").fetchall()[0]
     fitting: dict[str, list[str]] = {}
     for (name, kind), fits in zip(tried, row, strict=True):
         if fits:
             fitting.setdefault(name, []).append(kind)
     return fitting
+
+
+def _kinds_of_many(
+    connection: duckdb.DuckDBPyConnection, relation: str, names: Sequence[str]
+) -> dict[str, str]:
+    """The same for a wide table, its columns below each other."""
+    checks = ", ".join(_fits("v", kind) for kind in LOSSLESS)
+    numbered = ", ".join(f"{quote(name)} AS c{i}" for i, name in enumerate(names))
+    # Missing values are left out, so a column without values has no row.
+    rows = connection.execute(
+        f"SELECT n, {checks} FROM (UNPIVOT (SELECT {numbered} FROM {relation}) ON COLUMNS(*)"
+        " INTO NAME n VALUE v) GROUP BY n"
+    ).fetchall()
+    found = {}
+    for number, *fits in rows:
+        kind = next((kind for kind, fit in zip(LOSSLESS, fits, strict=True) if fit), None)
+        if kind is not None:
+            found[names[int(number[1:])]] = kind
+    return found
+
+
+def _fits(text: str, kind: str) -> str:
+    """Whether every text is the type's own spelling."""
+    return (
+        f"count(*) FILTER (WHERE TRY_CAST({text} AS {kind})::VARCHAR"
+        f" IS DISTINCT FROM {text} AND {text} IS NOT NULL) = 0"
+    )
