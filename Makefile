@@ -77,6 +77,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_queries.py
 	$(BIN)/python benchmarks/bench_margins.py
 	$(BIN)/python benchmarks/bench_scale.py
+	$(BIN)/python benchmarks/bench_csv.py
 	$(BIN)/python benchmarks/bench_spark.py
 	$(BIN)/python benchmarks/bench_peers.py
 	$(BIN)/python benchmarks/bench_tune.py

@@ -22,6 +22,7 @@ from reconpriv.schema import (
     check_sensitive_kind,
     choose_columns,
     read_domain,
+    require_columns,
     settle_domain,
 )
 from reconpriv.sources.formats import format_of
@@ -140,6 +141,7 @@ def _settle_schema(
     recoded: Declared,
 ) -> Schema:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
+    require_columns(engine.columns(), list(recoded.by_column), "binned or grouped")
     engine.expect_columns([kept.name for kept in (*publics, column)])
     # The fetched values may say more about a column's kind than its declaration did.
     publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])

@@ -23,7 +23,7 @@ from reconpriv.recoding import (
     plain,
     quantile_border,
 )
-from reconpriv.schema import Column, Kind, require_columns
+from reconpriv.schema import Column, Kind
 
 _NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 _GROUPED = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
@@ -54,7 +54,6 @@ def recode(
     engine: Engine, columns: Sequence[Column], declared: Declared, present: Column | None
 ) -> tuple[Recoding, ...]:
     """Recode the columns that were declared; records without ``present`` are left out later."""
-    require_columns(engine.columns(), list(declared.by_column), "binned or grouped")
     kept = {column.name: column for column in columns}
     for name in declared.by_column:
         if name not in kept:

@@ -23,12 +23,15 @@ from reconpriv.engines.base import (
     memory_bytes,
     no_progress,
 )
+from reconpriv.engines.duckdb.coded_cells import CodedCells, code_cells
+from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
+from reconpriv.engines.duckdb.literals import literal
 from reconpriv.engines.duckdb.query_faults import JSON_ERRORS
 from reconpriv.engines.duckdb.room import check_room
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
-from reconpriv.engines.duckdb.views import VIEW, literal, open_source
+from reconpriv.engines.duckdb.views import VIEW, open_source, reads_columns
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
@@ -79,9 +82,13 @@ class DuckDBEngine:
         self._what = "input" if files else "frame"
         self._count_column = count_column
         self._memory = memory
+        # A query may be slow, and may give something else each time.
+        self._may_code = sql is None and reads_columns(source, columns)
         self._lazy: LazyTable | None = None
         self._labels: Mapping[str, ColumnLabels] = {}
-        self._waiting = False  # whether the records of a lazy table have yet to be fetched
+        self._texts: CsvTexts | None = None
+        self._waiting = False  # whether the records of a lazy table or CSV have yet to be fetched
+        self._counted = False  # whether only cells were fetched, with a column of our own to count
         self._stopped = threading.Event()
         # Raw data may be spilled there, so it is removed even if nobody closes the table.
         self._scratch: Scratch | None = None
@@ -92,11 +99,15 @@ class DuckDBEngine:
         try:
             with clear_errors(self._what):
                 self._configure(threads, memory)
-                self._lazy = open_source(
+                opened = open_source(
                     self._connection, source, self._scratch_folder, columns, table, labels
                 )
-                if self._lazy is not None:
-                    self._open_lazy(self._lazy, whole=sql is not None)
+                if isinstance(opened, CsvTexts):
+                    self._texts = opened
+                else:
+                    self._lazy = opened
+                if opened is not None:
+                    self._open_lazy(opened, whole=sql is not None or count_column is not None)
             with self._query_errors(sql):
                 query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
             create = f"CREATE TEMP VIEW {_TABLE} AS "
@@ -162,36 +173,49 @@ class DuckDBEngine:
             return "count(*)"
         return f"sum({quote(self._count_column)})::BIGINT"
 
-    def _open_lazy(self, lazy: LazyTable, *, whole: bool) -> None:
+    def _open_lazy(self, opened: LazyTable | CsvTexts, *, whole: bool) -> None:
         """Fetch all records if a query asks for them; otherwise only the columns, for now."""
         if whole:
-            self._fetch(lazy.rows(lazy.schema.names), lazy.schema)
+            self._fetch_all(opened)
         else:
-            self._connection.register(VIEW, lazy.schema.empty_table())
+            self._connection.register(VIEW, opened.schema.empty_table())
             self._waiting = True
+
+    def _fetch_all(self, opened: LazyTable | CsvTexts) -> None:
+        if isinstance(opened, CsvTexts):
+            file = self._scratch_folder() / "fetched.parquet"
+            self._view(opened.records(self._connection, file))
+        else:
+            self._fetch(opened.rows(opened.schema.names), opened.schema)
 
     def _fetch(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
         file = spool(batches, schema, self._scratch_folder() / "fetched.parquet", self._stopped)
+        self._view(f"FROM read_parquet({literal(str(file))})")
+
+    def _view(self, query: str) -> None:
         self._connection.execute(f"DROP VIEW IF EXISTS {VIEW}")
-        self._connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {VIEW} AS FROM read_parquet({literal(str(file))})"
-        )
+        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {query}")
 
     def expect_columns(self, names: Sequence[str]) -> None:
-        """Fetch these columns of a table that lies elsewhere: only its cells, if it can count."""
-        if self._lazy is not None and self._waiting:
-            self._keep(self._lazy, names)
+        """Fetch these columns of a CSV or of a table elsewhere: only its cells, if it can count."""
+        if self._waiting:
+            with self._refreshed():
+                self._keep(names)
         self._check_nanoseconds(names)
 
-    def _keep(self, lazy: LazyTable, names: Sequence[str]) -> None:
-        schema = pa.schema([lazy.schema.field(name) for name in names])
-        if isinstance(lazy, Countable):
-            self._count_column = free_name("count", names)
-            batches = lazy.cells(names, self._count_column)
-            schema = schema.append(pa.field(self._count_column, pa.int64()))
+    def _keep(self, names: Sequence[str]) -> None:
+        if self._texts is None and not isinstance(self._lazy, Countable):
+            assert self._lazy is not None
+            self._fetch(self._lazy.rows(names), _part(self._lazy.schema, names))
+            return
+        self._count_column = free_name("count", names)
+        self._counted = True
+        if self._texts is not None:
+            self._view(self._texts.cells(self._connection, names, self._count_column))
         else:
-            batches = lazy.rows(names)
-        self._refresh(batches, schema)
+            schema = _part(self._lazy.schema, names)
+            schema = schema.append(pa.field(self._count_column, pa.int64()))
+            self._fetch(self._lazy.cells(names, self._count_column), schema)
 
     def _check_nanoseconds(self, names: Sequence[str]) -> None:
         """Refuse what microseconds cannot tell apart, rather than round it."""
@@ -215,13 +239,17 @@ class DuckDBEngine:
                 )
 
     def _keep_all(self) -> None:
-        """Fetch every record of a table that lies elsewhere."""
-        if self._lazy is not None and self._waiting:
-            self._refresh(self._lazy.rows(self._lazy.schema.names), self._lazy.schema)
+        """Fetch every record of a CSV, or of a table that lies elsewhere."""
+        opened = self._texts if self._texts is not None else self._lazy
+        if opened is not None and self._waiting:
+            with self._refreshed():
+                self._fetch_all(opened)
 
-    def _refresh(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+    @contextmanager
+    def _refreshed(self) -> Iterator[None]:
+        """Describe the table anew once its records have come."""
         with clear_errors(self._what):
-            self._fetch(batches, schema)
+            yield
             self._waiting = False
             self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {_TABLE} AS FROM {VIEW}")
             self._expressions = self._describe()
@@ -231,7 +259,7 @@ class DuckDBEngine:
         relation = self._connection.sql(f"FROM {_TABLE}")
         expressions: dict[Column, str] = {}
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
-            if self._lazy is not None and name == self._count_column:
+            if self._counted and name == self._count_column:
                 continue
             meaning, pattern = self._canonical(name, kind)
             expressions[Column(name, meaning)] = pattern.format(quote(name))
@@ -410,9 +438,17 @@ class DuckDBEngine:
             f" GROUP BY ALL ORDER BY {order}"
         )
         with clear_errors(self._what):
+            coded = self._coded(schema, where)
+            query = query if coded is None else coded.query
             with _watched(self._connection, "counting", progress):
                 reader = self._connection.sql(query).to_arrow_reader(self._batch_cells(schema))
-            yield from whole_groups(reader, schema)
+            yield from whole_groups(reader, schema) if coded is None else coded.groups(reader)
+
+    def _coded(self, schema: Schema, where: str) -> CodedCells | None:
+        if not self._may_code:
+            return None
+        weight = None if self._count_column is None else quote(self._count_column)
+        return code_cells(self._connection, _TABLE, schema, self._expressions, where, weight)
 
     def _batch_cells(self, schema: Schema) -> int:
         """How many cells the kernel takes at a time: fewer with little memory or many columns."""
@@ -492,6 +528,10 @@ def read_all(source: Any, *, columns: Sequence[Column] | None = None) -> pa.Tabl
         return engine.to_arrow()
     finally:
         engine.close()
+
+
+def _part(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in names])
 
 
 def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:

@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from reconpriv.datasets import dataset_path
+from reconpriv.engines.duckdb.csv_texts import CsvTexts
+from reconpriv.engines.duckdb.literals import literal
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import may_hold_password, shown_file
 from reconpriv.messages.remedies import Control, Remedy
@@ -44,11 +46,6 @@ VIEW = "input"
 _EXAMPLE = "example:"
 
 
-def literal(text: str) -> str:
-    """An SQL string."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def open_source(
     connection: duckdb.DuckDBPyConnection,
     source: Any,
@@ -56,12 +53,12 @@ def open_source(
     columns: Sequence[Column] | None = None,
     table: str | None = None,
     labels: str = "describe",
-) -> LazyTable | None:
+) -> LazyTable | CsvTexts | None:
     """Make the input known to the connection as the view ``input``, or return it if it is lazy.
 
-    ``columns`` declares the kinds of a CSV's columns; otherwise they are inferred from all its
-    values. ``table`` names a table of a database or a sheet of a spreadsheet. ``labels`` says what
-    becomes of the value labels of a statistical file.
+    ``columns`` declares the kinds of a CSV's columns; otherwise it is returned as texts, to be read
+    once it is known what is needed. ``table`` names a table of a database or a sheet of a
+    spreadsheet. ``labels`` says what becomes of the value labels of a statistical file.
     """
     database = open_database(connection, source, table)
     if database is not None:
@@ -80,12 +77,10 @@ def open_source(
             hint=Remedy("leave {} out", Control.LABELS, "apply"),
         )
     if isinstance(source, str | os.PathLike):
-        _open_path(connection, os.fspath(source), scratch, columns)
-        return None
+        return _open_path(connection, os.fspath(source), scratch, columns)
     if _are_paths(source):
         files = [file for path in source for file in _resolve(os.fspath(path))[0]]
-        _open_files(connection, "", files, f"{len(files)} files", columns)
-        return None
+        return _open_files(connection, "", files, f"{len(files)} files", columns)
     frame = open_frame(source)
     if isinstance(frame, pa.Table) or is_dataset(frame):
         connection.register(VIEW, frame)
@@ -114,6 +109,14 @@ def _open_lazy_file(
     return opener(files, Opening(scratch, table, labels))
 
 
+def reads_columns(source: Any, columns: Sequence[Column] | None) -> bool:
+    """Whether a column can be read without the others: not from text, which is parsed each time."""
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    formats = [format_of(os.fspath(path)) for path in paths] if _are_paths(paths) else []
+    parsed = {"json"} if columns is None else {"json", "csv"}
+    return not any(one is not None and one.name in parsed for one in formats)
+
+
 def _are_paths(source: Any) -> bool:
     several = isinstance(source, list | tuple) and bool(source)
     return several and all(isinstance(path, str | os.PathLike) for path in source)
@@ -124,17 +127,16 @@ def _open_path(
     path: str,
     scratch: Callable[[], Path],
     columns: Sequence[Column] | None,
-) -> None:
+) -> CsvTexts | None:
     if path == "-":
         spooled = scratch() / "stdin.csv"
         with spooled.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
-        _view(connection, _typed_csv(connection, [str(spooled)], "standard input"))
-        return
+        return _csv_texts([str(spooled)], "standard input")
     if path.startswith(_EXAMPLE):
         path = str(dataset_path(path.removeprefix(_EXAMPLE)))
     files, shown = _resolve(path)
-    _open_files(connection, path, files, shown, columns)
+    return _open_files(connection, path, files, shown, columns)
 
 
 def _open_files(
@@ -143,7 +145,7 @@ def _open_files(
     files: list[str],
     shown: str,
     columns: Sequence[Column] | None,
-) -> None:
+) -> CsvTexts | None:
     if len({ending_of(file) for file in files}) > 1:
         raise InputError(f"The files of {shown!r} are of different kinds.")
     found = format_of(files[0])
@@ -151,13 +153,9 @@ def _open_files(
     if kind == "parquet":
         _view(connection, _parquet(path, files, shown))
     elif kind == "csv":
-        declared = columns is not None
-        _view(
-            connection,
-            _declared_csv(connection, files, shown, columns or ())
-            if declared
-            else _typed_csv(connection, files, shown),
-        )
+        if columns is None:
+            return _csv_texts(files, shown)
+        _view(connection, _declared_csv(connection, files, shown, columns))
     elif kind == "json":
         _view(connection, _json(connection, files))
     elif kind == "arrow":
@@ -167,6 +165,7 @@ def _open_files(
             f"The kind of file {shown!r} is not known.",
             hint=f"Known: {', '.join(with_endings(local_formats()))}.",
         )
+    return None
 
 
 def _resolve(path: str) -> tuple[list[str], str]:
@@ -312,66 +311,11 @@ def _first_line(stream: IO[str]) -> str | None:
 _LONGEST_HEADER = 16 << 20
 # DuckDB refuses longer lines; its own limit of 2 MB is too small for texts that Parquet can hold.
 _LONGEST_LINE = 1 << 26
-_MANY = 100  # columns
-_LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
 
 
-def _typed_csv(connection: duckdb.DuckDBPyConnection, files: list[str], shown: str) -> str:
-    """Give a column a type only if every text is that type's own spelling.
-
-    So 02139 stays text, and the types do not depend on which rows come first.
-    """
-    text = _csv(files, shown)
+def _csv_texts(files: list[str], shown: str) -> CsvTexts:
     _, names = _header(files[0], shown)
-    find = _kinds_of_many if len(names) > _MANY else _kinds_of
-    kinds = find(connection, text, names)
-    chosen = [
-        f"{quote(name)}::{kinds[name]} AS {quote(name)}" if name in kinds else quote(name)
-        for name in names
-    ]
-    return f"SELECT {', '.join(chosen)} FROM ({text})"
-
-
-def _misfits(value: str, kind: str) -> str:
-    return (
-        f"count(*) FILTER (WHERE TRY_CAST({value} AS {kind})::VARCHAR"
-        f" IS DISTINCT FROM {value} AND {value} IS NOT NULL) = 0"
-    )
-
-
-def _kinds_of(
-    connection: duckdb.DuckDBPyConnection, text: str, names: Sequence[str]
-) -> dict[str, str]:
-    """The type of each column that has one."""
-    checks = [_misfits(quote(name), kind) for name in names for kind in _LOSSLESS]
-    filled = [f"count({quote(name)}) > 0" for name in names]
-    row = connection.execute(f"SELECT {', '.join(checks + filled)} FROM ({text})").fetchall()[0]
-    found = {}
-    for i, name in enumerate(names):
-        fits = row[i * len(_LOSSLESS) : (i + 1) * len(_LOSSLESS)]
-        kind = next((k for k, fit in zip(_LOSSLESS, fits, strict=True) if fit), None)
-        if kind is not None and row[len(checks) + i]:
-            found[name] = kind
-    return found
-
-
-def _kinds_of_many(
-    connection: duckdb.DuckDBPyConnection, text: str, names: Sequence[str]
-) -> dict[str, str]:
-    """The same for a wide table: planning one query with thousands of sums takes minutes."""
-    checks = ", ".join(_misfits("v", kind) for kind in _LOSSLESS)
-    numbered = ", ".join(f"{quote(name)} AS c{i}" for i, name in enumerate(names))
-    # Missing values are left out, so a column without values has no row.
-    rows = connection.execute(
-        f"SELECT n, {checks} FROM (UNPIVOT (SELECT {numbered} FROM ({text})) ON COLUMNS(*)"
-        " INTO NAME n VALUE v) GROUP BY n"
-    ).fetchall()
-    found = {}
-    for number, *fits in rows:
-        kind = next((k for k, fit in zip(_LOSSLESS, fits, strict=True) if fit), None)
-        if kind is not None:
-            found[names[int(number[1:])]] = kind
-    return found
+    return CsvTexts(_csv(files, shown), tuple(names))
 
 
 _DECLARED = {

@@ -1,0 +1,129 @@
+"""A CSV as texts, read once: only its cells are kept, or its records if a query needs them.
+
+The types depend on the texts that occur, not on how often they do, so they are settled afterwards,
+on what was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from reconpriv.engines.duckdb.literals import literal
+from reconpriv.schema import quote_identifier as quote
+
+LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
+_CELLS = "reconpriv_cells"
+_FIRST = 2048  # rows that rule out most types, so that the others are not looked at
+_MANY = 50  # columns; planning a query with hundreds of sums takes minutes
+
+
+@dataclass(frozen=True)
+class CsvTexts:
+    """A query that reads every column as text, and the names of the columns."""
+
+    query: str
+    names: tuple[str, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Every column, in order; the types are not known yet."""
+        return pa.schema([(name, pa.string()) for name in self.names])
+
+    def cells(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], count: str) -> str:
+        """Count the distinct records of these columns; return the query that gives them typed."""
+        columns = ", ".join(map(quote, names))
+        connection.execute(
+            f"CREATE TEMP TABLE {_CELLS} AS SELECT {columns}, count(*) AS {quote(count)}"
+            f" FROM ({self.query}) GROUP BY ALL"
+        )
+        return _typed(connection, _CELLS, names, (quote(count),))
+
+    def records(self, connection: duckdb.DuckDBPyConnection, file: Path) -> str:
+        """Store all records in a Parquet file; return the query that gives them typed."""
+        stored = literal(str(file))
+        connection.execute(f"COPY ({self.query}) TO {stored} (FORMAT parquet)")
+        return _typed(connection, f"read_parquet({stored}, hive_partitioning=false)", self.names)
+
+
+def _typed(
+    connection: duckdb.DuckDBPyConnection,
+    kept: str,
+    names: Sequence[str],
+    more: Sequence[str] = (),
+) -> str:
+    find = _kinds_of_many if len(names) > _MANY else _kinds_of_few
+    kinds = find(connection, kept, names)
+    columns = [
+        f"{quote(name)}::{kinds[name]} AS {quote(name)}" if name in kinds else quote(name)
+        for name in names
+    ]
+    return f"SELECT {', '.join([*columns, *more])} FROM {kept}"
+
+
+def _kinds_of_few(
+    connection: duckdb.DuckDBPyConnection, relation: str, names: Sequence[str]
+) -> dict[str, str]:
+    """The type of each column of texts in which every text is that type's own spelling.
+
+    So 02139 stays text, and the types do not depend on which rows come first.
+    """
+    possible: Mapping[str, Sequence[str]] = dict.fromkeys(names, LOSSLESS)
+    columns = ", ".join(map(quote, names))
+    first = f"(SELECT {columns} FROM {relation} LIMIT {_FIRST})"
+    possible = _fitting(connection, first, possible)
+    possible = _fitting(connection, relation, possible)
+    if not possible:
+        return {}
+    filled = ", ".join(f"bool_or({quote(name)} IS NOT NULL)" for name in possible)
+    found = connection.execute(f"SELECT {filled} FROM {relation}").fetchall()[0]
+    return {
+        name: possible[name][0] for name, any_text in zip(possible, found, strict=True) if any_text
+    }
+
+
+def _fitting(
+    connection: duckdb.DuckDBPyConnection, relation: str, possible: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Of the types that each column may have, those that all its texts are spelled as."""
+    tried = [(name, kind) for name, kinds in possible.items() for kind in kinds]
+    if not tried:
+        return {}
+    checks = (_fits(quote(name), kind) for name, kind in tried)
+    row = connection.execute(f"SELECT {', '.join(checks)} FROM {relation}").fetchall()[0]
+    fitting: dict[str, list[str]] = {}
+    for (name, kind), fits in zip(tried, row, strict=True):
+        if fits:
+            fitting.setdefault(name, []).append(kind)
+    return fitting
+
+
+def _kinds_of_many(
+    connection: duckdb.DuckDBPyConnection, relation: str, names: Sequence[str]
+) -> dict[str, str]:
+    """The same for a wide table, its columns below each other."""
+    checks = ", ".join(_fits("v", kind) for kind in LOSSLESS)
+    numbered = ", ".join(f"{quote(name)} AS c{i}" for i, name in enumerate(names))
+    # Missing values are left out, so a column without values has no row.
+    rows = connection.execute(
+        f"SELECT n, {checks} FROM (UNPIVOT (SELECT {numbered} FROM {relation}) ON COLUMNS(*)"
+        " INTO NAME n VALUE v) GROUP BY n"
+    ).fetchall()
+    found = {}
+    for number, *fits in rows:
+        kind = next((kind for kind, fit in zip(LOSSLESS, fits, strict=True) if fit), None)
+        if kind is not None:
+            found[names[int(number[1:])]] = kind
+    return found
+
+
+def _fits(text: str, kind: str) -> str:
+    """Whether every text is the type's own spelling."""
+    return (
+        f"count(*) FILTER (WHERE TRY_CAST({text} AS {kind})::VARCHAR"
+        f" IS DISTINCT FROM {text} AND {text} IS NOT NULL) = 0"
+    )
