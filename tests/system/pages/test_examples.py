@@ -19,6 +19,7 @@ NOT_RUN = {
     "docs/how-to/statistical-files.md": ["needs R"],
     "docs/studio.md": ["it waits for a browser"],
     "docs/how-to/install.md": ["it installs"],
+    "docs/reliability.md": ["it takes minutes"],
     "docs/how-to/container.md": ["it needs docker or podman"] * 3,
 }
 

@@ -11,15 +11,16 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from reconpriv.studio import serve
 from reconpriv.studio.door import MOST_WAITING
-from studio_walk import Running, launch, studio
+from studio_walk import Running, studio
 
 DESCRIPTORS = 256
 
@@ -125,9 +126,9 @@ def test_the_browsers_command_line_does_not_hold_the_token(tmp_path: Path) -> No
     assert url == page.as_uri() and address in page.read_text()
 
 
-def test_a_browser_finds_its_way_from_the_file(tmp_path: Path) -> None:
-    with studio() as running, sync_playwright() as playwright, launch(playwright) as browser:
-        page = browser.new_page()
+def test_a_browser_finds_its_way_from_the_file(browser: Browser, tmp_path: Path) -> None:
+    with studio() as running, closing(browser.new_context()) as context:
+        page = context.new_page()
         page.goto(serve._handover(tmp_path, running.address))
         page.wait_for_selector("body[data-connected=yes]")
         assert page.url == f"{running.origin}/"
