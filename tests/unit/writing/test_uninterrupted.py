@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,14 @@ import pytest
 from reconpriv.writing import scratch
 from reconpriv.writing.scratch import Scratch
 from reconpriv.writing.uninterrupted import uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def usual_ctrl_c() -> Iterator[None]:
+    """Python's own handler: a command that ran in this process before ignores what comes late."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
