@@ -12,8 +12,14 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.chart_option import ChartFile, check_chart_option, give_answer
-from reconpriv.cli.choices import registered
 from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.release_options import (
+    Confidence,
+    EstimatorName,
+    ReleaseFolder,
+    WholeBins,
+    open_with_warnings,
+)
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
@@ -21,18 +27,8 @@ from reconpriv.messages.redaction import shown_path
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
 
-ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write.")
-]
-EstimatorName = Annotated[
-    str,
-    typer.Option(
-        "--estimator",
-        metavar="{estimators|}",
-        autocompletion=registered("estimators"),
-        help="How to estimate: {estimator labels}.",
-    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file.")]
 
@@ -82,21 +78,14 @@ def query(
         bool, typer.Option("--overwrite", help="Replace the file, or the chart.")
     ] = False,
     estimator: EstimatorName = "mle",
-    confidence: Annotated[
-        float, typer.Option("--confidence", help="The confidence level of the intervals.")
-    ] = 0.95,
+    confidence: Confidence = 0.95,
     simultaneous: Annotated[
         bool,
         typer.Option(
             "--simultaneous", help="With GROUP BY: make all intervals hold at once, at that level."
         ),
     ] = False,
-    whole_bins: Annotated[
-        bool,
-        typer.Option(
-            "--whole-bins", help="If a condition cuts a bin or group, count all of it and say so."
-        ),
-    ] = False,
+    whole_bins: WholeBins = False,
     score: Annotated[
         list[str] | None,
         typer.Option(
@@ -125,7 +114,7 @@ def query(
             raise PolicyError("--simultaneous needs a GROUP BY query, not --batch.")
         if chart is not None:
             check_chart_option(chart, overwrite=overwrite)
-        opened = _open(release, memory)
+        opened = open_with_warnings(release, memory)
         if batch is not None:
             _answer_batch(opened, batch, out, overwrite, estimator, confidence, whole_bins, json)
             return
@@ -147,14 +136,6 @@ def query(
         from reconpriv.show.figures import answer_view
 
         give_answer(answer, answer_view, chart, overwrite=overwrite, json=json)
-
-
-def _open(folder: Path, memory: str | None = None) -> Release:
-    from reconpriv.release.release import open_release
-
-    opened = open_release(folder, memory=memory)
-    say_all("warning", opened.warnings)
-    return opened
 
 
 def _scores(release: Release, said: list[str] | None) -> dict[object, float] | None:
@@ -220,7 +201,7 @@ def _csv_output(out: Path | None, overwrite: bool, private: str = "") -> Iterato
 def info(release: ReleaseFolder, json: opt.Json = False) -> None:
     """Explain a release: what is exact, what is estimated, and how."""
     with reported():
-        opened = _open(release)
+        opened = open_with_warnings(release)
         if json:
             show_json(opened.info())
         else:
@@ -265,7 +246,7 @@ def export(
             raise PolicyError("--plain is for records, not for groups or margins.")
         scripted = not (groups or margins or plain)
         check_export(file, overwrite=overwrite, script=scripted)
-        notes = _open(release).export(
+        notes = open_with_warnings(release).export(
             file, groups=groups, margins=margins, plain=plain, overwrite=overwrite
         )
         say_all("note", notes)
@@ -295,7 +276,7 @@ def report(
         from reconpriv.writing.file import check_file
 
         check_file(out, overwrite=overwrite)
-        _open(release).report(out, overwrite=overwrite)
+        open_with_warnings(release).report(out, overwrite=overwrite)
         if json:
             show_json({"release": str(release), "file": str(out)})
         else:
@@ -349,7 +330,7 @@ def workload(
             "records": pool.records,
         }
         if release is not None:
-            summary["mean_relative_error"] = _open(release).workload_error(
+            summary["mean_relative_error"] = open_with_warnings(release).workload_error(
                 pool, estimator=estimator
             )
         if out is not None:

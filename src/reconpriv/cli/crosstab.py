@@ -7,12 +7,16 @@ from typing import Annotated
 import typer
 
 from reconpriv.cli import options as opt
-from reconpriv.cli.analyst import EstimatorName
 from reconpriv.cli.chart_option import ChartFile, Overwrite, check_chart_option, give_answer
 from reconpriv.cli.choices import one_of
-from reconpriv.cli.learning import ReleaseFolder
-from reconpriv.cli.output import reported, say_all
-from reconpriv.cli.regression import Confidence
+from reconpriv.cli.output import reported
+from reconpriv.cli.release_options import (
+    Confidence,
+    EstimatorName,
+    ReleaseFolder,
+    WholeBins,
+    open_with_warnings,
+)
 from reconpriv.errors import PolicyError
 
 
@@ -65,12 +69,7 @@ def crosstab(
         bool,
         typer.Option("--simultaneous", help="Make all intervals hold at once, at that level."),
     ] = False,
-    whole_bins: Annotated[
-        bool,
-        typer.Option(
-            "--whole-bins", help="If a condition cuts a bin or group, count all of it and say so."
-        ),
-    ] = False,
+    whole_bins: WholeBins = False,
     chart: ChartFile = None,
     overwrite: Overwrite = False,
     memory: opt.Memory = None,
@@ -78,14 +77,11 @@ def crosstab(
 ) -> None:
     """Tabulate columns of the original table, with intervals: counts or shares, and totals."""
     with reported():
-        from reconpriv.release.release import open_release
-
         names = opt.split_names(rows)
         if not names:
             raise PolicyError("ROWS is empty.", hint="Name a column.")
         check_chart_option(chart, overwrite=overwrite)
-        opened = open_release(release, memory=memory)
-        say_all("warning", opened.warnings)
+        opened = open_with_warnings(release, memory)
         found = opened.crosstab(
             names if columns is None else [*names, columns],
             where,

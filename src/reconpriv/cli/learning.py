@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reconpriv.cli import options as opt
-from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.output import reported, show, show_json
+from reconpriv.cli.release_options import ReleaseFolder, open_with_warnings
 from reconpriv.errors import PolicyError
 
-ReleaseFolder = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.")]
 Where = Annotated[
     str | None,
     typer.Option(
@@ -53,10 +52,8 @@ def chi_square(
     """Test whether the sensitive column depends on public ones, allowing for the randomisation."""
     with reported():
         from reconpriv.learning.independence import chi_square as run
-        from reconpriv.release.release import open_release
 
-        opened = open_release(release, memory=memory)
-        say_all("warning", opened.warnings)
+        opened = open_with_warnings(release, memory)
         test = run(opened, opt.split_names(columns), where, margins=margins)
         if json:
             show_json(test.as_dict())
@@ -102,13 +99,11 @@ def learn(
 
         require_scikit_learn()
         from reconpriv.learning.evaluate import learn as run
-        from reconpriv.release.release import open_release
 
         chosen = None if features is None else opt.split_names(features)
         if chosen == []:
             raise PolicyError("--features is empty.", hint="Name a column, or leave it out.")
-        opened = open_release(release, memory=memory)
-        say_all("warning", opened.warnings)
+        opened = open_with_warnings(release, memory)
         learned = run(opened, target, chosen, where=where, alpha=alpha, test=test, margins=margins)
         if json:
             show_json(learned.as_dict())

@@ -9,8 +9,9 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.chart_option import ChartFile, Overwrite, check_chart_option, give_answer
-from reconpriv.cli.learning import ReleaseFolder, Where
-from reconpriv.cli.output import reported, say_all
+from reconpriv.cli.learning import Where
+from reconpriv.cli.output import reported
+from reconpriv.cli.release_options import Confidence, ReleaseFolder, open_with_warnings
 from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -40,9 +41,6 @@ Reference = Annotated[
         help="Compare the values of a column with this one instead of the most frequent;"
         " repeatable.",
     ),
-]
-Confidence = Annotated[
-    float, typer.Option("--confidence", help="The confidence level of the intervals.")
 ]
 
 
@@ -82,12 +80,9 @@ def logistic(
 ) -> None:
     """Fit the logistic regression of the sensitive column that the original table would have."""
     with reported():
-        from reconpriv.release.release import open_release
-
         asked = _asked(features, where, merge, reference, confidence)
         check_chart_option(chart, overwrite=overwrite)
-        opened = open_release(release, memory=memory)
-        say_all("warning", opened.warnings)
+        opened = open_with_warnings(release, memory)
         found = opened.logistic(target[0] if len(target) == 1 else target, **asked)
         _show(found, chart, overwrite, json)
 
@@ -109,12 +104,9 @@ def linear(
 ) -> None:
     """Fit the linear regression of a public number that the original table would have."""
     with reported():
-        from reconpriv.release.release import open_release
-
         asked = _asked(features, where, merge, reference, confidence)
         check_chart_option(chart, overwrite=overwrite)
-        opened = open_release(release, memory=memory)
-        say_all("warning", opened.warnings)
+        opened = open_with_warnings(release, memory)
         _show(opened.linear(outcome, **asked), chart, overwrite, json)
 
 
