@@ -21,6 +21,7 @@ import pyarrow.parquet
 from reconpriv.core.cells import Encoded, unify
 from reconpriv.engines.base import ROWS_PER_FILE, WrittenFile
 from reconpriv.theory.arrays import Ints
+from reconpriv.writing.uninterrupted import uninterrupted
 
 ROWS_PER_ROW_GROUP = 1 << 20
 
@@ -105,14 +106,19 @@ class RecordFile:
 
     def abandon(self) -> None:
         """Close the file, whatever is in it."""
-        self._pool.shutdown(cancel_futures=True)
-        if self._sink is not None:
-            with suppress(Exception):
-                self._sink.close()
+        # Closing a file that the thread still writes to would crash the process.
+        with uninterrupted():
+            self._pool.shutdown(cancel_futures=True)
+            if self._sink is not None:
+                with suppress(Exception):
+                    self._sink.close()
 
     def _submit(self, rows: list[tuple[list[Column], Ints]]) -> None:
         self._wait()
-        self._last = self._pool.submit(self._write, rows)
+        # An interrupt as the pool starts its thread would let the pool forget about it, and
+        # nobody would wait for its end.
+        with uninterrupted():
+            self._last = self._pool.submit(self._write, rows)
 
     def _wait(self) -> None:
         if self._last is not None:

@@ -32,6 +32,7 @@ from reconpriv.engines.duckdb.query_faults import JSON_ERRORS
 from reconpriv.engines.duckdb.room import check_room
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
 from reconpriv.engines.duckdb.views import VIEW, open_source, reads_columns
+from reconpriv.engines.polling import polling
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
@@ -42,7 +43,6 @@ from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.column_names import free_name
 from reconpriv.sources.lazy import Countable, Interruptible, LazyTable, spool
 from reconpriv.writing.scratch import Scratch, temporary
-from reconpriv.writing.uninterrupted import uninterrupted
 
 _TABLE = "reconpriv_table"
 _DIALECT = Dialect("VARCHAR", literal)
@@ -556,20 +556,11 @@ def _watched(
     if progress is no_progress:
         yield
         return
-    done = threading.Event()
 
-    def poll() -> None:
-        while not done.wait(0.2):
-            percent = connection.query_progress()
-            if percent >= 0:
-                progress(stage, percent / 100.0)
+    def ask() -> None:
+        percent = connection.query_progress()
+        if percent >= 0:
+            progress(stage, percent / 100.0)
 
-    watcher = threading.Thread(target=poll, daemon=True)
-    watcher.start()
-    try:
+    with polling(ask, every=0.2):
         yield
-    finally:
-        # A thread that still asks DuckDB as Python ends would abort the process.
-        with uninterrupted():
-            done.set()
-            watcher.join()

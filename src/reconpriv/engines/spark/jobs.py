@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from reconpriv.engines.base import Progress, no_progress
+from reconpriv.engines.polling import polling
 from reconpriv.engines.spark.session import CHECK_MASTER, LEAVE_OUT, Session, without_pandas_warning
 from reconpriv.errors import InputError, MissingFileError, ReconprivError
 from reconpriv.messages.remedies import REPLACE, Control, Remedy, either
@@ -144,24 +144,17 @@ def _watched(session: Session, stage: str, progress: Progress) -> Iterator[None]
         finally:
             session.spark.removeProgressHandler(heard)
         return
-    ended = threading.Event()
     tracker = session.spark.sparkContext.statusTracker()
 
-    def poll() -> None:
-        while not ended.wait(0.5):
-            stages = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
-            running = [one for one in stages if one is not None]
-            if running:
-                done = sum(one.numCompletedTasks for one in running)
-                progress(stage, done / max(sum(one.numTasks for one in running), 1))
+    def ask() -> None:
+        stages = [tracker.getStageInfo(i) for i in tracker.getActiveStageIds()]
+        running = [one for one in stages if one is not None]
+        if running:
+            done = sum(one.numCompletedTasks for one in running)
+            progress(stage, done / max(sum(one.numTasks for one in running), 1))
 
-    watcher = threading.Thread(target=poll, daemon=True)
-    watcher.start()
-    try:
+    with polling(ask, every=0.5):
         yield
-    finally:
-        ended.set()
-        watcher.join()
 
 
 _MEANINGS = (
