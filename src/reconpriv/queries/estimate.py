@@ -127,8 +127,8 @@ class Estimate(Plottable):
         if self.exact:
             return f"{self.count:,.0f} (exact)"
         text = (
-            f"{self.count:,.1f} ({100 * self.confidence:g} % interval for the count in the original"
-            f" table: {self.low:,.1f} to {self.high:,.1f}; {self.groups:,} groups,"
+            f"{self.count:z,.1f} ({100 * self.confidence:g} % interval for the count in the"
+            f" original table: {self.low:z,.1f} to {self.high:z,.1f}; {self.groups:,} groups,"
             f" {self.trials:,.0f} trials{self._margins_words}{self._model_words})"
         )
         if self.estimator == WHOLE_BINS:

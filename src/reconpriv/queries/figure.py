@@ -67,7 +67,7 @@ class Figure(Plottable):
         if not isinstance(value, int | float):
             return str(value)
         if self.kind == SHARE:
-            return f"{100 * value:,.2f} %"
+            return f"{100 * value:z,.2f} %"
         return shown_number(value)
 
     @property
@@ -96,7 +96,7 @@ def shown_number(value: float) -> str:
     """A number with about four significant digits, and whole where it is large."""
     size = abs(value)
     if size >= 1000 or value == int(value):
-        return f"{value:,.1f}" if value != int(value) else f"{value:,.0f}"
+        return f"{value:,.1f}" if value != int(value) else f"{value:z,.0f}"
     return f"{value:,.2f}" if size >= 10 else f"{value:,.4g}"
 
 

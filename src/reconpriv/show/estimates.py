@@ -36,16 +36,16 @@ def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, 
         margins_words,
     )
 
-    interval = f"{estimate.low:,.1f} to {estimate.high:,.1f}"
-    count = f"{estimate.count:,.1f}"
+    interval = f"{estimate.low:z,.1f} to {estimate.high:z,.1f}"
+    count = f"{estimate.count:z,.1f}"
     if estimate.exact or estimate.estimator == WHOLE_BINS:
         interval = "exact" if estimate.exact else WHOLE_BINS
-        count = f"{estimate.count:,.0f}"
+        count = f"{estimate.count:z,.0f}"
     margins = (margins_words(estimate.from_margins),) if _FROM_MARGINS in headings else ()
     error: tuple[str, ...] = ()
     if _ERROR in headings:
         own = estimate.mean_squared_error
-        error = ("-" if own is None else f"{own:,.1f}",)
+        error = ("-" if own is None else f"{own:z,.1f}",)
     return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}", *margins, *error
 
 

@@ -89,8 +89,8 @@ def ratio_cells(found: Comparison) -> tuple[str, str]:
 
 def _shown(found: Comparison, number: float) -> str:
     if found.of == "share":
-        return f"{100 * number:+,.2f} points"
-    return f"{number:+,.0f}" if found.exact else f"{number:+,.1f}"
+        return f"{100 * number:+z,.2f} points"
+    return f"{number:+z,.0f}" if found.exact else f"{number:+z,.1f}"
 
 
 def figure_table_view(rows: FigureTable) -> RichTable:
