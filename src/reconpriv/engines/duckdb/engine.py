@@ -24,6 +24,7 @@ from reconpriv.engines.base import (
     no_progress,
 )
 from reconpriv.engines.duckdb.coded_cells import CodedCells, code_cells
+from reconpriv.engines.duckdb.csv_summary import FACTS, summarise
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
@@ -178,7 +179,10 @@ class DuckDBEngine:
         if whole:
             self._fetch_all(opened)
         else:
-            self._connection.register(VIEW, opened.schema.empty_table())
+            if isinstance(opened, CsvTexts):
+                self._view(opened.no_records)
+            else:
+                self._connection.register(VIEW, opened.schema.empty_table())
             self._waiting = True
 
     def _fetch_all(self, opened: LazyTable | CsvTexts) -> None:
@@ -385,6 +389,9 @@ class DuckDBEngine:
 
     def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:
         """How many records there are; for each column its values, range and most common values."""
+        if self._texts is not None and self._waiting:
+            with clear_errors(self._what):
+                return summarise(self._connection, self._texts, _COMMON)
         self._keep_all()
         parts = ["count(*)"]
         for column, value in self._expressions.items():
@@ -395,10 +402,9 @@ class DuckDBEngine:
         with clear_errors(self._what):
             query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
             records, *facts = self._connection.execute(query).fetchall()[0]
-        names = ("filled", "distinct", "low", "high", "common")
-        found = [facts[i : i + len(names)] for i in range(0, len(facts), len(names))]
+        found = [facts[i : i + len(FACTS)] for i in range(0, len(facts), len(FACTS))]
         columns = zip(self._expressions, found, strict=True)
-        return records, [(column, dict(zip(names, row, strict=True))) for column, row in columns]
+        return records, [(column, dict(zip(FACTS, row, strict=True))) for column, row in columns]
 
     def interrupt(self) -> None:
         """Stop the query that another thread runs; that thread gets a KeyboardInterrupt."""
