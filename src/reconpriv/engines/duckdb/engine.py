@@ -187,8 +187,7 @@ class DuckDBEngine:
 
     def _fetch_all(self, opened: LazyTable | CsvTexts) -> None:
         if isinstance(opened, CsvTexts):
-            file = self._scratch_folder() / "fetched.parquet"
-            self._view(opened.records(self._connection, file))
+            self._view(opened.records(self._connection))
         else:
             self._fetch(opened.rows(opened.schema.names), opened.schema)
 
