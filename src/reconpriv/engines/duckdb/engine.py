@@ -48,6 +48,7 @@ from reconpriv.writing.scratch import Scratch, temporary
 _TABLE = "reconpriv_table"
 _DIALECT = Dialect("VARCHAR", literal)
 _COMMON = 4  # values of a column that a summary shows
+_TOGETHER = 100  # columns summarised in one query; planning thousands crashes DuckDB
 _BATCH = 1 << 17  # cells fetched at a time, at most
 _LEAST_BATCH = 1 << 10
 _KEEP = 8  # batches kept in memory, so an audit before a publication counts only once
@@ -392,18 +393,21 @@ class DuckDBEngine:
             with clear_errors(self._what):
                 return summarise(self._connection, self._texts, _COMMON)
         self._keep_all()
-        parts = ["count(*)"]
-        for column, value in self._expressions.items():
-            plain = column.kind is not Kind.OTHER
-            parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
-            parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
-            parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
-        with clear_errors(self._what):
-            query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
-            records, *facts = self._connection.execute(query).fetchall()[0]
-        found = [facts[i : i + len(FACTS)] for i in range(0, len(facts), len(FACTS))]
-        columns = zip(self._expressions, found, strict=True)
-        return records, [(column, dict(zip(FACTS, row, strict=True))) for column, row in columns]
+        columns = list(self._expressions.items())
+        records, found = 0, []
+        for i in range(0, len(columns), _TOGETHER):
+            parts = ["count(*)"]
+            for column, value in columns[i : i + _TOGETHER]:
+                plain = column.kind is not Kind.OTHER
+                parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
+                parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
+                parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
+            with clear_errors(self._what):
+                query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
+                records, *facts = self._connection.execute(query).fetchall()[0]
+            found += [facts[j : j + len(FACTS)] for j in range(0, len(facts), len(FACTS))]
+        rows = zip(self._expressions, found, strict=True)
+        return records, [(column, dict(zip(FACTS, row, strict=True))) for column, row in rows]
 
     def interrupt(self) -> None:
         """Stop the query that another thread runs; that thread gets a KeyboardInterrupt."""
