@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import tempfile
-from pathlib import Path
 
-from common import best_of, census_rows, machine, report_job, write_section
+import jobs
+from common import census_rows, machine, write_section
 
 BAR = 1.15
 EPSILON = 1.0
 
 
-def publish(file: str, margins: float | None) -> None:
-    import reconpriv as rp
-
-    policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, margins=margins)
-    folder = Path(tempfile.mkdtemp(dir=Path(file).parent))
-    try:
-        with rp.read(file, sensitive="Occupation") as table:
-            table.publish(policy, folder / "release", key=rp.Key.test())
-    finally:
-        shutil.rmtree(folder)
-
-
-def warm_imports() -> None:
-    """Load the modules of both jobs before timing."""
-    import pyarrow.parquet  # noqa: F401
-    import scipy.special  # noqa: F401
-
-    import reconpriv.core.margin_plan
-    import reconpriv.engines.duckdb.engine
-    import reconpriv.table  # noqa: F401
-
-
 JOBS = {
-    "publish": lambda file: publish(file, None),
-    "publish --margins 1": lambda file: publish(file, EPSILON),
+    "publish": jobs.publish,
+    "publish --margins 1": lambda file: jobs.publish(file, margins=EPSILON),
 }
 
 
@@ -45,15 +21,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=float, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--job", choices=list(JOBS))
-    parser.add_argument("file", nargs="?")
-    arguments = parser.parse_args()
-    if arguments.job:
-        warm_imports()
-        report_job(lambda: JOBS[arguments.job](arguments.file))
-        return
+    arguments = jobs.asked(parser, JOBS)
     rows = int(arguments.rows)
-    best = best_of(arguments.rounds, __file__, list(JOBS), str(census_rows(rows)))
+    best = jobs.best_of(arguments.rounds, __file__, list(JOBS), "--file", str(census_rows(rows)))
     plain, margins = best.values()
     ratio = margins["seconds"] / plain["seconds"]
     lines = [

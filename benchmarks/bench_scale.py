@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import shutil
 import tempfile
 from pathlib import Path
 
-import bench_core
-from common import CACHE, best_of, census_rows, machine, report_job, write_section
+import jobs
+from common import CACHE, census_rows, machine, met, write_section
+from jobs import MEMORY
 
-MEMORY = "2GB"
 BARS = {"audit": 1.1, "publish": 0.8}
 GROUPS_BAR = 1.5
 LIMIT_MB = 3000
@@ -39,25 +38,6 @@ def grouped_rows(rows: int, groups: int) -> Path:
     return path
 
 
-def audit(file: str) -> None:
-    import reconpriv as rp
-
-    with rp.read(file, sensitive="Occupation", memory=MEMORY) as table:
-        table.audit(rp.Policy(retention=0.5, epsilon=0.5, delta=0.3))
-
-
-def publish(file: str, release_format: str) -> None:
-    import reconpriv as rp
-
-    folder = Path(tempfile.mkdtemp(dir=Path(file).parent))
-    try:
-        with rp.read(file, sensitive="Occupation", memory=MEMORY) as table:
-            policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
-            table.publish(policy, folder / "r", key=rp.Key.test(), file_format=release_format)
-    finally:
-        shutil.rmtree(folder)
-
-
 def load(release: str) -> None:
     """Open a release and answer a first query."""
     import warnings
@@ -70,11 +50,10 @@ def load(release: str) -> None:
 
 
 JOBS = {
-    "group by": bench_core.group_by,
-    "copy": bench_core.copy,
-    "audit": audit,
-    "publish": lambda file: publish(file, "parquet"),
-    "publish cells": lambda file: publish(file, "cells"),
+    "group by": jobs.group_by,
+    "copy": jobs.copy,
+    "audit": lambda file: jobs.audit(file, memory=MEMORY),
+    "publish": lambda file: jobs.publish(file, memory=MEMORY),
     "load": load,
 }
 
@@ -92,8 +71,8 @@ def growth(sizes: list[int], rounds: int) -> None:
     found = {}
     for rows in sizes:
         file = census_rows(rows)
-        jobs = ["group by", "copy", "audit", "publish"]
-        found[rows] = best = best_of(rounds, __file__, jobs, "--file", str(file))
+        timed = ["group by", "copy", "audit", "publish"]
+        found[rows] = best = jobs.best_of(rounds, __file__, timed, "--file", str(file))
         count, copied = best["group by"]["seconds"], best["copy"]["seconds"]
         checked, published = best["audit"], best["publish"]
         lines.append(
@@ -131,7 +110,7 @@ def many_groups(rows: int, sizes: list[int], rounds: int) -> None:
     ratios = {}
     for groups in sizes:
         file = grouped_rows(rows, groups)
-        best = best_of(rounds, __file__, ["group by", "audit", "publish"], "--file", str(file))
+        best = jobs.best_of(rounds, __file__, ["group by", "audit", "publish"], "--file", str(file))
         count = best["group by"]["seconds"]
         lines.append(
             f"| {groups:,} | {count:.2f} | {best['audit']['seconds']:.2f} |"
@@ -161,7 +140,7 @@ def loading(rows: int, rounds: int) -> None:
             for form in ("parquet", "csv", "cells"):
                 table.publish(policy, f"{folder}/{form}", key=rp.Key.test(), file_format=form)
         for form in ("parquet", "csv", "cells"):
-            best = best_of(rounds, __file__, ["load"], "--file", f"{folder}/{form}")
+            best = jobs.best_of(rounds, __file__, ["load"], "--file", f"{folder}/{form}")
             data = next(Path(folder, form).glob("data.*"))
             seconds[form] = best["load"]["seconds"], data.stat().st_size / 1e6
     lines = [
@@ -186,22 +165,12 @@ def log_slope(seconds: dict[int, float]) -> float:
     return above / sum((x - mean_x) ** 2 for x, _ in points)
 
 
-def met(figure: float, bar: float) -> str:
-    return "met" if figure <= bar else "NOT met"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=float, default=1e8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=["rows", "groups", "load"])
-    parser.add_argument("--job")
-    parser.add_argument("--file")
-    arguments = parser.parse_args()
-    if arguments.job:
-        bench_core.warm_imports()
-        report_job(lambda: JOBS[arguments.job](arguments.file))
-        return
+    arguments = jobs.asked(parser, JOBS)
     sizes = [10**k for k in range(5, round(math.log10(arguments.largest)) + 1)]
     if arguments.only in (None, "rows"):
         growth(sizes, arguments.rounds)

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import bench_core
-from common import best_of, census_rows, machine, write_section
+import jobs
+from common import census_rows, machine, write_section
 
 
 def work(file: str, job: str) -> dict[str, Any]:
@@ -59,11 +59,11 @@ def main() -> None:
     parser.add_argument("--file")
     arguments = parser.parse_args()
     if arguments.job:
-        bench_core.warm_imports()
+        jobs.warm_imports()
         print(json.dumps(work(arguments.file, arguments.job)))
         return
     rows = int(arguments.rows)
-    best = best_of(arguments.rounds, __file__, JOBS, "--file", str(census_rows(rows)))
+    best = jobs.best_of(arguments.rounds, __file__, JOBS, "--file", str(census_rows(rows)))
     floor = best["duckdb 2"]
     lines = [
         f"{rows:,} rows x 7 text columns drawn from the census table, Parquet; octave; the releases"

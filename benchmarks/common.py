@@ -1,17 +1,11 @@
-"""Shared by the benchmarks: generated tables, jobs in separate processes, ratios."""
+"""Shared by the benchmarks: generated tables, the machine, sections of the results."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 CACHE = Path(os.environ.get("RECONPRIV_BENCH_DIR", Path(__file__).parent / ".cache"))
 COLUMNS = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
@@ -22,64 +16,43 @@ def census_rows(rows: int, *, spread: bool = False) -> Path:
 
     With ``spread``, Age is shifted by up to two years, which doubles the number of cells.
     """
+    CACHE.mkdir(parents=True, exist_ok=True)
+    path = CACHE / f"census-{rows}{'-spread' if spread else ''}.parquet"
+    if not path.exists():
+        part = Path(f"{path}.part")
+        draw_census([part], rows, spread=spread)
+        part.rename(path)
+    return path
+
+
+def draw_census(paths: Sequence[Path], rows: int, *, spread: bool = False) -> None:
+    """Write such records, the same ones each time, as Parquet files of about equal size."""
     import duckdb
 
     from reconpriv import dataset_path
 
-    CACHE.mkdir(parents=True, exist_ok=True)
-    path = CACHE / f"census-{rows}{'-spread' if spread else ''}.parquet"
-    age = "Age + (hash(i * 7 + 1) % 5)::INT - 2" if spread else "Age"
-    if path.exists():
-        return path
-    connection = duckdb.connect()
+    source = f"'{dataset_path('census_workers')}'"
+    connection = duckdb.connect(config={"memory_limit": "1GB"})
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET preserve_insertion_order = false")
+    # As codes the texts need not be hashed again for every row that is written.
+    for name in COLUMNS:
+        values = f"SELECT DISTINCT {name}::VARCHAR FROM {source} ORDER BY 1"
+        connection.execute(f"CREATE TYPE {name}_code AS ENUM ({values})")
+    columns = ", ".join(f"{name}::VARCHAR::{name}_code AS {name}" for name in COLUMNS)
     connection.execute(
-        "CREATE TABLE w AS SELECT row_number() OVER () - 1 AS id, * FROM "
-        f"'{dataset_path('census_workers')}'"
+        f"CREATE TABLE w AS SELECT row_number() OVER () - 1 AS id, {columns} FROM {source}"
     )
     people = connection.execute("SELECT count(*) FROM w").fetchall()[0][0]
-    connection.execute(
-        f"""COPY (
-            SELECT ({age})::VARCHAR AS Age, Gender, Education,
-                   Marital, Race, Workclass, Occupation::VARCHAR AS Occupation
-            FROM (SELECT range AS i, (hash(range) % {people})::BIGINT AS id FROM range({rows}))
-            JOIN w USING (id)
-        ) TO '{path}.part' (FORMAT parquet)"""
-    )
-    Path(f"{path}.part").rename(path)
-    return path
-
-
-def run_job(script: str, job: str, *arguments: str) -> dict[str, float]:
-    """Run one job of a benchmark script in a fresh process; seconds exclude imports."""
-    command = [sys.executable, script, "--job", job, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def report_job(work: Callable[[], Any]) -> None:
-    """In the job's process: time the work and print the result."""
-    begun = time.perf_counter()
-    work()
-    seconds = time.perf_counter() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak_mb": peak}))
-
-
-def best_of(
-    rounds: int, script: str, jobs: list[str], *arguments: str
-) -> dict[str, dict[str, float]]:
-    """Run every job several times, interleaved, so a noisy minute hits them all; best counts."""
-    best: dict[str, dict[str, float]] = {}
-    for number in range(rounds):
-        for job in jobs:
-            result = run_job(script, job, *arguments)
-            print(f"  round {number + 1}: {job:16} {result['seconds']:8.2f} s", file=sys.stderr)
-            if job not in best or result["seconds"] < best[job]["seconds"]:
-                best[job] = {
-                    **result,
-                    "peak_mb": max(result["peak_mb"], best.get(job, result)["peak_mb"]),
-                }
-    return best
+    moved = "REPLACE ((Age::VARCHAR::INT + (hash(i * 7 + 1) % 5)::INT - 2)::VARCHAR AS Age)"
+    borders = [rows * number // len(paths) for number in range(len(paths) + 1)]
+    for path, first, last in zip(paths, borders[:-1], borders[1:], strict=True):
+        drawn = f"SELECT range AS i, (hash(range) % {people})::BIGINT AS id"
+        connection.execute(
+            f"COPY (SELECT * EXCLUDE (i, id) {moved if spread else ''}"
+            f" FROM ({drawn} FROM range({first}, {last})) JOIN w USING (id))"
+            f" TO '{path}' (FORMAT parquet)"
+        )
 
 
 def machine() -> str:
@@ -107,3 +80,7 @@ def write_section(title: str, text: str) -> None:
     body = "\n## ".join([head.rstrip() + "\n", *(s.rstrip() + "\n" for s in kept)])
     path.write_text(f"{body}\n## {title}\n\n{text.rstrip()}\n", encoding="utf-8")
     print(text)
+
+
+def met(figure: float, bar: float) -> str:
+    return "met" if figure <= bar else "NOT met"

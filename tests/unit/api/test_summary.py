@@ -36,6 +36,15 @@ def test_a_summary_is_of_the_query_where_one_is_given() -> None:
     assert (summary.columns[0].low, summary.columns[0].high) == ("30", "40")
 
 
+def test_a_summary_of_many_columns_keeps_them_apart() -> None:
+    table = pa.table({f"c{i}": [i, i, i + 1] for i in range(250)})
+    summary = rp.describe(table)
+    assert summary.records == 3
+    assert [(column.name, column.low, column.high) for column in summary.columns] == [
+        (f"c{i}", str(i), str(i + 1)) for i in range(250)
+    ]
+
+
 def test_an_empty_table_is_refused() -> None:
     with pytest.raises(rp.ReconprivError, match="empty"):
         rp.describe(pa.table({"a": pa.array([], pa.int64())}))

@@ -124,9 +124,38 @@ def test_types_and_counts_are_those_of_the_rule(tmp_path: Path, seed: int) -> No
     try:
         records, found = engine.summaries()
         assert records == len(rows)
-        assert [column for column, _ in found] == [expected[name][0] for name in names]
+        assert found == [_summarised(*expected[name]) for name in names]
     finally:
         engine.close()
+
+
+def _summarised(column: Column, counts: dict[Any, int]) -> tuple[Column, dict[str, Any]]:
+    """What a summary says about a column with these counts."""
+    filled = {value: count for value, count in counts.items() if value is not None}
+    common = sorted(filled, key=lambda value: (-filled[value], value))[:4]
+    return column, {
+        "filled": sum(filled.values()),
+        "distinct": len(filled),
+        "low": min(filled, default=None),
+        "high": max(filled, default=None),
+        "common": common or None,
+    }
+
+
+def test_a_summary_has_no_reserved_names_and_no_limit_of_columns(tmp_path: Path) -> None:
+    names = ["v", "n", "count", "counted", "reconpriv_cells", *(f"c{i}" for i in range(300))]
+    file = tmp_path / "t.csv"
+    rows = [[str((row + i) % 3) for i in range(len(names))] for row in range(4)]
+    file.write_text("".join(f"{','.join(row)}\n" for row in [names, *rows]))
+    engine = DuckDBEngine(str(file))
+    try:
+        records, found = engine.summaries()
+    finally:
+        engine.close()
+    assert records == len(rows)
+    for i, (column, facts) in enumerate(found):
+        counts = Counter(int(row[i]) for row in rows)
+        assert (column, facts) == _summarised(Column(names[i], Kind.INTEGER), counts)
 
 
 def test_a_late_text_decides_the_type_of_a_column(tmp_path: Path) -> None:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
-from reconpriv.engines.duckdb.literals import literal
 from reconpriv.schema import quote_identifier as quote
 
 LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
 _CELLS = "reconpriv_cells"
+_RECORDS = "reconpriv_records"
 _FIRST = 2048  # rows that rule out most types, so that the others are not looked at
 _MANY = 50  # columns; planning a query with hundreds of sums takes minutes
 
@@ -30,39 +28,54 @@ class CsvTexts:
     names: tuple[str, ...]
 
     @property
-    def schema(self) -> pa.Schema:
-        """Every column, in order; the types are not known yet."""
-        return pa.schema([(name, pa.string()) for name in self.names])
+    def no_records(self) -> str:
+        """A query for the columns alone, in order; the types are not known yet."""
+        columns = ", ".join(f"NULL::VARCHAR AS {quote(name)}" for name in self.names)
+        return f"SELECT {columns} WHERE false"
+
+    def count_cells(
+        self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], count: str
+    ) -> str:
+        """Count the distinct records of these columns, as texts; return the table's name."""
+        columns = ", ".join(map(quote, names))
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {_CELLS} AS"
+            f" SELECT {columns}, count(*) AS {quote(count)} FROM ({self.query}) GROUP BY ALL"
+        )
+        return _CELLS
 
     def cells(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], count: str) -> str:
         """Count the distinct records of these columns; return the query that gives them typed."""
-        columns = ", ".join(map(quote, names))
-        connection.execute(
-            f"CREATE TEMP TABLE {_CELLS} AS SELECT {columns}, count(*) AS {quote(count)}"
-            f" FROM ({self.query}) GROUP BY ALL"
-        )
-        return _typed(connection, _CELLS, names, (quote(count),))
+        return _typed(connection, self.count_cells(connection, names, count), names, count)
 
-    def records(self, connection: duckdb.DuckDBPyConnection, file: Path) -> str:
-        """Store all records in a Parquet file; return the query that gives them typed."""
-        stored = literal(str(file))
-        connection.execute(f"COPY ({self.query}) TO {stored} (FORMAT parquet)")
-        return _typed(connection, f"read_parquet({stored}, hive_partitioning=false)", self.names)
+    def records(self, connection: duckdb.DuckDBPyConnection) -> str:
+        """Keep all records, in order; return the query that gives them typed."""
+        # As Parquet they would be smaller, but texts take three times as long to write.
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {_RECORDS} AS {self.query}")
+        return _typed(connection, _RECORDS, self.names)
 
 
 def _typed(
     connection: duckdb.DuckDBPyConnection,
     kept: str,
     names: Sequence[str],
-    more: Sequence[str] = (),
+    count: str | None = None,
 ) -> str:
-    find = _kinds_of_many if len(names) > _MANY else _kinds_of_few
-    kinds = find(connection, kept, names)
+    kinds = kinds_of(connection, kept, names)
     columns = [
         f"{quote(name)}::{kinds[name]} AS {quote(name)}" if name in kinds else quote(name)
         for name in names
     ]
-    return f"SELECT {', '.join([*columns, *more])} FROM {kept}"
+    columns += [] if count is None else [quote(count)]
+    return f"SELECT {', '.join(columns)} FROM {kept}"
+
+
+def kinds_of(
+    connection: duckdb.DuckDBPyConnection, kept: str, names: Sequence[str]
+) -> dict[str, str]:
+    """The type of each column of texts that has one; the others are text."""
+    find = _kinds_of_many if len(names) > _MANY else _kinds_of_few
+    return find(connection, kept, names)
 
 
 def _kinds_of_few(

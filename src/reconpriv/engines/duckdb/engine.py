@@ -24,6 +24,7 @@ from reconpriv.engines.base import (
     no_progress,
 )
 from reconpriv.engines.duckdb.coded_cells import CodedCells, code_cells
+from reconpriv.engines.duckdb.csv_summary import FACTS, summarise
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
 from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
@@ -47,9 +48,9 @@ from reconpriv.writing.scratch import Scratch, temporary
 _TABLE = "reconpriv_table"
 _DIALECT = Dialect("VARCHAR", literal)
 _COMMON = 4  # values of a column that a summary shows
-# The time for distinct counts in one statement grows with the square of their number; with
-# thousands DuckDB runs out of stack.
-_COUNTED_AT_ONCE = 64
+# Columns counted or summarised in one statement: its time grows with the square of their number,
+# and with thousands DuckDB runs out of stack.
+_TOGETHER = 64
 _BATCH = 1 << 17  # cells fetched at a time, at most
 _LEAST_BATCH = 1 << 10
 _KEEP = 8  # batches kept in memory, so an audit before a publication counts only once
@@ -181,13 +182,15 @@ class DuckDBEngine:
         if whole:
             self._fetch_all(opened)
         else:
-            self._connection.register(VIEW, opened.schema.empty_table())
+            if isinstance(opened, CsvTexts):
+                self._view(opened.no_records)
+            else:
+                self._connection.register(VIEW, opened.schema.empty_table())
             self._waiting = True
 
     def _fetch_all(self, opened: LazyTable | CsvTexts) -> None:
         if isinstance(opened, CsvTexts):
-            file = self._scratch_folder() / "fetched.parquet"
-            self._view(opened.records(self._connection, file))
+            self._view(opened.records(self._connection))
         else:
             self._fetch(opened.rows(opened.schema.names), opened.schema)
 
@@ -382,8 +385,8 @@ class DuckDBEngine:
         count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
         found: list[int] = []
         with clear_errors(self._what):
-            for first in range(0, len(columns), _COUNTED_AT_ONCE):
-                some = columns[first : first + _COUNTED_AT_ONCE]
+            for first in range(0, len(columns), _TOGETHER):
+                some = columns[first : first + _TOGETHER]
                 counts = ", ".join(count.format(self._expressions[column]) for column in some)
                 query = f"SELECT {counts} FROM {_TABLE} WHERE {self._present(present)}"
                 found += self._connection.execute(query).fetchall()[0]
@@ -391,20 +394,25 @@ class DuckDBEngine:
 
     def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:
         """How many records there are; for each column its values, range and most common values."""
+        if self._texts is not None and self._waiting:
+            with clear_errors(self._what):
+                return summarise(self._connection, self._texts, _COMMON)
         self._keep_all()
-        parts = ["count(*)"]
-        for column, value in self._expressions.items():
-            plain = column.kind is not Kind.OTHER
-            parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
-            parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
-            parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
-        with clear_errors(self._what):
-            query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
-            records, *facts = self._connection.execute(query).fetchall()[0]
-        names = ("filled", "distinct", "low", "high", "common")
-        found = [facts[i : i + len(names)] for i in range(0, len(facts), len(names))]
-        columns = zip(self._expressions, found, strict=True)
-        return records, [(column, dict(zip(names, row, strict=True))) for column, row in columns]
+        columns = list(self._expressions.items())
+        records, found = 0, []
+        for i in range(0, len(columns), _TOGETHER):
+            parts = ["count(*)"]
+            for column, value in columns[i : i + _TOGETHER]:
+                plain = column.kind is not Kind.OTHER
+                parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
+                parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
+                parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
+            with clear_errors(self._what):
+                query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
+                records, *facts = self._connection.execute(query).fetchall()[0]
+            found += [facts[j : j + len(FACTS)] for j in range(0, len(facts), len(FACTS))]
+        rows = zip(self._expressions, found, strict=True)
+        return records, [(column, dict(zip(FACTS, row, strict=True))) for column, row in rows]
 
     def interrupt(self) -> None:
         """Stop the query that another thread runs; that thread gets a KeyboardInterrupt."""
