@@ -1,6 +1,19 @@
-"""``python -m reconpriv``."""
+"""The entry point of ``python -m reconpriv`` and of the ``reconpriv`` script."""
 
-from reconpriv.cli import main
+import os
+import signal
+
+
+def _end(*_: object) -> None:
+    os._exit(128 + signal.SIGINT)
+
+
+# Before anything else is imported: nothing has begun, so Ctrl-C has nothing to say. The command
+# line puts its own handler in this one's place.
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _end)
+
+from reconpriv.cli import main  # noqa: E402 - see above
 
 if __name__ == "__main__":
     main()
