@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from reconpriv.core.randomness import Key
-from reconpriv.errors import LedgerError
+from reconpriv.errors import LedgerError, SecondSampleError
 from reconpriv.ledger.file import SUFFIX
 from reconpriv.ledger.fingerprint import Fingerprint, open_hash
 from reconpriv.ledger.ledger import PUBLICATION, UNFINISHED, Entry, Ledger, entries_of, now
@@ -108,7 +108,7 @@ class Account:
         ]
         if others and not same and not self.second_sample:
             what = listed(self.fingerprint.differences(others[-1].fingerprint))
-            raise LedgerError(
+            raise SecondSampleError(
                 f"This key published this table with another {what} on {others[-1].date[:10]}: a"
                 " second, independent sample could be averaged with that one.",
                 hint=Remedy("if that is what you want, say so: {}", Control.SECOND_SAMPLE, True),
