@@ -10,6 +10,7 @@ import pyarrow.csv
 import pytest
 
 import reconpriv as rp
+from open_tables import opened
 from reconpriv.errors import LedgerError, ReconprivError
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.file import LedgerFile
@@ -56,8 +57,8 @@ def numbered_key(number):
 
 def publish(desk, out, *, policy=POLICY, table=TABLE, key="my.key", public=PUBLIC, **more):
     options = {name: more.pop(name) for name in ("second_sample", "also") if name in more}
-    with rp.read(table, sensitive=more.pop("sensitive", "ill"), public=public, **more) as opened:
-        return opened.publish(policy, desk / out, key=desk / key, **options)
+    source = opened(table, sensitive=more.pop("sensitive", "ill"), public=public, **more)
+    return source.publish(policy, desk / out, key=desk / key, **options)
 
 
 def ledger(desk, key="my.key"):

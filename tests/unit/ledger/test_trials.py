@@ -1,5 +1,6 @@
 """The trials of a series, counted beside the ledger: as many as a plain count, and said if many."""
 
+import functools
 import itertools
 import json
 import os
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from open_tables import opened
 from reconpriv.core.cube import collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.errors import LedgerError
@@ -25,6 +27,7 @@ KEY = rp.Key(bytes((37 * i + 5) % 256 for i in range(32)))
 ROLES = {"sensitive": "ill", "public": ["town"]}
 
 
+@functools.cache
 def table(seed, towns=6, records=3_000):
     rng = np.random.default_rng(seed)
     town = rng.integers(0, towns, records)
@@ -39,8 +42,7 @@ def desk(tmp_path):
 
 
 def publish(desk, out, source, policy=POLICY, **more):
-    with rp.read(source, **ROLES) as opened:
-        return opened.publish(policy, desk / out, key=desk / "my.key", **more)
+    return opened(source, **ROLES).publish(policy, desk / out, key=desk / "my.key", **more)
 
 
 def by_hand(*sources, policy=POLICY):
