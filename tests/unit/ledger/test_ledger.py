@@ -229,8 +229,8 @@ def test_the_ledger_of_another_key_is_noticed(desk):
         publish(desk, "b", key="new.key")
 
 
-def test_a_cut_end_is_not_noticed_if_the_count_is_as_old(desk):
-    """What the documents say: both files as they once were are a ledger as it once was."""
+def test_a_cut_end_is_not_noticed(desk):
+    """If the count is as old as the ledger: both as they once were are sound."""
     publish(desk, "a")
     count = (desk / "my.key.trials").read_bytes()
     publish(desk, "b")
