@@ -78,7 +78,7 @@ def prepare(generators: Iterable[Generator], shared: Path) -> None:
         folder = shared / _prepared(generator)
         if generator.prepare is not None and not folder.exists():
             folder.mkdir()
-            _in_fork(generator.prepare, folder)
+            in_fork(generator.prepare, folder)
 
 
 def _prepared(generator: Generator) -> str:
@@ -149,15 +149,14 @@ def run_case(generator: Generator, number: int, seed: int, place: Place) -> Resu
     begun = time.monotonic()
     place.make()
     rng = Random(f"{seed}/{generator.name}/{number}")
-    case: Case = _in_fork(generator.make, rng, place)
-    outcomes = (
-        (generator.run or _steps)(case, place)
-        if generator.run
-        else _steps(case, place, generator.seconds)
-    )
-    faults: list[Fault] = _in_fork(judged, case, place, outcomes)
+    case: Case = in_fork(generator.make, rng, place)
+    if generator.run is None:
+        outcomes = _steps(case, place, generator.seconds)
+    else:
+        outcomes = generator.run(case, place)
+    faults: list[Fault] = in_fork(judged, case, place, outcomes)
     try:
-        answers: list[Fault] | None = _in_fork(compared, generator, case, place, outcomes)
+        answers: list[Fault] | None = in_fork(compared, generator, case, place, outcomes)
     except RuntimeError as error:
         answers = [Fault(ANSWER, f"the reference failed: {error}")]
     return Result(
@@ -256,7 +255,7 @@ def be_the_command(
     os._exit(code if isinstance(code, int) else 1)
 
 
-def _in_fork(work: Callable[..., Any], *args: Any) -> Any:
+def in_fork(work: Callable[..., Any], *args: Any) -> Any:
     """The result of a call in a process of its own, so that its threads never meet a fork."""
     read, write = os.pipe()
     pid = os.fork()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -10,10 +12,13 @@ from typing import Any
 
 from campaign.case import Case, Generator
 from campaign.generators.damage import damaged
-from campaign.generators.tables import NAMES, Pair, columns, reading, rows, same_groups
+from campaign.generators.references import read_plainly
+from campaign.generators.tables import NAMES, columns, reading, rows, same_groups
 from campaign.place import Place
 
 _SEED = 7
+_WITHIN = 0.5
+_PARTS = ("xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/workbook.xml")
 
 
 def _arrow_table() -> Any:
@@ -61,8 +66,8 @@ def _statistical(folder: Path) -> None:
     import pyreadstat  # noqa: PLC0415
 
     frame = pl.DataFrame(columns(rows(Random(_SEED), 200)))
-    labels = {"variable_value_labels": {"income": {"a": "low", "b": "middle"}}}
-    pyreadstat.write_sav(frame, folder / "table.sav", **labels)
+    labels: Any = {"income": {"a": "low", "b": "middle"}}  # the stubs allow numbers only
+    pyreadstat.write_sav(frame, folder / "table.sav", variable_value_labels=labels)
     pyreadstat.write_sav(frame, folder / "packed.zsav", compress=True)
     pyreadstat.write_dta(frame, folder / "table.dta")
     pyreadstat.write_xport(frame, folder / "table.xpt")
@@ -83,10 +88,25 @@ def _databases(folder: Path) -> None:
         other.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", records)
 
 
+def _damaged_within(rng: Random, content: bytes) -> tuple[str, bytes]:
+    """A spreadsheet with one damaged part and good checksums."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
+        chosen = rng.choice([name for name in old.namelist() if name in _PARTS])
+        what = ""
+        for name in old.namelist():
+            part = old.read(name)
+            if name == chosen:
+                what, part = damaged(rng, part)
+            new.writestr(zipfile.ZipInfo(name), part)
+    return f"{what} in {chosen}", made.getvalue()
+
+
 def _make(*more: str) -> Callable[[Random, Place], Case]:
     def make(rng: Random, place: Place) -> Case:
         file = rng.choice(sorted(one for one in place.shared.iterdir() if one.is_file()))
-        what, content = damaged(rng, file.read_bytes())
+        within = file.suffix == ".xlsx" and rng.random() < _WITHIN
+        what, content = (_damaged_within if within else damaged)(rng, file.read_bytes())
         if rng.random() < 0.03:
             what, content = "the name of another format", b"region,age,income\nnorth,20,a\n"
         return Case(f"{file.suffix}: {what}", reading(rng, place.source(file.name, content), *more))
@@ -94,40 +114,16 @@ def _make(*more: str) -> Callable[[Random, Place], Case]:
     return make
 
 
-def _read(place: Place) -> list[Pair] | None:
-    """Parquet and Arrow by their own library, SQLite by Python's."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
-    from pyarrow import feather  # noqa: PLC0415
-
-    file = next(place.vault.iterdir())
-    if file.suffix == ".sqlite":
-        base = sqlite3.connect(file)
-        base.text_factory = lambda content: content.decode(errors="replace")
-        found = base.execute("SELECT region, age FROM t").fetchall()
-        base.close()
-        return found
-    if file.suffix not in (".parquet", ".feather", ".arrow"):
-        return None
-    try:
-        read = pq.read_table if file.suffix == ".parquet" else feather.read_table
-        table = read(str(file))
-        table.validate(full=True)
-    except (pa.ArrowException, OSError):
-        return None
-    return list(zip(table["region"].to_pylist(), table["age"].to_pylist(), strict=True))
-
-
 def _of(
     name: str, tries: str, share: float, prepare: Callable[[Path], None], *more: str
 ) -> Generator:
-    return Generator(name, tries, share, _make(*more), prepare, same_groups(_read))
+    return Generator(name, tries, share, _make(*more), prepare, same_groups(read_plainly))
 
 
 _TRIES = "flipped, lost, doubled and extreme bytes"
 PARQUET = _of("Parquet", f"{_TRIES}, with and without compression", 1.5, _parquet)
 ARROW = _of("Arrow", f"{_TRIES}, dictionaries, many batches", 2.0, _arrow)
-EXCEL = _of("Excel", _TRIES, 0.7, _excel)
+EXCEL = _of("Excel", f"{_TRIES} of the file and of its parts", 0.7, _excel)
 STATISTICAL = _of("SPSS, Stata, SAS", _TRIES, 1.5, _statistical)
 DATABASES = _of(
     "databases", f"{_TRIES} of SQLite and DuckDB files", 1.0, _databases, "--table", "t"

@@ -73,10 +73,12 @@ def _plain(place: Place, condition: str, values: list[str]) -> float:
     for quoted in (f"income IN ({', '.join(repr(value) for value in values)})",):
         public = public.replace(f"{quoted} AND ", "").replace(f" AND {quoted}", "")
     among = ", ".join(f"'{value}'" for value in values)
-    found = duckdb.sql(
-        f"SELECT count(*), count(*) FILTER (WHERE income IN ({among})) FROM '{file}' WHERE {public}"
-    ).fetchall()
-    return _estimate(*found[0], values)
+    with duckdb.connect() as base:
+        ((records, seen),) = base.execute(
+            f"SELECT count(*), count(*) FILTER (WHERE income IN ({among})) FROM '{file}'"
+            f" WHERE {public}"
+        ).fetchall()
+    return _estimate(records, seen, values)
 
 
 def _differs(found: float, wanted: float, low: float, high: float) -> bool:

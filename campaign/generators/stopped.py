@@ -49,13 +49,12 @@ def _run(case: Case, place: Place) -> list[Outcome]:
     form, old, cold = case.facts["form"], case.facts["old"], case.facts["cold"]
     before = place.snapshot()
     running = begin_cold(step, place) if cold else begin(step, place)
-    moment, sent = 0.0, []
+    moment = 0.0
     whole_run = 1.1 * _usual["seconds"] * (_IMPORTS if cold else 1.0)
-    for number, late in case.facts["signals"]:
+    for sent, (number, late) in enumerate(case.facts["signals"]):
         moment += late * (whole_run if not sent else 1.0)
         if not running.signal_after(number, moment):
             break
-        sent.append(number)
     code = running.wait(_SECONDS)
     seconds = time.monotonic() - running.begun
     out, err = running.out.read_bytes(), running.err.read_bytes()

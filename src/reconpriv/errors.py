@@ -54,6 +54,10 @@ class LedgerError(ReconprivError, ValueError):
     """The ledger of a key is torn, edited or exposed, or forbids what was asked for."""
 
 
+class SecondSampleError(LedgerError):
+    """The ledger knows this table with other settings, and nobody said that this is meant."""
+
+
 class UnattainableError(ReconprivError, ValueError):
     """Some groups cannot be made private by any number of trials."""
 

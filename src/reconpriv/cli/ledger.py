@@ -29,8 +29,8 @@ def ledger(
         typer.Argument(
             metavar="show|verify|repair",
             autocompletion=one_of(*ACTIONS),
-            help="Show the publications, check every line, or remove a last line that lacks its"
-            " end.",
+            help="Show the publications; check every line and the count of trials; or remove a"
+            " last line that lacks its end and a count that is not sound.",
         ),
     ],
     key: Annotated[Path, typer.Argument(metavar="KEY", help="The key file beside the ledger.")],
@@ -38,8 +38,8 @@ def ledger(
 ) -> None:
     """Show or check what was published with a key: the ledger beside the key file.
 
-    verify exits 0 if every line is as it was written, 1 if not. show refuses such
-    a ledger.
+    verify exits 0 if every line is as it was written and the count of trials goes
+    with them, 1 if not. show refuses a ledger with another line.
     """
     sound = True
     with reported():
@@ -58,21 +58,17 @@ def ledger(
             else:
                 show(ledger_view(found))
         else:
-            repaired = action == "repair" and found.repair()
+            repaired = found.repair() if action == "repair" else ()
             check = found.check()
             sound = check.sound
             if json:
-                extra = {"repaired": repaired} if action == "repair" else {}
+                extra = {"repaired": bool(repaired)} if action == "repair" else {}
                 show_json(check.as_dict() | extra)
             else:
                 if action == "repair":
-                    typer.echo(
-                        "The incomplete last line was removed."
-                        if repaired
-                        else "There was nothing to repair."
-                    )
+                    typer.echo(" ".join(repaired) or "There was nothing to repair.")
                 typer.echo(check.verdict)
-                if check.fault is not None and check.fault.torn:
+                if check.repairable:
                     typer.echo(f"To repair it: reconpriv ledger repair {shlex.quote(str(key))}")
     if not sound:
         raise typer.Exit(EXIT_NOT_SOUND)

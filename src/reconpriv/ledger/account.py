@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from reconpriv.core.randomness import Key
-from reconpriv.errors import LedgerError
+from reconpriv.errors import LedgerError, SecondSampleError
 from reconpriv.ledger.file import SUFFIX
 from reconpriv.ledger.fingerprint import Fingerprint, open_hash
 from reconpriv.ledger.ledger import PUBLICATION, UNFINISHED, Entry, Ledger, entries_of, now
 from reconpriv.ledger.lines import Body, Lines, unchecked_bodies
-from reconpriv.ledger.trials import Shown, Tally, TrialFile, excess_words
+from reconpriv.ledger.trial_file import COUNT
+from reconpriv.ledger.trials import Shown, Tally, excess_words
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.policy import Policy
@@ -43,7 +44,6 @@ class Account:
     policy: Policy
     fingerprint: Fingerprint
     second_sample: bool
-    trial_file: TrialFile
     tally: Tally = field(default_factory=Tally)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -58,10 +58,10 @@ class Account:
         if ledger is None:
             return None
         mark = Fingerprint.of(key, schema, policy)
-        trials = TrialFile(key, ledger.file.path)
-        account = cls(ledger, schema, policy, mark, second_sample, trials)
-        account._judge(ledger.file.whole())
-        trials.read()  # refuses a damaged one
+        account = cls(ledger, schema, policy, mark, second_sample)
+        with ledger.file.reading() as lines:
+            account._judge(ledger.file.sound(lines))
+            ledger.trial_file.read(lines.bodies)  # refuses one that is not sound
         ledger.file.check_writable()
         return account
 
@@ -74,12 +74,11 @@ class Account:
         def line(lines: Lines) -> Body:
             standing = self._judge(lines)
             self._tell(standing)
-            self._count(standing)
             second = bool(standing.others and not standing.series)
             body = self._body(records, groups, second=second)
-            return body | {"line": len(lines.bodies) + 1}
+            return body | self._count(standing, lines) | {"line": len(lines.bodies) + 1}
 
-        self._line = self.ledger.file.append(line)["line"]
+        self._line = self.ledger.file.append(line, self.ledger.trial_file)["line"]
 
     def __enter__(self) -> Self:
         """The publication begins."""
@@ -109,7 +108,7 @@ class Account:
         ]
         if others and not same and not self.second_sample:
             what = listed(self.fingerprint.differences(others[-1].fingerprint))
-            raise LedgerError(
+            raise SecondSampleError(
                 f"This key published this table with another {what} on {others[-1].date[:10]}: a"
                 " second, independent sample could be averaged with that one.",
                 hint=Remedy("if that is what you want, say so: {}", Control.SECOND_SAMPLE, True),
@@ -146,22 +145,22 @@ class Account:
         if not standing.series and not standing.others:
             self.warnings += _known_elsewhere(self.ledger.file.path, self.schema.sensitive.name)
 
-    def _count(self, standing: Standing) -> None:
+    def _count(self, standing: Standing, lines: Lines) -> Body:
         """Add the trials of this publication to those of its series, and say if they are many."""
-        counted = [one.counted for one in standing.series] + [bool(self.tally.seen)]
-        if standing.series and not all(counted):
-            self.notes.append(
-                f"The trials of {counted.count(False)} of the {len(counted)} releases of the series"
-                " are not counted: Spark does not bring them here."
-            )
-        if not self.tally.seen:
-            return
-        kept, series = self.trial_file.read(), self.fingerprint.series
+        file, series = self.ledger.trial_file, self.fingerprint.series
+        file.settle(lines.bodies)
+        kept = file.read(lines.bodies)
         shown = kept.get(series, Shown()).with_(self.tally.shown)
-        self.trial_file.write(kept | {series: shown})
+        missed = sum(not one.counted for one in standing.series)
+        if missed:
+            self.notes.append(
+                f"The trials of {missed} of the {len(standing.series) + 1} releases of the series"
+                " were not counted; more may be out than reconpriv knows of."
+            )
         excess = self.tally.excess(shown)
         if standing.series and (words := excess_words(excess, self.tally.seen, shown.level)):
             self.warnings.append(words)
+        return {COUNT: file.prepare(kept | {series: shown})}
 
     def _body(self, records: int, groups: int, *, second: bool) -> Body:
         margins = self.policy.wanted_margins
@@ -175,7 +174,7 @@ class Account:
             "records": records,
             "groups": groups,
             "second_sample": second,
-            "counted": bool(self.tally.seen),
+            "counted": True,
         }
 
 

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from reconpriv.core.randomness import Key, ledger_key
 from reconpriv.errors import LedgerError
@@ -22,6 +23,16 @@ SUFFIX = ".ledger"
 _READ = 1 << 20
 
 
+class Beside(Protocol):
+    """A file that goes with the next line: it takes its place once the line is written."""
+
+    def commit(self) -> None:
+        """The line is written."""
+
+    def abandon(self) -> None:
+        """The line could not be written."""
+
+
 class LedgerFile:
     """The ledger beside a key file."""
 
@@ -31,20 +42,35 @@ class LedgerFile:
         self.path = file.with_name(file.name + SUFFIX)
         self._secret = ledger_key(key, b"mac")
 
-    def read(self) -> Lines:
-        """Its lines up to the first fault; none if there is no ledger yet."""
+    @contextmanager
+    def reading(self) -> Iterator[Lines]:
+        """Its lines up to the first fault; none if there is no ledger yet.
+
+        Nobody writes while they are looked at.
+        """
         try:
-            with self.path.open("rb") as stream:
-                self._check_mode(stream.fileno())
-                return read_lines(self._secret, stream.read())
+            handle = os.open(self.path, os.O_RDONLY)
         except FileNotFoundError:
-            return read_lines(self._secret, b"")
+            yield read_lines(self._secret, b"")
+            return
         except OSError as error:
             raise self._refused("cannot be read", error) from None
+        try:
+            self._check_mode(handle)
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_SH)
+            try:
+                content = _content(handle)
+            except OSError as error:
+                raise self._refused("cannot be read", error) from None
+            yield read_lines(self._secret, content)
+        finally:
+            os.close(handle)
 
     def whole(self) -> Lines:
         """Its lines, all of which must be as they were written."""
-        return self._sound(self.read())
+        with self.reading() as lines:
+            return self.sound(lines)
 
     def check_writable(self) -> None:
         """Refuse to start a publication that could not be recorded."""
@@ -55,12 +81,22 @@ class LedgerFile:
                 hint="Keep the key in a folder that you may write to.",
             )
 
-    def append(self, make: Callable[[Lines], Body]) -> Body:
-        """Add the line made from those that are there; nobody else writes in between."""
+    def append(self, make: Callable[[Lines], Body], beside: Beside | None = None) -> Body:
+        """Add the line made from those that are there; nobody else writes in between.
+
+        ``beside`` is a file that goes with the line.
+        """
         with self._locked() as handle:
-            lines = self._sound(read_lines(self._secret, _content(handle)))
+            lines = self.sound(read_lines(self._secret, _content(handle)))
             body = make(lines)
-            self._write(handle, lines, body)
+            try:
+                self._write(handle, lines, body)
+            except BaseException:
+                if beside is not None:
+                    beside.abandon()
+                raise
+            if beside is not None:
+                beside.commit()
             return body
 
     def repair(self, make: Callable[[bool], Body]) -> bool:
@@ -74,7 +110,7 @@ class LedgerFile:
             if lines.fault is None:
                 return False
             if not lines.fault.torn:
-                self._sound(lines)
+                self.sound(lines)
             completed = read_lines(self._secret, content + b"\n")
             kept = completed.fault is None
             if not kept:
@@ -123,22 +159,25 @@ class LedgerFile:
                 hint=f"Make it yours alone: chmod 600 {self.path.name}.",
             )
 
-    def _sound(self, lines: Lines) -> Lines:
+    def sound(self, lines: Lines) -> Lines:
+        """These lines, or a refusal if one is not as it was written."""
         if lines.fault is None:
             return lines
         what = "lacks its end" if lines.fault.torn else "is not as it was written"
         raise LedgerError(
             f"Line {lines.fault.line} of the ledger {self.path.name} {what}.",
-            hint=Remedy("see what to do: {}", Control.LEDGER, _as_typed(self.key_file)),
+            hint=see_ledger(self.key_file),
         )
 
     def _refused(self, what: str, error: OSError) -> LedgerError:
         return LedgerError(f"The ledger {self.path.name} {what}: {error.strerror}.")
 
 
-def _as_typed(file: Path) -> str:
-    """A path as one would type it here."""
-    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
+def see_ledger(key_file: Path) -> Remedy:
+    """What to do about a ledger that is not sound; the path is as one would type it here."""
+    here = key_file.is_relative_to(Path.cwd())
+    typed = str(key_file.relative_to(Path.cwd()) if here else key_file)
+    return Remedy("see what to do: {}", Control.LEDGER, typed)
 
 
 def _content(handle: int) -> bytes:

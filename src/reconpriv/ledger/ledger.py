@@ -12,8 +12,9 @@ from reconpriv.errors import LedgerError
 from reconpriv.ledger.file import LedgerFile
 from reconpriv.ledger.fingerprint import Fingerprint
 from reconpriv.ledger.lines import Body, Fault
+from reconpriv.ledger.trial_file import COUNT, TrialFile
 
-PUBLICATION, UNFINISHED, REPAIR = "publication", "unfinished", "repair"
+PUBLICATION, UNFINISHED, REPAIR, RECOUNT = "publication", "unfinished", "repair", "recount"
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Entry:
     """One publication: its settings, its policy and its totals; no data.
 
     ``series`` numbers the different samples that the key gave, ``release`` the publications within
-    a series. ``counted`` says whether its trials were, ``finished`` is false if it is known to have
-    failed.
+    a series. ``counted`` says whether its trials are among those counted for the series,
+    ``finished`` is false if it is known to have failed.
     """
 
     line: int
@@ -57,20 +58,34 @@ class Entry:
 
 @dataclass(frozen=True)
 class LedgerCheck:
-    """Whether a ledger is as it was written, and what to do if not."""
+    """Whether a ledger is as it was written, and what to do if not.
+
+    ``count_fault`` says what is wrong with the file that counts trials; empty if nothing is.
+    """
 
     lines: int
     fault: Fault | None
     name: str
+    count_fault: str = ""
 
     @property
     def sound(self) -> bool:
-        """Whether every line is as it was written."""
-        return self.fault is None
+        """Whether every line is as it was written, and the count of trials goes with them."""
+        return self.fault is None and not self.count_fault
+
+    @property
+    def repairable(self) -> bool:
+        """Whether a repair makes it sound."""
+        return not self.sound and (self.fault is None or self.fault.torn)
 
     @property
     def verdict(self) -> str:
         """The finding in a sentence or two."""
+        if self.fault is None and self.count_fault:
+            return (
+                f"{self.count_fault} Restore it from a backup. If there is none, a repair starts"
+                " counting again."
+            )
         if self.fault is None:
             return f"All {self.lines:,} lines of {self.name} are as they were written."
         if self.fault.torn:
@@ -96,6 +111,7 @@ class LedgerCheck:
             "sound": self.sound,
             "lines": self.lines,
             "fault": fault,
+            "count_fault": self.count_fault,
             "verdict": self.verdict,
         }
 
@@ -111,6 +127,7 @@ class Ledger:
                 "Only a key that is kept in a file has a ledger, and the test key has none."
             )
         self.file = LedgerFile(found, found.file)
+        self.trial_file = TrialFile(found, found.file)
 
     @classmethod
     def of(cls, key: Key) -> Self | None:
@@ -118,16 +135,25 @@ class Ledger:
         return None if key.file is None or key.is_test else cls(key)
 
     def check(self) -> LedgerCheck:
-        """Compare every line with its MAC."""
-        lines = self.file.read()
-        return LedgerCheck(len(lines.bodies), lines.fault, self.file.path.name)
+        """Compare every line with its MAC, and the count of trials with the last line."""
+        with self.file.reading() as lines:
+            wrong = "" if lines.fault is not None else self.trial_file.fault(lines.bodies)
+            return LedgerCheck(len(lines.bodies), lines.fault, self.file.path.name, wrong)
 
-    def repair(self) -> bool:
-        """Remove a last line that lacks its end; False if there is none. Nothing else is changed.
+    def repair(self) -> tuple[str, ...]:
+        """Remove a last line that lacks its end, and a count of trials that is not sound.
 
-        Such a line is left by a process that was killed before its release was finished.
+        Says what was done. Such a line is left by a process that was killed before its release was
+        finished. Without the count, counting starts again, and the ledger says so.
         """
-        return self.file.repair(lambda kept: {"what": REPAIR, "date": now(), "kept": kept})
+        done = []
+        if self.file.repair(lambda kept: {"what": REPAIR, "date": now(), "kept": kept}):
+            done.append("The incomplete last line was removed.")
+        if self.check().count_fault:
+            self.file.append(lambda _: {"what": RECOUNT, "date": now(), COUNT: None})
+            self.trial_file.remove()
+            done.append("Counting of trials starts again.")
+        return tuple(done)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -147,6 +173,8 @@ class Ledger:
 def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
     """The publications among the lines of a ledger, in order."""
     failed = {body["of"] for body in bodies if body["what"] == UNFINISHED}
+    recounts = [line for line, body in enumerate(bodies, start=1) if body["what"] == RECOUNT]
+    counted_since = recounts[-1] if recounts else 0
     series: dict[Fingerprint, int] = {}
     releases: dict[Fingerprint, int] = {}
     found = []
@@ -168,7 +196,7 @@ def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
                 body["records"],
                 body["groups"],
                 body["second_sample"],
-                body["counted"],
+                body["counted"] and line > counted_since,
                 finished,
             )
         )

@@ -8,24 +8,18 @@ read from it about as much as from key and release together.
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.kernel import Kernel, PublishedBatch, excess_over
-from reconpriv.core.randomness import Key, Words, seal, unseal
-from reconpriv.errors import LedgerError
+from reconpriv.core.randomness import Words
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
-SUFFIX = ".trials"
 MOST_CELLS = 1 << 18
+MOST_CELLS_OF_A_PART = 1 << 14  # there may be thousands of parts, and one machine gets them all
 _NO_WORDS: Words = np.zeros(0, dtype=np.uint64)
 _NO_COUNTS: Ints = np.zeros(0, dtype=np.int64)
 
@@ -52,13 +46,14 @@ class Shown:
         group = np.concatenate([self.group, other.group])[first]
         return Shown(group, cell, trials, level).thinned()
 
-    def thinned(self) -> Shown:
+    def thinned(self, most: int | None = None) -> Shown:
         """As many groups as may be kept, chosen by their hashes alone."""
+        most = MOST_CELLS if most is None else most
         found = self
         while True:
             kept = begins_with_zeros(found.group, found.level)
             found = Shown(found.group[kept], found.cell[kept], found.trials[kept], found.level)
-            if found.cell.size <= MOST_CELLS:
+            if found.cell.size <= most:
                 return found
             found = replace(found, level=found.level + 1)
 
@@ -85,6 +80,20 @@ class Tally:
         kept = begins_with_zeros(ids, self.shown.level)
         self.groups.append(ids[kept])
         self.limits.append(kernel.limits(batch)[kept])
+
+    def join(self, part: Tally) -> None:
+        """Add what another machine tallied of other groups."""
+        self.seen += part.seen
+        self.shown = self.shown.with_(part.shown)
+        self.groups += part.groups
+        self.limits += part.limits
+
+    def thinned(self, most: int) -> Tally:
+        """The tally of fewer groups, chosen by their hashes."""
+        shown = self.shown.thinned(most)
+        groups, limits = np.concatenate(self.groups), np.concatenate(self.limits)
+        kept = begins_with_zeros(groups, shown.level)
+        return Tally(shown, [groups[kept]], [limits[kept]], self.seen)
 
     def excess(self, shown: Shown) -> Floats:
         """For the groups of this publication that are kept: all shown trials over the limit."""
@@ -114,6 +123,20 @@ class Tallied:
         return self.kernel(batch)
 
 
+@dataclass(frozen=True)
+class TallyPart:
+    """Tallies the groups of one part of the table, on whatever machine has them."""
+
+    kernel: Kernel
+
+    def __call__(self, batches: Iterator[CellBatch]) -> Tally:
+        """The tally, small enough to be sent."""
+        tally = Tally()
+        for batch in batches:
+            tally.add(self.kernel, batch)
+        return tally.thinned(MOST_CELLS_OF_A_PART)
+
+
 def excess_words(excess: Floats, groups: int, level: int) -> str:
     """The groups of which more trials are out than one release may show; empty if there are none.
 
@@ -128,66 +151,3 @@ def excess_words(excess: Floats, groups: int, level: int) -> str:
         f" this series than one release may: {over.mean():.2f} times as many on average,"
         f" {over.max():.2f} times at most."
     )
-
-
-class TrialFile:
-    """The file beside a ledger that remembers the trials of every series."""
-
-    def __init__(self, key: Key, ledger: Path) -> None:
-        """``ledger`` is the ledger's path."""
-        self.path = ledger.with_suffix(SUFFIX)
-        self._key = key
-
-    def read(self) -> dict[str, Shown]:
-        """What was shown, by series; nothing if there is no file yet."""
-        try:
-            sealed = self.path.read_bytes()
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise LedgerError(f"{self.path.name} cannot be read: {error.strerror}.") from None
-        content = unseal(self._key, sealed)
-        if content is None:
-            raise LedgerError(
-                f"{self.path.name}, which counts the trials of earlier releases, is not as it was"
-                " written.",
-                hint="Restore it from a backup; without it, counting starts again.",
-            )
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            names = sorted({name.partition(":")[0] for name in arrays})
-            return {
-                name: Shown(
-                    arrays[f"{name}:group"],
-                    arrays[f"{name}:cell"],
-                    arrays[f"{name}:trials"],
-                    int(arrays[f"{name}:level"]),
-                )
-                for name in names
-            }
-
-    def write(self, shown: dict[str, Shown]) -> None:
-        """Replace the file, whole or not at all."""
-        stream = io.BytesIO()
-        arrays: dict[str, Any] = {}
-        for name, one in shown.items():
-            arrays |= {
-                f"{name}:group": one.group,
-                f"{name}:cell": one.cell,
-                f"{name}:trials": one.trials,
-                f"{name}:level": np.array(one.level),
-            }
-        np.savez(stream, **arrays)
-        # One name: whoever writes holds the ledger's lock, and reuses what a killed process left.
-        work = self.path.with_name(f".{self.path.name}.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-        try:
-            with os.fdopen(os.open(work, flags, 0o600), "wb") as file:
-                file.write(seal(self._key, stream.getvalue()))
-                file.flush()
-                os.fsync(file.fileno())
-            work.replace(self.path)
-        except OSError as error:
-            raise LedgerError(f"{self.path.name} cannot be written: {error.strerror}.") from None
-        finally:
-            with suppress(OSError):
-                work.unlink(missing_ok=True)

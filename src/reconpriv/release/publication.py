@@ -28,7 +28,7 @@ from reconpriv.engines.local import LocalEngine
 from reconpriv.engines.writer import write_protected_files
 from reconpriv.errors import OutputError, PolicyError, UnattainableError
 from reconpriv.ledger.account import Account
-from reconpriv.ledger.trials import Tallied
+from reconpriv.ledger.trials import Tallied, TallyPart
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
@@ -89,8 +89,8 @@ def write_release(
             account.tally.add(Kernel(coarse.schema, policy, key), coarse.as_batch())
     plain = Kernel(schema, policy, key, None if plan is None else plan.counted)
     kernel: PublishFunction = plain
-    if account is not None and engine.name == LocalEngine.name:
-        kernel = Tallied(plain, account.tally)
+    if account is not None:
+        kernel = _tallied(engine, plain, account, drop_missing=drop_missing, progress=progress)
     if labels:
         kernel = Watched(kernel, schema, labels)
         if protected is not None:
@@ -154,6 +154,20 @@ def write_release(
             )
         manifest = describe(written, margins)
     return manifest, written, plan
+
+
+def _tallied(
+    engine: Engine, kernel: Kernel, account: Account, *, drop_missing: bool, progress: Progress
+) -> PublishFunction:
+    """The kernel; the account learns the trials as they pass, or from the machines they pass on."""
+    if engine.name == LocalEngine.name:
+        return Tallied(kernel, account.tally)
+    tally = TallyPart(kernel)
+    for part in engine.map_groups(
+        kernel.schema, tally, drop_missing=drop_missing, progress=progress
+    ):
+        account.tally.join(part)
+    return kernel
 
 
 def protection_cells(

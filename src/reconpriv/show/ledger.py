@@ -28,6 +28,7 @@ def _row(entry: Entry) -> dict[str, object]:
     remarks = [
         *(["second sample"] if entry.second_sample else []),
         *([] if entry.finished else ["not finished"]),
+        *([] if entry.counted else ["trials not counted"]),
     ]
     return {
         "date": entry.date.replace("+00:00", "Z"),

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +27,24 @@ from reconpriv.schema import ColumnLabels
 from reconpriv.sources.column_names import check_names
 
 _BATCH = 1 << 17
+_PIECE = 1 << 20
 _TOP = 50  # rows in which the names of the columns are looked for
 _LARGEST_WHOLE = 2.0**53
 _DAY = 86_400_000  # in milliseconds
 # The day on which a spreadsheet puts a time without a date; 1899-12-30 is day 0.
 _NO_DATES = [(dt.date(1899, 12, day) - dt.date(1970, 1, 1)).days for day in (30, 31)]
+
+
+# What Python says of a damaged file.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    expat.ExpatError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 
 
 def open_excel(files: Sequence[str], sheet: str | None) -> Sheet:
@@ -48,6 +64,7 @@ class Sheet:
     def __init__(self, path: Path, sheet: str | None) -> None:
         """Read the sheet; its columns get their types from all their cells."""
         with _clear_errors(path.name):
+            _check_parts(path)
             reader = _fastexcel().read_excel(path)
             self._name = _choose(reader.sheet_names, sheet, path.name)
             top = reader.load_sheet(
@@ -93,6 +110,32 @@ class Sheet:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _check_parts(path: Path) -> None:
+    """Compare every part of the file with its checksum, and its text with the rules of XML.
+
+    The reader never gets to a checksum, since it stops at the end of the text, and it guesses what
+    broken XML means: a flipped bit could put the values of one column into another.
+    """
+    if not zipfile.is_zipfile(path):  # the old binary format has no checksums
+        return
+    try:
+        with zipfile.ZipFile(path) as parts:
+            for part in parts.infolist():
+                with parts.open(part) as stream:
+                    _read_part(stream, is_xml=part.filename.endswith((".xml", ".rels")))
+    except _DAMAGED:
+        raise OSError from None
+
+
+def _read_part(stream: IO[bytes], *, is_xml: bool) -> None:
+    parser = expat.ParserCreate() if is_xml else None
+    while piece := stream.read(_PIECE):
+        if parser is not None:
+            parser.Parse(piece)
+    if parser is not None:
+        parser.Parse(b"", True)
 
 
 def _choose(sheets: list[str], sheet: str | None, shown: str) -> str:

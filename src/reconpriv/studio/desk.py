@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.studio.keys import KeyRing, TableKey, identity_of_path, identity_of_upload
+from reconpriv.studio.ledgers import Ledgers
 from reconpriv.studio.plan import Plan, Roles, read_table
 from reconpriv.studio.remedy_words import page_words
 
@@ -111,6 +112,10 @@ class Desk:
     # Reports take seconds and open the table separately, so questions need not wait.
     report_pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "report"))
 
+    def __post_init__(self) -> None:
+        """Make room for the ledgers of keys that are in no file."""
+        self.ledgers = Ledgers(self.home)
+
     @property
     def open_steps(self) -> list[int]:
         """The steps that can be visited."""
@@ -174,8 +179,17 @@ class Desk:
             before.table.close()
         return self.settled
 
-    def publish(self, settled: Settled, plan: Plan, key: rp.Key, *, generated: bool) -> Published:
+    def publish(
+        self,
+        settled: Settled,
+        plan: Plan,
+        key: rp.Key,
+        *,
+        generated: bool,
+        second_sample: bool = False,
+    ) -> Published:
         """Write a release into the desk's folder; :attr:`cancel` stops it."""
+        key = self.ledgers.beside(key)
         if settled is not self.settled:
             raise InputError(
                 "The table or its roles were changed in another tab.", hint="Reload this page."
@@ -193,6 +207,7 @@ class Desk:
                 out,
                 key=key,
                 keep_identifier=plan.keep_identifier,
+                second_sample=second_sample,
                 progress=progress,
             )
         except KeyboardInterrupt:

@@ -6,6 +6,7 @@ from reconpriv.messages.remedies import Control, Remedy
 
 MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
 UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
+SECOND_SAMPLE = "Publish a second sample"
 ANSWER_WHOLE_BINS = "Answer for whole bins"
 
 _CHOICES = {Control.MISSING: MISSING, Control.UNATTAINABLE: UNATTAINABLE}
@@ -22,7 +23,7 @@ _WORDS = {
     Control.KEEP_IDENTIFIER: "{do} by ticking the box in the publish step",
     Control.KEY: "let the studio generate one",
     Control.LABELS: "",
-    Control.LEDGER: "",
+    Control.LEDGER: "give the ledger together with its .trials file, or restore both from a backup",
     Control.MARGINS: "{do} in the policy step",
     Control.MARGIN_TABLES: "choose the margin tables on the command line",
     Control.MASTER: "",
@@ -33,7 +34,7 @@ _WORDS = {
     Control.PLAIN: "",
     Control.PORT: "",
     Control.RHO2: "{do} in the policy step",
-    Control.SECOND_SAMPLE: "",
+    Control.SECOND_SAMPLE: f"if that is what you want, tick “{SECOND_SAMPLE}” below",
     Control.SQL: "{do} first",
     Control.TABLE: "open a file that holds one table only",
     Control.THREADS: "",

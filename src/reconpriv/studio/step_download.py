@@ -11,6 +11,7 @@ from shiny import Inputs, reactive, render, req, ui
 from reconpriv.studio.changes import since_release
 from reconpriv.studio.desk import Published, Reports, explain, shown_plan, zip_release
 from reconpriv.studio.jobs import Job
+from reconpriv.studio.ledgers import ARCHIVE
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
@@ -36,6 +37,11 @@ OFFERS = (
         "get_key",
         "Secret key",
         "Keep it apart from the release, with mode 0600; you need it to publish again.",
+    ),
+    (
+        "ledger",
+        "Ledger of the key",
+        f"{ARCHIVE}: what was published with the key, without data. Unpack it beside the key.",
     ),
     ("get_script", "Python script", "publish.py makes the same release with the same key."),
     ("get_command", "Shell command", "publish.sh does the same from a terminal."),
@@ -217,6 +223,20 @@ def _serve_files(live: Live) -> None:
     @render.download_button(filename=KEY_FILE, media_type="text/plain")
     def get_key() -> Iterator[str]:
         yield made().key.secret.hex() + "\n"
+
+    @render.ui
+    def ledger() -> Tag | None:
+        published = live.published()
+        if published is None or live.desk.ledgers.keeps(published.key):
+            return _download("get_ledger", "Ledger of the key")
+        file = published.key.file
+        where = "The test key has none." if file is None else f"In {file.name}.ledger, by the key."
+        return tags.p(where, class_="help")
+
+    @render.download_button(filename=ARCHIVE, media_type="application/zip")
+    def get_ledger() -> str:
+        req(live.desk.ledgers.keeps(made().key))
+        return str(live.desk.ledgers.archive(made().key, live.desk.folder("zip")))
 
     @render.download_button(filename="publish.py", media_type="text/x-python")
     def get_script() -> Iterator[str]:

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
+from reconpriv.errors import SecondSampleError
 from reconpriv.messages.remedies import worded
 from reconpriv.promise import promise
 from reconpriv.show.release_words import margins_line
 from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import (
     CancelledError,
+    Desk,
+    Opened,
     Published,
     Settled,
     explain,
 )
+from reconpriv.studio.given_key import Uploads, given_key, key_fields
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.keys import TableKey
+from reconpriv.studio.ledgers import ARCHIVE
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, facts, footer, notice
 from reconpriv.studio.plan import KEY_FILE, Plan
-from reconpriv.studio.remedy_words import page_words
+from reconpriv.studio.remedy_words import SECOND_SAMPLE, page_words
 
 TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
         " not for release.")  # fmt: skip
@@ -35,29 +39,23 @@ COST = (
 )
 _POLL_SECONDS = 0.15
 
+Judgment = tuple[Settled | None, rp.Policy | None] | None
+
 
 def panel() -> Tag:
     """The static part."""
-    own = tags.div(
-        tags.div(
-            tags.label("64 hexadecimal digits", {"for": "key_text"}),
-            tags.input(id="key_text", type="password", autocomplete="off", spellcheck="false"),
-            class_="field",
-        ),
-        ui.input_file("key_file", "or a key file", button_label="Choose a file…",
-                      placeholder="Nothing chosen", width="100%"),
-        class_="own-key",
-    )  # fmt: skip
     return tags.div(
         tags.div(
             card("What will be published", ui.output_ui("plan_facts")),
-            card("Secret key", ui.output_ui("key_choice"), own, alert_place("key_note_place"),
+            card("Secret key", ui.output_ui("key_choice"), key_fields(),
+                 alert_place("key_note_place"),
                  intro="The key decides every random draw. Anyone who has it can undo the"
                  " randomisation."),
             class_="cards two",
         ),
         ui.output_ui("identifiers"),
         alert_place("publish_note"),
+        ui.output_ui("second_sample_box"),
         tags.div(ui.output_ui("publishing"), {"aria-live": "polite"}),
         footer(4, "Continue to download"),
     )  # fmt: skip
@@ -66,18 +64,31 @@ def panel() -> Tag:
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
     note, key_note = live.note("publish"), live.note("key")
+    refused: reactive.Value[Judgment] = reactive.value(None)
+    uploads: Uploads = {}
 
     def done(published: Published) -> None:
         note.set("")
+        refused.set(None)
         live.published.set(published)
 
     def failed(error: BaseException) -> None:
         stopped = isinstance(error, CancelledError)
+        second = isinstance(error, SecondSampleError)
+        refused.set((live.settled(), live.policy()) if second else None)
         note.set("Cancelled; nothing was left behind." if stopped else explain(error))
 
     job: Job[Published] = Job(live.desk.pool, done, failed)
     _serve_views(live, job)
     _serve_key(input, live)
+
+    def refused_now() -> bool:
+        """Whether what would be published now was refused as a second sample."""
+        return refused() is not None and refused() == (live.settled(), live.policy())
+
+    @render.ui
+    def second_sample_box() -> Tag | None:
+        return second_sample_card() if refused_now() else None
 
     @reactive.effect
     @reactive.event(input.publish)
@@ -87,7 +98,7 @@ def serve(input: Inputs, live: Live) -> None:
             note.set("First choose a policy that can be used.")
             return
         try:
-            key = chosen_key(input, live.desk.key_of(settled.opened))
+            key = chosen_key(input, live.desk, settled.opened, uploads)
         except rp.ReconprivError as error:
             key_note.set(explain(error))
             return
@@ -99,7 +110,10 @@ def serve(input: Inputs, live: Live) -> None:
         generated = input.key_kind() in ("generate", "another")
         live.desk.cancel.clear()
         live.desk.progress = ("starting", 0.0)
-        job.start(lambda: live.desk.publish(settled, plan, key, generated=generated))
+        second = refused_now() and "second_sample" in input and bool(input.second_sample())
+        job.start(
+            lambda: live.desk.publish(settled, plan, key, generated=generated, second_sample=second)
+        )
 
     @reactive.effect
     @reactive.event(input.cancel)
@@ -180,6 +194,14 @@ def _serve_key(input: Inputs, live: Live) -> None:
         assert known is not None
         yield known.key.secret.hex() + "\n"
 
+    @render.download_button(filename=ARCHIVE, media_type="application/zip")
+    def get_table_ledger() -> str:
+        settled, desk = live.desk.settled, live.desk
+        known = None if settled is None else desk.key_of(settled.opened)
+        req(known is not None and desk.ledgers.keeps(known.key))
+        assert known is not None
+        return str(desk.ledgers.archive(known.key, desk.folder("zip")))
+
 
 def key_options(known: TableKey | None, *, newer: bool = False) -> dict[str, tuple[str, str]]:
     """The keys to choose from, each with a title and an explanation; the first is the default.
@@ -240,9 +262,12 @@ def key_radios(options: dict[str, tuple[str, str]], *, test: bool) -> Tag:
     )  # fmt: skip
 
 
-def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
-    """The key that the form describes; a table that has one gets another only on request."""
-    kind = input.key_kind()
+def chosen_key(input: Inputs, desk: Desk, opened: Opened, uploads: Uploads | None = None) -> rp.Key:
+    """The key that the form describes; a table that has one gets another only on request.
+
+    ``uploads`` are those that were read before.
+    """
+    kind, known = input.key_kind(), desk.key_of(opened)
     if kind == "test":
         return rp.Key.test()
     # A form drawn before the first release still says "generate" for a moment after it.
@@ -250,15 +275,24 @@ def chosen_key(input: Inputs, known: TableKey | None) -> rp.Key:
         return known.key
     if kind in ("table", "generate", "another"):
         return rp.Key.generate()
-    text = input.key_text().strip()
-    files = input.key_file()
-    if not text and files:
-        # Read and removed at once: a key has no place in a temporary folder.
-        file = Path(files[0]["datapath"])
-        if file.exists():
-            text = file.read_text(encoding="ascii", errors="replace").strip()
-            file.unlink()
-    return rp.Key.from_hex(text)
+    given = given_key(input, {} if uploads is None else uploads)
+    if given.ledger is not None:
+        desk.ledgers.take(given.key, given.ledger, given.trials)
+    return given.key
+
+
+def second_sample_card() -> Tag:
+    """What must be confirmed before a second sample is published."""
+    return card(
+        "A second sample",
+        tags.label(
+            tags.input(type="checkbox", id="second_sample"),
+            tags.span(tags.strong(SECOND_SAMPLE), ": I will not hand out both"),
+            class_="check",
+        ),
+        intro="Whoever gets both releases can average them, and learns more about every group than"
+        " the policy allows.",
+    )
 
 
 def identifier_boxes(names: list[str]) -> Tag:
@@ -348,11 +382,16 @@ def result_card(live: Live) -> Tag:
         notice(f"{margins_line(summary['margins'])}.", "info", lead="Margins: ")
         if "margins" in summary
         else None,
-        None if known is None else key_notice(known, fresh=_fresh(published, known)),
+        None
+        if known is None
+        else key_notice(
+            known, fresh=_fresh(published, known), kept=live.desk.ledgers.keeps(known.key)
+        ),
         notice(f"Changed since: {'; '.join(changed)}. {means}".strip(), "warning")
         if changed
         else None,
         *(notice(worded(text, page_words), "warning") for text in published.release.warnings),
+        *(notice(text, "info") for text in published.release.notes),
         tags.div(button("publish", label, primary=bool(changed)), class_="publish-row"),
     )
 
@@ -362,8 +401,8 @@ def _fresh(published: Published, known: TableKey) -> bool:
     return published.generated and published.key.secret == known.key.secret
 
 
-def key_notice(known: TableKey, *, fresh: bool) -> Tag:
-    """The key of this table, for the user to save."""
+def key_notice(known: TableKey, *, fresh: bool, kept: bool = True) -> Tag:
+    """The key of this table and its ledger, for the user to save; ``kept`` if they are here."""
     words = (
         f"A new key was made for {known.shown}. Download it now and keep it apart from the release,"
         " readable by you alone. The studio keeps it until it closes; without it, the next release"
@@ -371,9 +410,21 @@ def key_notice(known: TableKey, *, fresh: bool) -> Tag:
         if fresh
         else f"The key of {known.shown} ({known.origin}) is kept until the studio closes."
     )
-    link = ui.download_button("get_table_key", "Download the key").add_class("button small")
+    links = [_small_download("get_table_key", "Download the key")]
+    if kept:
+        words += (
+            " Its ledger records what was published with it. Save it beside the key, in place of an"
+            " older one, and give both the next time, here or on the command line."
+        )
+        links.append(_small_download("get_table_ledger", "Download its ledger"))
+    elif known.key.file is not None:
+        words += f" This release is recorded in {known.key.file.name}.ledger, beside the key."
     return tags.div(
         tags.span("i", {"aria-hidden": "true"}, class_="mark"),
-        tags.div(tags.p(words), link),
+        tags.div(tags.p(words), tags.div(*links, class_="key-links")),
         class_="notice info key-notice",
     )
+
+
+def _small_download(id: str, title: str) -> Tag:
+    return ui.download_button(id, title).add_class("button small")

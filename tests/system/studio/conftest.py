@@ -15,6 +15,8 @@ import reconpriv as rp
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from reconpriv.studio.desk import Desk
+
 
 @pytest.fixture(scope="session")
 def adult_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -39,3 +41,15 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
     assert all(host.startswith("127.0.0.1:") for host in hosts)
     assert broken == []
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A desk without a page."""
+    from reconpriv.studio.desk import Desk
+
+    home = tmp_path / "home"
+    home.mkdir()
+    made = Desk(home)
+    yield made
+    made.close()

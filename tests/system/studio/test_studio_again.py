@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -54,8 +55,18 @@ def test_two_publications_have_one_key_and_an_old_release_says_so(
         page.click("#republish")
         on_step(page, 4)
         expect(page.locator("#publishing")).to_contain_text("independent second sample")
+        expect(page.locator("#second_sample")).to_have_count(0)
         page.click("#publish")
-        expect(page.locator("#publishing")).not_to_contain_text("independent second sample")
+        refused = page.locator("#publish_note .notice")
+        expect(refused).to_contain_text("tick “Publish a second sample” below")
+        page.get_by_label("Publish a second sample").check()
+        page.click("#publish")
+        expect(page.locator("#publishing")).to_contain_text("an adversary can average the two")
+        expect(refused).to_have_count(0)
+        expect(page.locator("#second_sample")).to_have_count(0)
+        with zipfile.ZipFile(download(page, "get_table_ledger", tmp_path)) as archive:
+            lines = archive.read("reconpriv.key.ledger").count(b"\n")
+        assert lines == 2
         to_download(page)
         expect(page.locator("#stale .notice")).to_have_count(0)
         expect(page.locator("#release_mark .tag")).to_have_count(0)

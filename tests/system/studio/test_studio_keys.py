@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,38 +12,10 @@ import reconpriv as rp
 from reconpriv.queries.beside_truth import ask
 from reconpriv.queries.questions import Question
 from reconpriv.studio.changes import same_key_means, since_release
-from reconpriv.studio.desk import Desk, Opened, Published, Settled, explain
+from reconpriv.studio.desk import Desk, Settled, explain
 from reconpriv.studio.plan import Plan, Roles
 from reconpriv.studio.step_publish import chosen_key, key_notice, key_options
-
-POLICY = rp.Policy(0.5, 0.5, 0.3)
-OTHER = rp.Policy(0.6, 0.5, 0.3)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Any:
-    home = tmp_path / "home"
-    home.mkdir()
-    made = Desk(home)
-    yield made
-    made.close()
-
-
-def write(file: Path, *, rows: int = 40) -> Path:
-    file.write_text("age,job\n" + "30,cook\n31,baker\n" * rows)
-    return file
-
-
-def form(kind: str, text: str = "") -> Any:
-    return SimpleNamespace(key_kind=lambda: kind, key_text=lambda: text, key_file=lambda: None)
-
-
-def publish(desk: Desk, opened: Opened, kind: str, policy: rp.Policy = POLICY) -> Published:
-    """As the page does it."""
-    settled = desk.settle(opened, Roles("job", ("age",)))
-    key = chosen_key(form(kind), desk.key_of(opened))
-    plan = Plan(opened.source, settled.roles, policy, key.is_test, opened.uploaded)
-    return desk.publish(settled, plan, key, generated=kind in ("generate", "another"))
+from studio_desk import OTHER, POLICY, form, publish, write
 
 
 def test_a_second_publication_uses_the_key_of_the_first(
@@ -59,7 +29,8 @@ def test_a_second_publication_uses_the_key_of_the_first(
         again = publish(desk, opened, kind)
         assert again.key.secret == first.key.secret
         assert files_of(again.release.path) == made
-    assert publish(desk, opened, "table", OTHER).key.secret == first.key.secret
+    second = publish(desk, opened, "table", OTHER, second_sample=True)
+    assert second.key.secret == first.key.secret
 
 
 def test_only_a_wish_makes_another_key_and_that_is_the_tables_from_then_on(
@@ -88,7 +59,7 @@ def test_an_own_key_is_remembered_and_the_test_key_is_not(desk: Desk, tmp_path: 
     assert desk.key_of(opened) is None
     own = bytes(range(32))
     settled = desk.settle(opened, Roles("job", ("age",)))
-    key = chosen_key(form("own", own.hex()), None)
+    key = chosen_key(form("own", own.hex()), desk, opened)
     desk.publish(settled, Plan(opened.source, settled.roles, POLICY), key, generated=False)
     known = desk.key_of(opened)
     assert known is not None

@@ -74,7 +74,7 @@ def test_the_console_script_is_installed() -> None:
     from importlib.metadata import entry_points
 
     (script,) = entry_points(group="console_scripts", name="reconpriv")
-    assert script.value == "reconpriv.cli:main"
+    assert script.value == "reconpriv.__main__:main"
 
 
 # --- JSON -------------------------------------------------------------------------------------

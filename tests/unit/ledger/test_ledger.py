@@ -10,6 +10,7 @@ import pyarrow.csv
 import pytest
 
 import reconpriv as rp
+from open_tables import opened
 from reconpriv.errors import LedgerError, ReconprivError
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.file import LedgerFile
@@ -32,14 +33,32 @@ def desk(tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """The files beside a key after one, two and three publications."""
+    desk, found = tmp_path_factory.mktemp("three"), []
+    numbered_key(1).write(desk / "my.key")
+    for out in "abc":
+        publish(desk, out)
+        found.append({file.name: file.read_bytes() for file in desk.glob("my.key.*")})
+    return found
+
+
+def after(desk, publications):
+    """Put files beside a key as publications left them."""
+    for name, content in publications.items():
+        (desk / name).write_bytes(content)
+        (desk / name).chmod(0o600)
+
+
 def numbered_key(number):
     return rp.Key(bytes((37 * i + number) % 256 for i in range(32)))
 
 
 def publish(desk, out, *, policy=POLICY, table=TABLE, key="my.key", public=PUBLIC, **more):
     options = {name: more.pop(name) for name in ("second_sample", "also") if name in more}
-    with rp.read(table, sensitive=more.pop("sensitive", "ill"), public=public, **more) as opened:
-        return opened.publish(policy, desk / out, key=desk / key, **options)
+    source = opened(table, sensitive=more.pop("sensitive", "ill"), public=public, **more)
+    return source.publish(policy, desk / out, key=desk / key, **options)
 
 
 def ledger(desk, key="my.key"):
@@ -80,9 +99,9 @@ SECOND = {
 
 
 @pytest.mark.parametrize("name", SECOND)
-def test_a_second_sample_is_refused_unless_it_is_asked_for(desk, name):
+def test_a_second_sample_is_refused_unless_it_is_asked_for(desk, three, name):
     changed, word = SECOND[name]
-    publish(desk, "a")
+    after(desk, three[0])
     with pytest.raises(LedgerError, match=word) as refused:
         publish(desk, "b", **changed)
     assert "second_sample=True" in refused.value.hint
@@ -186,10 +205,9 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_an_edited_ledger_is_noticed(desk, cli, name):
+def test_an_edited_ledger_is_noticed(desk, cli, three, name):
     change, line = TAMPERED[name]
-    for out in "abc":
-        publish(desk, out)
+    after(desk, three[2])
     assert ledger(desk).check().sound
     (desk / "my.key.ledger").write_bytes(b"".join(change(lines(desk))))
     with pytest.raises(LedgerError, match=f"Line {line} of the ledger my.key.ledger"):
@@ -212,17 +230,22 @@ def test_the_ledger_of_another_key_is_noticed(desk):
 
 
 def test_a_cut_end_is_not_noticed(desk):
-    """What the documents say: the file alone cannot tell that it was longer."""
-    for out in "ab":
-        publish(desk, out)
+    """If the count is as old as the ledger: both as they once were are sound."""
+    publish(desk, "a")
+    count = (desk / "my.key.trials").read_bytes()
+    publish(desk, "b")
     (desk / "my.key.ledger").write_bytes(lines(desk)[0])
+    assert not ledger(desk).check().sound
+    (desk / "my.key.trials").write_bytes(count)
     assert ledger(desk).check().sound and len(ledger(desk).entries) == 1
 
 
 @pytest.mark.parametrize("left", [1, 40, 64, 65, 200, -1])
-def test_a_torn_last_line_can_be_repaired(desk, cli, left):
-    for out in "ab":
-        publish(desk, out)
+def test_a_torn_last_line_can_be_repaired(desk, cli, three, left):
+    # As a killed process leaves it: the count waits for the line to be complete.
+    count = ".my.key.trials.new"
+    after(desk, three[0] | {count: three[1]["my.key.trials"]})
+    after(desk, {"my.key.ledger": three[1]["my.key.ledger"]})
     first, last = lines(desk)
     (desk / "my.key.ledger").write_bytes(first + last[:left])
     with pytest.raises(LedgerError, match="lacks its end") as refused:

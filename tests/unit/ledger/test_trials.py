@@ -1,5 +1,10 @@
 """The trials of a series, counted beside the ledger: as many as a plain count, and said if many."""
 
+import functools
+import itertools
+import json
+import os
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -7,16 +12,22 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from open_tables import opened
+from reconpriv.core.cube import collect
 from reconpriv.core.kernel import Kernel
 from reconpriv.errors import LedgerError
 from reconpriv.ledger import trials
-from reconpriv.ledger.trials import Shown, TrialFile, excess_words
+from reconpriv.ledger.account import Account
+from reconpriv.ledger.file import LedgerFile
+from reconpriv.ledger.trial_file import TrialFile
+from reconpriv.ledger.trials import Shown, excess_words
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 KEY = rp.Key(bytes((37 * i + 5) % 256 for i in range(32)))
 ROLES = {"sensitive": "ill", "public": ["town"]}
 
 
+@functools.cache
 def table(seed, towns=6, records=3_000):
     rng = np.random.default_rng(seed)
     town = rng.integers(0, towns, records)
@@ -31,8 +42,7 @@ def desk(tmp_path):
 
 
 def publish(desk, out, source, policy=POLICY, **more):
-    with rp.read(source, **ROLES) as opened:
-        return opened.publish(policy, desk / out, key=desk / "my.key", **more)
+    return opened(source, **ROLES).publish(policy, desk / out, key=desk / "my.key", **more)
 
 
 def by_hand(*sources, policy=POLICY):
@@ -50,8 +60,13 @@ def by_hand(*sources, policy=POLICY):
     return {g: len(found) for g, found in shown.items()}, limits
 
 
+def every_series(desk, key=KEY):
+    lines = rp.Ledger(desk / "my.key").file.whole()
+    return TrialFile(key, desk / "my.key").read(lines.bodies)
+
+
 def stored(desk):
-    (shown,) = TrialFile(KEY, desk / "my.key.ledger").read().values()
+    (shown,) = every_series(desk).values()
     return shown
 
 
@@ -96,7 +111,7 @@ def test_series_are_counted_apart(desk):
     publish(desk, "a", table(1))
     made = publish(desk, "b", table(2), replace(POLICY, retention=0.4), second_sample=True)
     assert not any("different trials" in note for note in made.warnings)
-    assert len(TrialFile(KEY, desk / "my.key.ledger").read()) == 2
+    assert len(every_series(desk)) == 2
 
 
 def test_of_many_groups_some_are_kept(desk, monkeypatch):
@@ -114,32 +129,195 @@ def test_of_many_groups_some_are_kept(desk, monkeypatch):
     assert said.startswith("About ") and abs(estimate - share) < 4 * np.sqrt(0.25 / 100)
 
 
-def test_what_spark_published_is_said_not_to_be_counted(desk):
-    with rp.read(table(1), **ROLES) as opened:
-        opened.engine.name = "an engine on other machines"
-        opened.publish(POLICY, desk / "a", key=desk / "my.key")
-        made = opened.publish(POLICY, desk / "b", key=desk / "my.key")
-        assert any("2 of the 2 releases" in note for note in made.notes)
-    made = publish(desk, "c", table(1))
-    assert any("2 of the 3 releases" in note for note in made.notes)
-    assert [one.counted for one in rp.Ledger(desk / "my.key").entries] == [False, False, True]
+def on_other_machines(desk, out, source, policy=POLICY, parts=5):
+    """Publish as an engine does that has the groups on several machines."""
+    with rp.read(source, **ROLES) as opened:
+        engine, schema = opened.engine, opened.schema
+
+        def map_groups(_, work, **__):
+            found = [pickle.loads(pickle.dumps(work)) for _ in range(parts)]
+            whole = collect(opened.batches(), schema).as_batch()
+            borders = np.linspace(0, whole.groups, parts + 1).astype(int)
+            cut = [whole.slice(low, high) for low, high in itertools.pairwise(borders)]
+            return [
+                pickle.loads(pickle.dumps(one(iter([b]))))
+                for one, b in zip(found, cut, strict=True)
+            ]
+
+        engine.map_groups, engine.name = map_groups, "other machines"
+        return opened.publish(policy, desk / out, key=desk / "my.key")
 
 
-def test_a_file_that_was_changed_is_refused(desk):
-    publish(desk, "a", table(1))
-    file = desk / "my.key.trials"
+def test_the_trials_of_other_machines_are_counted(desk, tmp_path_factory):
+    here = tmp_path_factory.mktemp("here")
+    KEY.write(here / "my.key")
+    sources = [table(seed) for seed in (1, 2)]
+    for i, source in enumerate(sources):
+        publish(here, str(i), source)
+        made = on_other_machines(desk, str(i), source)
+    mine, its = stored(here), stored(desk)
+    for name in ("group", "cell", "trials", "level"):
+        assert np.array_equal(getattr(mine, name), getattr(its, name))
+    assert [one.counted for one in rp.Ledger(desk / "my.key").entries] == [True, True]
+    last = publish(here, "again", sources[1])
+    (said,) = [note for note in made.warnings if "different trials" in note]
+    assert said in last.warnings
+    # A later publication on this machine goes on from there.
+    assert said in publish(desk, "here", sources[1]).warnings
+
+
+def test_each_of_the_other_machines_sends_little(desk, monkeypatch):
+    monkeypatch.setattr(trials, "MOST_CELLS_OF_A_PART", 100)
+    policy = replace(POLICY, epsilon=0.9, delta=0.9, unattainable="one-trial")
+    source = table(1, towns=400, records=16_000)
+    on_other_machines(desk, "a", source, policy)
+    few = stored(desk)
+    assert 100 < few.cell.size <= 500 and few.level == 2
+    (desk / "b.key").write_text((desk / "my.key").read_text())
+    with rp.read(source, **ROLES) as opened:
+        (desk / "b.key").chmod(0o600)
+        opened.publish(policy, desk / "b", key=desk / "b.key")
+    lines = rp.Ledger(desk / "b.key").file.whole()
+    (every,) = TrialFile(KEY, desk / "b.key").read(lines.bodies).values()
+    kept = trials.begins_with_zeros(every.group, 2)
+    assert np.array_equal(every.cell[kept], few.cell)
+    assert np.array_equal(every.trials[kept], few.trials)
+
+
+def uncounted(desk, monkeypatch, out, source):
+    """A publication as one on Spark was recorded before its trials were counted."""
+    body = Account._body
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "_body", lambda *a, **k: body(*a, **k) | {"counted": False})
+        patch.setattr(Account, "_count", lambda *_: {})
+        publish(desk, out, source)
+
+
+def test_trials_that_were_not_counted_are_said_not_to_be(desk, cli, monkeypatch):
+    uncounted(desk, monkeypatch, "a", table(1))
+    made = publish(desk, "b", table(1))
+    assert any("1 of the 2 releases of the series were not counted" in note for note in made.notes)
+    assert [one.counted for one in rp.Ledger(desk / "my.key").entries] == [False, True]
+    assert cli("ledger", "show", desk / "my.key").out.count("trials not counted") == 1
+
+
+def edit(file):
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    with pytest.raises(LedgerError, match="not as it was written"):
-        publish(desk, "b", table(1))
-    assert not (desk / "b").exists()
-    for short in (b"", b"x" * 5):
-        file.write_bytes(short)
-        with pytest.raises(LedgerError, match="not as it was written"):
-            publish(desk, "b", table(1))
-    file.unlink()
-    assert "release 2" in publish(desk, "b", table(1)).notes[0]
+
+
+UNSOUND = {
+    "edited": (edit, "is not as it was written"),
+    "empty": (lambda file: file.write_bytes(b""), "is not as it was written"),
+    "short": (lambda file: file.write_bytes(b"x" * 5), "is not as it was written"),
+    "missing": (lambda file: file.unlink(), "is missing"),
+    "older": (lambda file: file.write_bytes(file.with_name("old").read_bytes()), "older copy"),
+    "ledger cut": (
+        lambda file: file.with_suffix(".ledger").write_bytes(file.with_name("cut").read_bytes()),
+        "the ledger lost its last lines",
+    ),
+    "ledger gone": (lambda file: file.with_suffix(".ledger").unlink(), "does not go with"),
+}
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory):
+    """The files beside a key after two publications, and as they were after the first."""
+    desk = tmp_path_factory.mktemp("twice")
+    KEY.write(desk / "my.key")
+    publish(desk, "a", table(1, records=300))
+    older = {"old": desk / "my.key.trials", "cut": desk / "my.key.ledger"}
+    found = {name: file.read_bytes() for name, file in older.items()}
+    publish(desk, "b", table(1, records=300))
+    return found | {file.name: file.read_bytes() for file in desk.glob("my.key.*")}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_a_count_that_does_not_go_with_the_ledger_is_refused(desk, cli, twice, name):
+    change, words = UNSOUND[name]
+    file, source = desk / "my.key.trials", table(1, records=300)
+    for other, content in twice.items():
+        (desk / other).write_bytes(content)
+        (desk / other).chmod(0o600)
+    assert rp.Ledger(desk / "my.key").check().sound
+    change(file)
+    for left in (file, desk / "my.key.ledger"):
+        if left.exists():
+            left.chmod(0o600)
+    with pytest.raises(LedgerError, match=words):
+        publish(desk, "c", source)
+    assert not (desk / "c").exists()
+    done = cli("ledger", "verify", desk / "my.key")
+    assert done.code == 1 and words in " ".join(done.out.split()) and "ledger repair" in done.out
+    assert not json.loads(cli("ledger", "verify", desk / "my.key", "--json").out)["sound"]
+    done = cli("ledger", "repair", desk / "my.key")
+    assert done.code == 0 and "starts again" in done.out
+    lines = len(rp.Ledger(desk / "my.key").entries)
+    made = publish(desk, "c", source)
+    if lines:
+        assert f"{lines} of the {lines + 1} releases" in " ".join(made.notes)
+    assert rp.Ledger(desk / "my.key").check().sound
+    again = publish(desk, "d", source)
+    assert not lines or f"{lines} of the {lines + 2} releases" in " ".join(again.notes)
+
+
+def test_a_count_that_others_can_read_is_refused(desk, cli):
+    source = table(1, records=300)
+    publish(desk, "a", source)
+    (desk / "my.key.trials").chmod(0o640)
+    with pytest.raises(LedgerError, match=r"my\.key\.trials is open to others \(mode 0640\)"):
+        publish(desk, "b", source)
+    for action in ("verify", "repair"):  # a repair must not throw it away
+        assert cli("ledger", action, desk / "my.key").code == 2
+    (desk / "my.key.trials").chmod(0o600)
+    assert "release 2" in publish(desk, "b", source).notes[0]
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("when", ["before the line", "after the line"])
+def test_a_process_killed_between_both_files_leaves_them_sound(desk, monkeypatch, when):
+    def killed(*_):
+        raise KilledError
+
+    sources = [table(seed, records=300) for seed in (1, 2, 3)]
+    publish(desk, "a", sources[0])
+    with monkeypatch.context() as patch:
+        if when == "before the line":
+            patch.setattr(LedgerFile, "_write", killed)
+            patch.setattr(TrialFile, "abandon", lambda _: None)  # a dead process tidies nothing
+        else:
+            patch.setattr(TrialFile, "commit", killed)
+        with pytest.raises(KilledError):
+            publish(desk, "b", sources[1])
+    assert (desk / ".my.key.trials.new").exists() and rp.Ledger(desk / "my.key").check().sound
+    expected, _ = by_hand(*(sources if when == "after the line" else sources[::2]))
+    publish(desk, "c", sources[2])
+    assert int(stored(desk).trials.sum()) == sum(expected.values())
+    assert not (desk / ".my.key.trials.new").exists()
+
+
+def test_a_full_disk_leaves_no_passing_count(desk, monkeypatch):
+    publish(desk, "a", table(1, records=300))
+    before, write = (desk / "my.key.trials").read_bytes(), os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:30]))
+    with pytest.raises(LedgerError, match="cannot be written"):
+        publish(desk, "b", table(2, records=300))
+    assert (desk / "my.key.trials").read_bytes() == before
+    assert not [file for file in desk.iterdir() if file.name.startswith(".")]
+
+
+def test_a_ledger_from_before_digests_takes_any_count_of_its_key(desk, monkeypatch):
+    count = Account._count
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "_count", lambda *a: (count(*a), {})[1])
+        publish(desk, "a", table(1, records=300))
+    assert rp.Ledger(desk / "my.key").check().sound
+    made = publish(desk, "b", table(1, records=300))
+    assert made.warnings == () and not any("not counted" in note for note in made.notes)
 
 
 def test_without_the_key_the_file_tells_nothing(desk):
@@ -148,7 +326,7 @@ def test_without_the_key_the_file_tells_nothing(desk):
     assert stored(desk).cell.tobytes()[:64] not in sealed
     other = rp.Key(bytes((37 * i + 6) % 256 for i in range(32)))
     with pytest.raises(LedgerError):
-        TrialFile(other, desk / "my.key.ledger").read()
+        every_series(desk, other)
 
 
 def test_two_shown_together():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,3 +186,30 @@ def test_without_the_extra_one_sentence_names_it(
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     with pytest.raises(rp.errors.InputError, match=r"-m pip install '.*pyreadstat>="):
         rp.read(path, sensitive="income")
+
+
+def repacked(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """The same workbook, uncompressed, with its sheet changed."""
+    with zipfile.ZipFile(path) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(path, "w") as new:
+        for name, content in parts.items():
+            new.writestr(name, change(content) if name.endswith("sheet1.xml") else content)
+
+
+def test_a_flipped_bit_does_not_move_a_value_to_another_column(tmp_path: Path) -> None:
+    """The reader does not look at checksums, and would take it for a good file."""
+    sheet = book(tmp_path / "a.xlsx", People=PEOPLE)
+    repacked(sheet, lambda content: content)
+    content = sheet.read_bytes()
+    assert content.count(b'r="C5"') == 1
+    sheet.write_bytes(content.replace(b'r="C5"', b'r="B5"'))
+    with pytest.raises(rp.ReconprivError, match="truncated, protected"):
+        read_all(sheet)
+
+
+def test_broken_xml_is_not_guessed_at(tmp_path: Path) -> None:
+    sheet = book(tmp_path / "a.xlsx", People=PEOPLE)
+    repacked(sheet, lambda content: content.replace(b"</row>", b"</rxw>", 1))
+    with pytest.raises(rp.ReconprivError, match="truncated, protected"):
+        read_all(sheet)

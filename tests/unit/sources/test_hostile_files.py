@@ -1,5 +1,6 @@
 """Files that anyone may have made: refused in one sentence, or read like any other."""
 
+import json
 import random
 
 import pyarrow as pa
@@ -59,16 +60,30 @@ def test_control_characters_do_not_reach_a_message(refused, cli, tmp_path):
     assert "\x1b" not in outcome.out
 
 
-@pytest.mark.parametrize("where", ["north", ",a\n"])
-def test_nul_characters_are_published_and_answered(cli, tmp_path, where):
+@pytest.mark.parametrize("form", ["parquet", "csv", "cells"])
+def test_a_nul_in_a_name_is_refused_before_anything_is_published(cli, tmp_path, form):
+    """It was published, and then the release could not be asked."""
     file = tmp_path / "table.csv"
-    file.write_text(TABLE.replace(where, where[:1] + "\0" + where[1:]))
-    for form in ("parquet", "csv"):
-        out = tmp_path / form
-        made = cli("publish", file, out, "-s", "income", "--test-key", "--format", form)
-        assert made.code in (0, 2)
-        if made.code == 0:
-            assert cli("query", out, "SELECT count(*) FROM release").code == 0
+    for damaged in ("\0region", "re\0gion", "region\0"):
+        file.write_text(TABLE.replace("region", damaged))
+        made = cli(
+            "publish", file, tmp_path / "out", "-s", "income", "--test-key", "--format", form
+        )
+        assert made.code == 2, made
+        check_sentence(made.err)
+        assert "\0" not in made.err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "cells"])
+def test_a_nul_in_a_value_is_published_and_answered(cli, tmp_path, form):
+    file, out = tmp_path / "table.csv", tmp_path / "out"
+    file.write_text(TABLE.replace("north", "no\0rth").replace(",a\n", ",a\0\n"))
+    made = cli("publish", file, out, "-s", "income", "--test-key", "--format", form)
+    assert made.code == 0, made
+    asked = cli("query", out, "SELECT region, count(*) FROM release GROUP BY region", "--json")
+    assert asked.code == 0, asked
+    (row,) = json.loads(asked.out)["rows"]
+    assert (row["labels"], row["count"]) == ({"region": "no\0rth"}, 60)
 
 
 @pytest.mark.parametrize("where", ["north", ",a\n"])
@@ -149,8 +164,27 @@ def test_domains_in_json(refused, tmp_path, text):
     assert "domain" in refused(TABLE, "--domain", tmp_path / "domain.json")
 
 
-def test_infinite_numbers_in_json(cli, tmp_path):
-    file = tmp_path / "t.jsonl"
-    file.write_text('{"a": 1e999, "s": "x"}\n{"a": 1.5, "s": "y"}\n' * 30)
+def no_constants(text):
+    """JSON as its standard has it: without Infinity and NaN."""
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "Infinity"])
+def test_infinite_numbers_in_json(cli, tmp_path, number):
+    """They were read, and then no answer that named one could be written as JSON."""
+    file, out = tmp_path / "t.jsonl", tmp_path / "out"
+    file.write_text(f'{{"a": {number}, "s": "x"}}\n{{"a": 1.5, "s": "y"}}\n' * 30)
     outcome = cli("audit", file, "-s", "s", "--json", "--no-columns")
-    assert outcome.code in (0, 1, 2), outcome
+    assert outcome.code == 1, outcome
+    assert no_constants(outcome.out)["groups"] == 2
+    made = cli("publish", file, out, "-s", "s", "--test-key")
+    assert made.code == 0, made
+    asked = cli("query", out, "SELECT a, count(*) FROM release GROUP BY a", "--json")
+    assert asked.code == 0, asked
+    rows = no_constants(asked.out)["rows"]
+    infinite = "-inf" if number.startswith("-") else "inf"
+    assert {str(row["labels"]["a"]): row["count"] for row in rows} == {infinite: 30, "1.5": 30}

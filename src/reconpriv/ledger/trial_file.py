@@ -1,0 +1,176 @@
+"""The file beside a ledger that remembers the trials of every series: ``my.key.trials``.
+
+It is sealed with the key. The ledger's last line that counted trials has its digest, so a file that
+is missing, edited or an older copy is noticed; so is a ledger that lost its last lines, as long as
+this file kept up with them. The next file waits under another name until its line is written: a
+process that is killed at any point leaves one file that the ledger knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reconpriv.core.randomness import Key, seal, unseal
+from reconpriv.errors import LedgerError
+from reconpriv.ledger.file import see_ledger
+from reconpriv.ledger.lines import Body
+from reconpriv.ledger.trials import Shown
+
+SUFFIX = ".trials"
+COUNT = "trials"
+"""What a line calls the digest of this file; null where counting started again."""
+
+
+def recorded_count(bodies: tuple[Body, ...]) -> str | None:
+    """The digest that the lines of a ledger end with; None if they say nothing of this file."""
+    said = [body[COUNT] for body in bodies if COUNT in body]
+    return said[-1] if said else None
+
+
+class _UnsoundError(LedgerError):
+    """The file is not the one that the ledger knows."""
+
+
+class TrialFile:
+    """The trials that were shown so far, by series."""
+
+    def __init__(self, key: Key, key_file: Path) -> None:
+        """``key_file`` is where the key is; the file beside it may not exist yet."""
+        self.path = key_file.with_name(key_file.name + SUFFIX)
+        # One name: whoever writes holds the ledger's lock.
+        self._next = self.path.with_name(f".{self.path.name}.new")
+        self._key, self._key_file = key, key_file
+
+    def fault(self, bodies: tuple[Body, ...]) -> str:
+        """What is wrong with the file, given the lines of its ledger; empty if nothing is."""
+        try:
+            self._find(bodies)
+        except _UnsoundError as error:
+            return error.what
+        return ""
+
+    def read(self, bodies: tuple[Body, ...]) -> dict[str, Shown]:
+        """What was shown, by series; refuses a file that does not go with the ledger's lines."""
+        found = self._find(bodies)
+        if found is None:
+            return {}
+        with np.load(io.BytesIO(found[1]), allow_pickle=False) as arrays:
+            names = sorted({name.partition(":")[0] for name in arrays})
+            return {
+                name: Shown(
+                    arrays[f"{name}:group"],
+                    arrays[f"{name}:cell"],
+                    arrays[f"{name}:trials"],
+                    int(arrays[f"{name}:level"]),
+                )
+                for name in names
+            }
+
+    def settle(self, bodies: tuple[Body, ...]) -> None:
+        """Finish what a process did not that was killed just after its line was written."""
+        found = self._find(bodies)
+        if found is not None and found[0] == self._next:
+            self.commit()
+
+    def prepare(self, shown: dict[str, Shown]) -> str:
+        """Write the next file under its passing name; returns its digest for the line."""
+        stream = io.BytesIO()
+        arrays: dict[str, Any] = {}
+        for name, one in shown.items():
+            arrays |= {
+                f"{name}:group": one.group,
+                f"{name}:cell": one.cell,
+                f"{name}:trials": one.trials,
+                f"{name}:level": np.array(one.level),
+            }
+        np.savez(stream, **arrays)
+        sealed = seal(self._key, stream.getvalue())
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            self._next.unlink(missing_ok=True)
+            with os.fdopen(os.open(self._next, flags, 0o600), "wb") as file:
+                file.write(sealed)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, OSError):
+                words = f"{self.path.name} cannot be written: {error.strerror}."
+                raise LedgerError(words) from None
+            raise
+        return _digest(sealed)
+
+    def commit(self) -> None:
+        """The line is written: the next file takes its place."""
+        with suppress(FileNotFoundError):
+            self._next.replace(self.path)
+
+    def abandon(self) -> None:
+        """The line was not written: forget the next file."""
+        with suppress(OSError):
+            self._next.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Forget all trials, to start counting again."""
+        for path in (self.path, self._next):
+            path.unlink(missing_ok=True)
+
+    def _find(self, bodies: tuple[Body, ...]) -> tuple[Path, bytes] | None:
+        """The file that goes with these lines and what it holds; None if there need not be one."""
+        recorded = recorded_count(bodies)
+        sealed = self._sealed(self.path)
+        if recorded is None and bodies:  # a ledger that does not say: any file of this key will do
+            return None if sealed is None else (self.path, self._opened(sealed))
+        for path in (self.path, self._next):
+            content = sealed if path == self.path else self._sealed(path)
+            if recorded is not None and content is not None and _digest(content) == recorded:
+                return path, self._opened(content)
+        if sealed is None:
+            if recorded is None:
+                return None
+            raise self._refused(f"{self._what} is missing.")
+        self._opened(sealed)
+        raise self._refused(
+            f"{self._what} does not go with the ledger: one of the two is an older copy, or the"
+            " ledger lost its last lines."
+        )
+
+    def _opened(self, sealed: bytes) -> bytes:
+        content = unseal(self._key, sealed)
+        if content is None:
+            raise self._refused(f"{self._what} is not as it was written.")
+        return content
+
+    @property
+    def _what(self) -> str:
+        return f"{self.path.name}, which counts the trials of earlier releases,"
+
+    def _refused(self, words: str) -> LedgerError:
+        return _UnsoundError(words, hint=see_ledger(self._key_file))
+
+    def _sealed(self, path: Path) -> bytes | None:
+        try:
+            with path.open("rb") as stream:
+                mode = os.fstat(stream.fileno()).st_mode
+                if os.name == "posix" and mode & 0o077:
+                    raise LedgerError(
+                        f"{path.name} is open to others (mode {stat.S_IMODE(mode):04o}).",
+                        hint=f"Make it yours alone: chmod 600 {path.name}.",
+                    )
+                return stream.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise LedgerError(f"{path.name} cannot be read: {error.strerror}.") from None
+
+
+def _digest(sealed: bytes) -> str:
+    return hashlib.sha256(sealed).hexdigest()

@@ -1,0 +1,46 @@
+"""A studio's desk without its page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import reconpriv as rp
+from reconpriv.studio.desk import Desk, Opened, Published
+from reconpriv.studio.plan import Plan, Roles
+from reconpriv.studio.step_publish import chosen_key
+
+POLICY = rp.Policy(0.5, 0.5, 0.3)
+OTHER = rp.Policy(0.6, 0.5, 0.3)
+
+
+def write(file: Path, *, rows: int = 40) -> Path:
+    file.write_text("age,job\n" + "30,cook\n31,baker\n" * rows)
+    return file
+
+
+def form(kind: str, text: str = "", path: str = "", files: Any = None) -> Any:
+    return SimpleNamespace(
+        key_kind=lambda: kind,
+        key_text=lambda: text,
+        key_path=lambda: path,
+        key_file=lambda: files,
+    )
+
+
+def publish(
+    desk: Desk,
+    opened: Opened,
+    kind: str,
+    policy: rp.Policy = POLICY,
+    *,
+    given: Any = None,
+    second_sample: bool = False,
+) -> Published:
+    """As the page does it."""
+    settled = desk.settle(opened, Roles("job", ("age",)))
+    key = chosen_key(given or form(kind), desk, opened)
+    plan = Plan(opened.source, settled.roles, policy, key.is_test, opened.uploaded)
+    new = kind in ("generate", "another")
+    return desk.publish(settled, plan, key, generated=new, second_sample=second_sample)

@@ -1,0 +1,189 @@
+"""What the studio publishes is in the ledger of its key, wherever that is."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reconpriv as rp
+from reconpriv.errors import LedgerError, SecondSampleError
+from reconpriv.studio.desk import Desk, Opened, explain
+from reconpriv.studio.given_key import Uploads
+from reconpriv.studio.ledgers import ARCHIVE, LEDGER, TRIALS
+from reconpriv.studio.plan import KEY_FILE
+from reconpriv.studio.step_publish import chosen_key, key_notice
+from studio_desk import OTHER, form, publish, write
+
+SECRET = bytes((37 * i + 5) % 256 for i in range(32))
+
+
+@pytest.fixture
+def opened(desk: Desk, tmp_path: Path) -> Opened:
+    return desk.look(str(write(tmp_path / "t.csv")))
+
+
+@pytest.fixture
+def saved(desk: Desk, opened: Opened) -> Callable[[], Path]:
+    """Download the key and its ledger, and give them back as a browser does."""
+
+    def save() -> Path:
+        known = desk.key_of(opened)
+        assert known is not None
+        folder = desk.folder("zip")
+        with zipfile.ZipFile(desk.ledgers.archive(known.key, folder)) as archive:
+            archive.extractall(folder)
+        (folder / KEY_FILE).write_text(known.key.secret.hex() + "\n")
+        return folder
+
+    return save
+
+
+def uploads(folder: Path, *names: str) -> Any:
+    return form("own", files=[{"name": name, "datapath": str(folder / name)} for name in names])
+
+
+def lines(file: Path) -> int:
+    return file.read_bytes().count(b"\n")
+
+
+def test_a_second_sample_is_refused_on_the_page(desk: Desk, opened: Opened) -> None:
+    first = publish(desk, opened, "generate")
+    assert first.release.notes == ()
+    with pytest.raises(SecondSampleError) as refused:
+        publish(desk, opened, "table", OTHER)
+    said = explain(refused.value)
+    assert "another p on" in said and "tick “Publish a second sample” below" in said
+    assert "--" not in said and "second_sample" not in said
+    assert desk.published is first
+    made = publish(desk, opened, "table", OTHER, second_sample=True)
+    assert any("second, independent sample" in text for text in made.release.warnings)
+    again = publish(desk, opened, "table")
+    assert any("release 2 of a series" in text for text in again.release.notes)
+
+
+def test_the_ledger_of_a_key_in_memory_is_downloaded(
+    desk: Desk, opened: Opened, tmp_path: Path
+) -> None:
+    made = publish(desk, opened, "generate")
+    assert desk.ledgers.keeps(made.key)
+    archive = desk.ledgers.archive(made.key, tmp_path)
+    assert archive.name == ARCHIVE
+    with zipfile.ZipFile(archive) as found:
+        assert found.namelist() == [LEDGER, TRIALS]
+        assert {stat.S_IMODE(one.external_attr >> 16) for one in found.infolist()} == {0o600}
+        found.extractall(tmp_path)
+    # Beside the key, it is what the command line goes on with.
+    made.key.write(tmp_path / KEY_FILE)
+    for name in (LEDGER, TRIALS):
+        (tmp_path / name).chmod(0o600)
+    ledger = rp.Ledger(tmp_path / KEY_FILE)
+    assert ledger.check().sound and len(ledger.entries) == 1
+    with pytest.raises(LedgerError), rp.read(tmp_path / "t.csv", sensitive="job") as table:
+        table.publish(OTHER, tmp_path / "out", key=tmp_path / KEY_FILE)
+    # The key itself is in no file of the studio.
+    assert not list(desk.home.rglob(KEY_FILE))
+    known = desk.key_of(opened)
+    assert known is not None
+    assert "Download its ledger" in str(key_notice(known, fresh=True))
+
+
+def test_a_key_given_by_its_path_has_its_ledger_beside_it(
+    desk: Desk, opened: Opened, tmp_path: Path
+) -> None:
+    rp.Key(SECRET).write(tmp_path / "my.key")
+    given = form("own", path=str(tmp_path / "my.key"))
+    made = publish(desk, opened, "own", given=given)
+    assert lines(tmp_path / "my.key.ledger") == 1 and not desk.ledgers.keeps(made.key)
+    with rp.read(tmp_path / "t.csv", sensitive="job") as table:
+        table.publish(made.plan.policy, tmp_path / "out", key=tmp_path / "my.key")
+    with pytest.raises(SecondSampleError):
+        publish(desk, opened, "own", OTHER, given=given)
+    again = publish(desk, opened, "table")
+    assert any("release 3 of a series" in text for text in again.release.notes)
+    assert lines(tmp_path / "my.key.ledger") == 3
+    known = desk.key_of(opened)
+    assert known is not None
+    notice = str(key_notice(known, fresh=False, kept=False))
+    assert "my.key.ledger, beside the key" in notice
+
+
+def test_a_bad_path_of_a_key_is_explained(desk: Desk, opened: Opened, tmp_path: Path) -> None:
+    (tmp_path / "open.key").write_text(SECRET.hex())
+    (tmp_path / "open.key").chmod(0o644)
+    for name in ("open.key", "none.key"):
+        with pytest.raises(rp.ReconprivError):
+            chosen_key(form("own", path=str(tmp_path / name)), desk, opened)
+
+
+def test_an_uploaded_ledger_is_gone_on_with(
+    desk: Desk, opened: Opened, tmp_path: Path, saved: Callable[[], Path]
+) -> None:
+    publish(desk, opened, "generate")
+    folder = saved()
+    home = tmp_path / "later"
+    home.mkdir()
+    later = Desk(home)
+    try:
+        table = later.look(opened.source)
+        # The next day: without the count the ledger is refused, and says so.
+        (folder / "copy").write_bytes((folder / LEDGER).read_bytes())
+        (folder / "copy.key").write_bytes((folder / KEY_FILE).read_bytes())
+        (folder / "copy").rename(folder / "copy.key.ledger")
+        with pytest.raises(LedgerError, match="is missing") as refused:
+            publish(later, table, "own", given=uploads(folder, "copy.key", "copy.key.ledger"))
+        assert "together with its .trials file" in explain(refused.value)
+        given = uploads(folder, KEY_FILE, LEDGER, TRIALS)
+        made = publish(later, table, "own", given=given)
+        assert any("release 2 of a series" in text for text in made.release.notes)
+        assert not (folder / KEY_FILE).exists(), "an upload is removed as soon as it is read"
+        with pytest.raises(SecondSampleError):
+            publish(later, table, "table", OTHER)
+    finally:
+        later.close()
+
+
+def test_an_older_or_another_ledger_does_not_replace_the_studios(
+    desk: Desk, opened: Opened, saved: Callable[[], Path]
+) -> None:
+    made = publish(desk, opened, "generate")
+    assert made.key.file is not None
+    mine = made.key.file.with_name(LEDGER)
+    older = saved()
+    publish(desk, opened, "table")
+    again = publish(desk, opened, "own", given=uploads(older, KEY_FILE, LEDGER, TRIALS))
+    assert any("release 3 of a series" in text for text in again.release.notes)
+    parted = saved()
+    (parted / LEDGER).write_bytes(b"another\n")
+    with pytest.raises(LedgerError, match="not the one that the studio keeps"):
+        publish(desk, opened, "own", given=uploads(parted, KEY_FILE, LEDGER, TRIALS))
+    assert lines(mine) == 3
+
+
+def test_a_wrong_ledger_can_be_replaced(desk: Desk, opened: Opened, tmp_path: Path) -> None:
+    for name, content in {"k": SECRET.hex(), "k.ledger": "wrong\n"}.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(LedgerError, match="not as it was written"):
+        publish(desk, opened, "own", given=uploads(tmp_path, "k", "k.ledger"))
+    for name, content in {"k": SECRET.hex(), "k.ledger": ""}.items():
+        (tmp_path / name).write_text(content)
+    publish(desk, opened, "own", given=uploads(tmp_path, "k", "k.ledger"))
+
+
+def test_an_upload_is_not_asked_for_again(desk: Desk, opened: Opened, tmp_path: Path) -> None:
+    (tmp_path / "k").write_text(SECRET.hex())
+    read: Uploads = {}
+    given = uploads(tmp_path, "k")
+    for _ in range(2):  # the first publication may be refused
+        assert chosen_key(given, desk, opened, read).secret == SECRET
+
+
+def test_the_test_key_has_no_ledger(desk: Desk, opened: Opened) -> None:
+    for policy in (rp.Policy(0.5, 0.5, 0.3), OTHER):
+        made = publish(desk, opened, "test", policy)
+        assert made.key.file is None and not desk.ledgers.keeps(made.key)
+    assert not list(desk.home.rglob("*.ledger"))
