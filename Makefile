@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes; without bytecode each of them would compile reconpriv anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-fast test-oldest test-newest package container docs lint bench campaign clean
 

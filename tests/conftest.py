@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -45,6 +46,17 @@ CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupat
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slow files first; keep the order within each file."""
     items.sort(key=lambda item: place(item.nodeid)[0])
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what was imported: looking through it took 8 % of the time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Libraries complain at the end about what is never collected."""
+    gc.unfreeze()
 
 
 @dataclass(frozen=True)

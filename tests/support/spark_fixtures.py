@@ -22,6 +22,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.engines.base import Layout
+from reconpriv.engines.spark import jobs
 from stopping import wait_for
 
 PANDAS = "ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -130,6 +131,14 @@ def limit_rows_per_file(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
         return replace(plain(release_format, with_trials=with_trials), rows_per_file=rows)
 
     monkeypatch.setattr(Layout, "of", staticmethod(small))
+
+
+def be_patient(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """How long nothing may stir before a folder counts as removed; by default, 10 seconds.
+
+    Where tasks are held, more than the four that Spark takes to kill them.
+    """
+    monkeypatch.setattr(jobs, "_QUIET", seconds)
 
 
 # --- tables --------------------------------------------------------------------------------------

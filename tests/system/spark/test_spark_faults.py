@@ -21,6 +21,7 @@ from spark_fixtures import (
     Choice,
     FailOnce,
     Gate,
+    be_patient,
     limit_rows_per_file,
     published_by_both,
     ship_these_tasks,
@@ -82,6 +83,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     plain = publication.Kernel
 
     def closed(*, failing: bool = False) -> Path:
+        be_patient(monkeypatch, 5.0)
         monkeypatch.setattr(
             publication, "Kernel", lambda *parts: Gate(plain(*parts), str(folder), failing)
         )

@@ -19,6 +19,7 @@ from spark_fixtures import (
     SMALL_BATCH,
     VALUES,
     Choice,
+    be_patient,
     hashes,
     limit_rows_per_file,
     publish,
@@ -60,8 +61,10 @@ def many_records() -> pa.Table:
 
 @pytest.mark.parametrize("make", [many_groups, many_records], ids=["published", "written"])
 def test_a_full_disk_keeps_the_old_release_and_leaves_nothing_else(
-    spark: Any, small_disk: Path, tmp_path: Path, cli: Callable, make: Callable[[], pa.Table]
-) -> None:
+    spark: Any, small_disk: Path, tmp_path: Path, cli: Callable, make: Callable[[], pa.Table],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    be_patient(monkeypatch, 2.0)
     few = write(pa.table({"a": [1, 2] * 50, "s": list("xyxz") * 25}), tmp_path / "few.parquet")
     many = write(make(), tmp_path / "secret.parquet")
     assert cli("publish", few, small_disk / "out", "-s", "s", "--test-key").code == 0

@@ -201,7 +201,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(
     large = tmp_path / "large.parquet"
     duckdb.sql(
         "SELECT (i * 7919 % 97)::INT a, (hash(i) % 50)::INT b, (hash(i + 1) % 400)::INT c,"
-        " chr(65 + (hash(i + 3) % 10)::INT) s FROM range(600_000) r(i)"
+        " chr(65 + (hash(i + 3) % 10)::INT) s FROM range(300_000) r(i)"
     ).write_parquet(str(large))
     running = subprocess.Popen(
         [RECONPRIV, "publish", large, "out", "-s", "s", "--test-key", "--master", "local[2]"],

@@ -314,7 +314,7 @@ def test_the_error_grows_with_delta_and_epsilon_on_the_census(tuner, sensitive, 
 
 
 def test_efficient_settings_are_those_of_the_definition(tuner):
-    report = sweep(tuner("Education"), retentions=[0.3, 0.5, 0.7], deltas=[0.1, 0.3],
+    report = sweep(tuner("Education"), retentions=[0.3, 0.5, 0.7], **FEW,
                    sample_sizes=["none", "octave", "public", "paper"])  # fmt: skip
     eligible = [s for s in report.settings if s.eligible]
 
@@ -428,7 +428,7 @@ def adult_tuner(table):
 
 
 def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
-    report = adult.tune(max_error=0.1, margins=[0])
+    report = adult.tune(max_error=0.1, margins=[0], **FEW)
     needed, nearest = report.needed, report.nearest
     assert report.recommended is None and report.remedy == "weaker-records"
     assert needed.retention == pytest.approx(0.55) and nearest.retention == 0.5
@@ -439,7 +439,7 @@ def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
     assert "--" not in report.verdict and "--" not in report.standing
     assert "rho2=0.683" in str(report) and "weaker_records=True" in report._repr_html_()
     for asked in ({"rho2": 0.683}, {"weaker_records": True}):
-        found = adult.tune(max_error=0.1, margins=[0], **asked)
+        found = adult.tune(max_error=0.1, margins=[0], **FEW, **asked)
         assert found.recommended is not None and found.recommended.error <= 0.1
     assert found.posterior_allowed is None and found.recommended.retention > 0.5
 
@@ -706,9 +706,10 @@ def test_the_current_policy_on_the_command_line(cli):
     assert now["sample_size"] == "public"
     best = json.loads(done.out)["recommended"] or json.loads(done.out)["nearest"]
     assert best["retention"] <= 0.4
-    asked = cli("tune", *ADULT, "--max-error", 0.1, "--margins", 0, "--queries", 5_000)
+    few = ("--max-error", 0.1, "--margins", 0, "-e", "0.3,0.5,0.9", "-d", "0.1,0.3,0.5")
+    asked = cli("tune", *ADULT, *few, "--queries", 5_000)
     assert asked.code == 1 and "--rho2 0.683" in asked.out and "--weaker-records" in asked.out
-    more = cli("tune", *ADULT, "--max-error", 0.1, "--margins", 0, "--weaker-records", "--json")
+    more = cli("tune", *ADULT, *few, "--weaker-records", "--json")
     assert more.code == 0 and json.loads(more.out)["recommended"]["retention"] > 0.5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -11,6 +12,23 @@ import pyarrow as pa
 from reconpriv.engines.duckdb.query_faults import JSON_ERRORS, fault
 from reconpriv.errors import InputError
 from reconpriv.theory.arrays import Flags
+
+
+@cache
+def _closed_database() -> duckdb.DuckDBPyConnection:
+    """One empty database for all evaluators: to make one takes longer than most conditions.
+
+    Each connection to it has tables of its own. It has no thread of its own, and its settings are
+    locked.
+    """
+    return duckdb.connect(
+        config={
+            "enable_external_access": "false",
+            "threads": "1",
+            **JSON_ERRORS,
+            "lock_configuration": "true",
+        }
+    )
 
 
 class Evaluator:
@@ -26,9 +44,7 @@ class Evaluator:
         self._position = "row_position"
         while self._position in (name.lower() for name in table.column_names):
             self._position += "_"
-        self._connection = duckdb.connect(
-            config={"enable_external_access": "false", "threads": "1", **JSON_ERRORS}
-        )
+        self._connection = _closed_database().cursor()
         self._connection.register("rows", table.append_column(self._position, position))
 
     def mask(self, condition: str) -> Flags:
