@@ -137,7 +137,7 @@ def declared_bins(column: str, said: Any) -> Bins:
 def _number(column: str, said: Any) -> Decimal:
     number = as_number(said)
     if number is None:
-        shown = repr(said.strip() if isinstance(said, str) else said)[:40]
+        shown = repr(said.strip() if isinstance(said, str) else said)
         raise InputError(f"The bins of {column!r} are given by numbers; got {shown}.", hint=_HOW)
     if len(number.as_tuple().digits) > _MOST_DIGITS or abs(number.adjusted()) >= 2 * _MOST_DIGITS:
         raise _too_fine(column)
@@ -194,13 +194,13 @@ def _groups(column: str, pairs: Iterable[tuple[str, Any]]) -> Groups:
         if not isinstance(group, str) or not group.strip():
             raise InputError(f"A group of {column!r} has no name.", hint="Name every group.")
         if group_of.setdefault(value, group) != group:
-            raise InputError(f"The groups of {column!r} list {value[:40]!r} twice.")
+            raise InputError(f"The groups of {column!r} list {value!r} twice.")
     labels = tuple(dict.fromkeys(group_of.values()))
     rest = group_of.pop(EVERYTHING_ELSE, None)
     for label in labels:
         if group_of.get(label, label) != label:
             raise InputError(
-                f"The group {label[:40]!r} of {column!r} has the name of a value in another group.",
+                f"The group {label!r} of {column!r} has the name of a value in another group.",
                 hint="Give it another name, so that a question about it has one meaning.",
             )
     if not labels:

@@ -10,8 +10,10 @@ def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     # First of all: a signal during the imports must not print a traceback either.
     from reconpriv.cli.signals import ignore_signals, stop_on_signals
+    from reconpriv.cli.streams import open_closed_streams
 
     stop_on_signals()
+    open_closed_streams()
     from reconpriv.cli.app import app
     from reconpriv.cli.completion import mend_split_word
     from reconpriv.cli.no_pandas import start_without_pandas

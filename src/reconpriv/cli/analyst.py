@@ -20,6 +20,7 @@ from reconpriv.cli.release_options import (
     WholeBins,
     open_with_warnings,
 )
+from reconpriv.cli.streams import echo, printing
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
@@ -187,7 +188,9 @@ def _csv_output(out: Path | None, overwrite: bool, private: str = "") -> Iterato
     ``private`` names what only its owner may read.
     """
     if out is None:
-        yield sys.stdout
+        with printing():
+            yield sys.stdout
+            sys.stdout.flush()
         return
     from reconpriv.writing.file import whole_file
 
@@ -255,9 +258,9 @@ def export(
             show_json({"release": str(release), "file": str(file), **script, "notes": list(notes)})
         else:
             what = "Groups" if groups else "Margins" if margins else "Records"
-            typer.echo(f"{what} written to {shown_path(file)}.")
+            echo(f"{what} written to {shown_path(file)}.")
             if scripted:
-                typer.echo(f"{shown_path(script_path(file))} shows how to count in it.")
+                echo(f"{shown_path(script_path(file))} shows how to count in it.")
 
 
 def report(
@@ -280,7 +283,7 @@ def report(
         if json:
             show_json({"release": str(release), "file": str(out)})
         else:
-            typer.echo(f"Report written to {shown_path(out)}.")
+            echo(f"Report written to {shown_path(out)}.")
 
 
 @taking_table()
@@ -344,4 +347,4 @@ def workload(
             return
         for name, value in summary.items():
             shown = f"{value:.4f}" if isinstance(value, float) else value
-            typer.echo(f"{name.replace('_', ' '):22}{shown}")
+            echo(f"{name.replace('_', ' '):22}{shown}")

@@ -37,6 +37,7 @@ from reconpriv.cli.output import (
 from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
 from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.remedy_words import option_words
+from reconpriv.cli.streams import echo
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.cli.usage import Commands
 from reconpriv.errors import PolicyError
@@ -385,8 +386,8 @@ def retention(
         if json:
             show_json({"retention": p, "local_dp_epsilon": level, "domain_size": domain_size})
         else:
-            typer.echo(f"largest retention p   {p:.6g}")
-            typer.echo(f"local-DP level        ε = {level:.6g}")
+            echo(f"largest retention p   {p:.6g}")
+            echo(f"local-DP level        ε = {level:.6g}")
 
 
 @app.command(rich_help_panel=opt.PUBLISHER, epilog=_example("reconpriv keygen my.key"))
@@ -404,11 +405,11 @@ def keygen(
         if json:
             show_json({"key_file": str(file), "bits": 256})
         else:
-            typer.echo(
+            echo(
                 f"Key written to {shown_path(file)} (256 bits, mode 0600)."
                 " Keep it secret, keep it safe:"
             )
-            typer.echo(
+            echo(
                 "anyone who has it can undo the randomisation; if you lose it, publishing the\n"
                 "same table again gives adversaries a second, independent sample."
             )

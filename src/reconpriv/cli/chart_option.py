@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reconpriv.cli.output import show, show_json
+from reconpriv.cli.streams import echo
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
 
@@ -49,4 +50,4 @@ def give_answer(
         return
     show(view(answer))
     if chart is not None:
-        typer.echo(f"Chart written to {shown_path(chart)}.")
+        echo(f"Chart written to {shown_path(chart)}.")

@@ -11,6 +11,7 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.choices import one_of
 from reconpriv.cli.output import reported, show, show_json
+from reconpriv.cli.streams import echo
 from reconpriv.errors import PolicyError
 
 ACTIONS = ("show", "verify", "repair")
@@ -66,9 +67,9 @@ def ledger(
                 show_json(check.as_dict() | extra)
             else:
                 if action == "repair":
-                    typer.echo(" ".join(repaired) or "There was nothing to repair.")
-                typer.echo(check.verdict)
+                    echo(" ".join(repaired) or "There was nothing to repair.")
+                echo(check.verdict)
                 if check.repairable:
-                    typer.echo(f"To repair it: reconpriv ledger repair {shlex.quote(str(key))}")
+                    echo(f"To repair it: reconpriv ledger repair {shlex.quote(str(key))}")
     if not sound:
         raise typer.Exit(EXIT_NOT_SOUND)

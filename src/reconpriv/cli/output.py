@@ -15,6 +15,7 @@ import typer
 
 from reconpriv.cli.remedy_words import as_options, option_words
 from reconpriv.cli.signals import INTERRUPTED, exit_code, interruptible, stopped
+from reconpriv.cli.streams import NotPrinted, echo, printing, silence_standard_output
 from reconpriv.errors import ReconprivError
 from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, sentence
 from reconpriv.messages.remedies import worded
@@ -50,9 +51,16 @@ def reported() -> Iterator[None]:
             say("error", "There is not enough memory for this; raise the limit of this process.")
             raise typer.Exit(EXIT_BAD_INPUT) from None
         if isinstance(error, BrokenPipeError):
-            # The reader of our output is gone; Python must not complain about it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            silence_standard_output()  # its reader is gone
             raise typer.Exit(EXIT_BROKEN_PIPE) from None
+        if isinstance(error, NotPrinted):
+            silence_standard_output()
+            say(
+                "error",
+                f"The result could not be printed: {error}."
+                " Files that the command writes may be in place.",
+            )
+            raise typer.Exit(EXIT_BAD_INPUT) from None
         if os.environ.get("RECONPRIV_DEBUG"):
             raise
         say(
@@ -82,17 +90,18 @@ def show(renderable: RenderableType) -> None:
     if sys.stdout.isatty():
         from reconpriv.show.text import print_safely
 
-        print_safely(renderable)
+        with printing():
+            print_safely(renderable)
     else:
         from reconpriv.show.text import as_text
 
-        typer.echo(as_text(renderable))
+        echo(as_text(renderable))
 
 
 def show_json(value: dict[str, Any]) -> None:
     """JSON with readable text, whatever the language."""
     text = json.dumps(_finite(as_options(value)), indent=2, ensure_ascii=False, allow_nan=False)
-    typer.echo(escaped_json(text))
+    echo(escaped_json(text))
 
 
 def _finite(value: Any) -> Any:

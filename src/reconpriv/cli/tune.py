@@ -14,6 +14,7 @@ from reconpriv.cli import options as opt
 from reconpriv.cli.choices import registered
 from reconpriv.cli.output import reported, say_all, show, show_json, ticking
 from reconpriv.cli.remedy_words import option_words
+from reconpriv.cli.streams import echo
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import Part, policy_parts, publish_command
@@ -253,8 +254,8 @@ def tune(
             show(tune_view(report, option_words))
             if command is not None:
                 # Not by rich, which would cut off a long line.
-                typer.echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
-                typer.echo(command, nl=False)
+                echo(f"\nTo publish with it (`reconpriv keygen {KEY_FILE}` makes a key):\n")
+                echo(command, nl=False)
         if report.identifiers and report.recommended is not None:
             say_all("note", [_refused(report)])
     if report.target.stated and report.recommended is None:

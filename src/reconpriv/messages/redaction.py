@@ -21,8 +21,9 @@ _SUSPECT = re.compile(rf"{URL.pattern}|jdbc:|.*{_PASSWORD}|.*:.*@", re.I | re.S)
 # In the middle of a sentence, a word ends at the next blank or quote.
 _WORD = re.compile(r"[^\s'\"]+")
 _GIVEN = re.compile(rf"{_PASSWORD}\s*[^\s'\"]+", re.I)
-# 256 bits in hexadecimal digits, or a part that was cut off; with an ending it is a file.
-_KEY = re.compile(r"[0-9a-f]{48,}(?!\.?\w)", re.I)
+# 256 bits in hexadecimal digits, in one piece or in blocks, or a part that was cut off; with an
+# ending it is a file.
+_KEY = re.compile(r"(?<![0-9a-f])(?:[0-9a-f][ :-]?){47,}[0-9a-f](?!\.?\w)", re.I)
 
 
 def may_hold_password(path: str | os.PathLike[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import reconpriv as rp
 from refusals import check_sentence
 from small_disks import small_disk_at
 
@@ -147,13 +149,49 @@ def test_a_broken_pipe_is_no_scandal(args: tuple[str, ...]) -> None:
     assert done.returncode not in (0, 70)
 
 
-def test_standard_output_that_is_full(process: Callable) -> None:
+@pytest.fixture(scope="module")
+def small_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("printed")
+    table = folder / "table.csv"
+    table.write_text("sex,disease\n" + "f,flu\nm,cold\n" * 20, encoding="utf-8")
+    rp.publish(
+        table, rp.Policy(0.5, 0.5, 0.3), sensitive="disease", out=folder / "release",
+        key=rp.Key(bytes(range(32))),
+    )  # fmt: skip
+    return folder
+
+
+COMMANDS = {
+    "retention": ("retention", "--rho1=0.1", "--rho2=0.5", "-m", "10"),
+    "audit": ("audit", "table.csv", "-s", "disease"),
+    "publish": ("publish", "table.csv", "out", "-s", "disease", "--test-key", "--overwrite"),
+    "info": ("info", "release"),
+    "info as JSON": ("info", "release", "--json"),
+    "query": ("query", "release", "SELECT count(*) FROM release"),
+    "batch": ("query", "release", "--batch", "batch.csv"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_standard_output_that_is_full(name: str, small_release: Path) -> None:
+    (small_release / "batch.csv").write_text("disease\nflu\n", encoding="utf-8")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "reconpriv", "retention", "--rho1=0.1", "--rho2=0.5", "-m=10"],
+            [sys.executable, "-m", "reconpriv", *COMMANDS[name]], cwd=small_release,
             stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True,
             check=False, timeout=60,
         )  # fmt: skip
-    assert done.returncode not in (0, 70)
+    assert done.returncode == 2, done.stderr
+    assert "could not be printed: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "unexpected happened" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["retention", "publish", "info"])
+def test_standard_output_that_is_closed(name: str, small_release: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "reconpriv", *COMMANDS[name]])
+    done = subprocess.run(
+        ["sh", "-c", f"{command} >&-"], cwd=small_release, stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "unexpected" not in done.stderr
