@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ except ImportError:  # not on Windows, where publishers must take turns
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".ledger"
+# Neither follow a link nor wait for the other end of a pipe.
+_AS_A_FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _READ = 1 << 20
 
 
@@ -49,7 +52,7 @@ class LedgerFile:
         Nobody writes while they are looked at.
         """
         try:
-            handle = os.open(self.path, os.O_RDONLY)
+            handle = os.open(self.path, os.O_RDONLY | _AS_A_FILE)
         except FileNotFoundError:
             yield read_lines(self._secret, b"")
             return
@@ -136,9 +139,8 @@ class LedgerFile:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         try:
-            handle = os.open(self.path, flags, 0o600)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _AS_A_FILE, 0o600)
         except OSError as error:
             raise self._refused("cannot be written", error) from None
         try:
@@ -170,7 +172,8 @@ class LedgerFile:
         )
 
     def _refused(self, what: str, error: OSError) -> LedgerError:
-        return LedgerError(f"The ledger {self.path.name} {what}: {error.strerror}.")
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        return LedgerError(f"The ledger {self.path.name} {what}: {why}.")
 
 
 def see_ledger(key_file: Path) -> Remedy:

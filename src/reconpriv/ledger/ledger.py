@@ -91,7 +91,8 @@ class LedgerCheck:
         if self.fault.torn:
             return (
                 f"Line {self.fault.line} of {self.name}, the last, lacks its end: the process that"
-                " wrote it was stopped before its release was finished. Repair removes that line."
+                " wrote it was stopped, or the file was cut. Repair removes that line; look whether"
+                " its release is there."
             )
         return (
             f"Line {self.fault.line} of {self.name} is not as it was written: it, or the line"
@@ -148,7 +149,7 @@ class Ledger:
         """
         done = []
         if self.file.repair(lambda kept: {"what": REPAIR, "date": now(), "kept": kept}):
-            done.append("The incomplete last line was removed.")
+            done.append("The incomplete last line was replaced by one that records the repair.")
         if self.check().count_fault:
             self.file.append(lambda _: {"what": RECOUNT, "date": now(), COUNT: None})
             self.trial_file.remove()

@@ -269,6 +269,20 @@ def test_an_exposed_ledger_is_refused(desk):
     assert not (desk / "b").exists()
 
 
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda path: path.symlink_to("elsewhere"), "it is a link"),
+    (os.mkfifo, "not a regular file"),
+])  # fmt: skip
+def test_a_ledger_that_is_no_file_is_refused_at_once(desk, cli, make, words):
+    make(desk / "my.key.ledger")
+    with pytest.raises(LedgerError, match=words):
+        publish(desk, "a")
+    assert not (desk / "a").exists()
+    outcome = cli("ledger", "verify", desk / "my.key")
+    assert outcome.code == 2
+    assert words in outcome.err
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(desk, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(LedgerError, match="cannot be written"):

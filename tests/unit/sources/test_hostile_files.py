@@ -1,9 +1,11 @@
 """Files that anyone may have made: refused in one sentence, or read like any other."""
 
 import json
+import os
 import random
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
@@ -188,3 +190,39 @@ def test_infinite_numbers_in_json(cli, tmp_path, number):
     rows = no_constants(asked.out)["rows"]
     infinite = "-inf" if number.startswith("-") else "inf"
     assert {str(row["labels"]["a"]): row["count"] for row in rows} == {infinite: 30, "1.5": 30}
+
+
+def test_a_pipe_is_refused_instead_of_waited_for(cli, tmp_path):
+    pipe = tmp_path / "table.csv"
+    os.mkfifo(pipe)
+    outcome = cli("audit", pipe, "-s", "income")
+    assert outcome.code == 2
+    check_sentence(outcome.err)
+    assert "pipe" in outcome.err
+
+
+def test_a_release_inside_the_folder_of_a_table_is_not_read(cli, tmp_path):
+    folder = tmp_path / "table"
+    folder.mkdir()
+    (tmp_path / "t.csv").write_text(TABLE)
+    pq.write_table(pacsv.read_csv(tmp_path / "t.csv"), folder / "part.parquet")
+    roles = ("-s", "income", "--test-key")
+    assert cli("publish", folder, folder / "out", *roles).code == 0
+    outcome = cli("publish", folder, tmp_path / "again", *roles)
+    assert outcome.code == 2
+    check_sentence(outcome.err)
+    assert "also the release 'out'" in outcome.err
+
+
+def test_a_table_of_many_columns_is_audited(cli, tmp_path):
+    """1,000 counts in one statement took DuckDB minutes, and 3,000 all of its stack."""
+    columns = 400
+    rng = random.Random(16)
+    lines = [[f"c{i}" for i in range(columns)]]
+    lines += [[str(rng.randrange(3)) for _ in range(columns)] for _ in range(20)]
+    last = ["s", *"ab" * 10]
+    text = "\n".join(",".join([*line, end]) for line, end in zip(lines, last, strict=True))
+    (tmp_path / "wide.csv").write_text(text)
+    outcome = cli("audit", tmp_path / "wide.csv", "-s", "s", "--no-columns", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["groups"] == 20

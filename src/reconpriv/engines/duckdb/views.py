@@ -40,6 +40,7 @@ from reconpriv.sources.formats import (
 )
 from reconpriv.sources.frames import is_dataset, open_frame
 from reconpriv.sources.lazy import LazyTable
+from reconpriv.writing.marker import is_release
 
 VIEW = "input"
 
@@ -180,8 +181,14 @@ def _resolve(path: str) -> tuple[list[str], str]:
         files = sorted(str(file) for file in Path(path).rglob("*.parquet"))
         if not files:
             raise InputError(f"The folder {shown!r} holds no Parquet file.")
+        _refuse_releases(files, shown)
         return files, shown
     if Path(path).exists():
+        if not Path(path).is_file():
+            raise InputError(
+                f"{shown!r} is not a regular file but a pipe or a device.",
+                hint="Give CSV on standard input instead, as the table -.",
+            )
         return [path], shown
     if glob.has_magic(path):
         files = sorted(file for file in glob.iglob(path, recursive=True) if Path(file).is_file())
@@ -189,6 +196,17 @@ def _resolve(path: str) -> tuple[list[str], str]:
             raise MissingFileError(f"No file matches {shown!r}.")
         return files, shown
     raise MissingFileError(f"There is no file {shown!r}.", hint="Check the name and the folder.")
+
+
+def _refuse_releases(files: Sequence[str], shown: str) -> None:
+    """A release inside the folder of a table would be read as a part of it."""
+    for folder in sorted({Path(file).parent for file in files}):
+        if is_release(folder):
+            raise InputError(
+                f"The folder {shown!r} holds not only a table but also the release"
+                f" {folder.name!r}.",
+                hint="Move the release to another folder.",
+            )
 
 
 def _list(files: list[str]) -> str:
