@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 
 
@@ -15,6 +16,7 @@ def main() -> None:
     stop_on_signals()
     open_closed_streams()
     from reconpriv.cli.app import app
+    from reconpriv.cli.asked import with_asked_command
     from reconpriv.cli.completion import mend_split_word
     from reconpriv.cli.no_pandas import start_without_pandas
     from reconpriv.errors import ReconprivWarning
@@ -24,6 +26,6 @@ def main() -> None:
     start_without_pandas()
     mend_split_word(os.environ)
     try:
-        app()
+        with_asked_command(app, sys.argv[1:])()
     finally:
         ignore_signals()

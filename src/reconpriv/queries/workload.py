@@ -15,6 +15,7 @@ from reconpriv.core.randomness import Key, Randomness, unit_interval
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.schema import Value, json_value, quote_identifier
 from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.distinct import distinct_columns
 
 # A pool is drawn in rounds of candidates; after this many, the table has too few such queries.
 _ROUND = 1 << 14
@@ -133,12 +134,12 @@ class _Pool:
             [(d[:, 1] * size).astype(np.int64) for d, size in zip(draws[1:], sizes, strict=True)],
             axis=1,
         )
-        subsets, subset = np.unique(used, axis=0, return_inverse=True)
+        subsets, _, subset = distinct_columns(used.T)
         answer, selected = np.zeros((2, _ROUND), dtype=np.int64)
-        for i, members in enumerate(subsets):
+        for i, members in enumerate(subsets.T):
             attributes = tuple(np.flatnonzero(members).tolist())
             if self.useful.issuperset(attributes):
-                rows = np.flatnonzero(subset.reshape(-1) == i)
+                rows = np.flatnonzero(subset == i)
                 found = self._answers(attributes, chosen[rows], value[rows])
                 answer[rows], selected[rows] = found
         kept = np.flatnonzero((answer > 0) & (answer >= self._least))

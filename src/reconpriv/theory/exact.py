@@ -9,6 +9,7 @@ import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact_few import tails_of_few
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # How far from its mean, in standard deviations (and 40 more, for small counts), a binomial is
@@ -18,6 +19,8 @@ _REACH = 9.0
 _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
+# Up to this many elements are not worth the import of scipy.
+_FEW = 256
 # Distributions of up to this many trials are made once for each p, and few of these tables kept.
 _TABLED = 100
 _TABLES = 2
@@ -121,6 +124,9 @@ def _tails_of_sum(
 ) -> tuple[Floats, Floats]:
     """Pr[A + B >= lowest_high] and Pr[A + B <= highest_low], summed over A in bounded chunks."""
     r = keep_probability(count.retention, count.domain_size)
+    if n.size <= _FEW:
+        chances = r, count.replacement
+        return tails_of_few(n, holders, highest_low, lowest_high, chances, _REACH)
     reach = _REACH * np.sqrt(holders * r * (1 - r)) + 40.0
     first = np.maximum(np.floor(holders * r - reach), 0.0)
     last = np.minimum(np.ceil(holders * r + reach), holders)

@@ -21,6 +21,7 @@ from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
+from reconpriv.theory.distinct import distinct_columns
 
 # How many sums are kept: each holds three numbers per query, 30 KB for the standard workload.
 _KEPT = 4096
@@ -297,10 +298,7 @@ def _match(
 ) -> tuple[Questions, Pairs, Pairs]:
     """One attribute set at a time: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
-    sets, first, which = np.unique(
-        asked.columns >= 0, axis=1, return_index=True, return_inverse=True
-    )
-    which = which.reshape(-1)
+    sets, first, which = distinct_columns(asked.columns >= 0)
     weight: list[Floats] = []
     part: list[Ints] = []
     values: list[Ints] = []

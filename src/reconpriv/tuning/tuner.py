@@ -164,7 +164,12 @@ class Tuner:
     def question_errors(self, policy: Policy) -> Floats:
         """The expected relative error of every distinct question of the workload."""
         policy.check_sampling()
-        return self._plan(policy, policy).errors
+        if policy.wanted_margins is not None:
+            return self._with_margins(policy, policy).errors
+        if policy.sampling.classes is not None:
+            return self._errors_by_class(policy)
+        limits = sample_limits(self.batch, policy, self.schema.domain_size)
+        return self._errors_by_group(policy, limits)
 
     @property
     def schema(self) -> Schema:
@@ -233,7 +238,7 @@ class Tuner:
             int(sampled.sum()),
             int(shapes.how_many @ trials),
             int(sampled[limits < 1.0].sum()),
-            self._errors(policy, reduced.variances.by_class(policy, self.schema.domain_size)),
+            self._errors_by_class(policy),
             shapes.most_exposed(policy, trials),
             judged.risk(policy, seen, yardstick.epsilon),
         )
@@ -243,7 +248,6 @@ class Tuner:
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
         trials = np.where(sampled, np.maximum(limits, 1.0), self._sizes)
-        variances = self.reduced(policy).variances
         frequency = largest_exposed(self.batch, policy)
         some = frequency > 0.0
         error = group_error(
@@ -256,10 +260,7 @@ class Tuner:
             int(sampled.sum()),
             round(float(trials.sum())),
             int((sampled & (limits < 1.0)).sum()),
-            self._errors(
-                policy,
-                variances.coin_sums(limits[variances.order], systematic=policy.tail_bound.lattice),
-            ),
+            self._errors_by_group(policy, limits),
             float(error.min(initial=np.inf)),
             self._risk(policy, yardstick, trials),
         )
@@ -304,6 +305,16 @@ class Tuner:
                 self.schema, self.batch, reduced.variances, policy
             )
         return reduced.counted[margins.tables]
+
+    def _errors_by_class(self, policy: Policy) -> Floats:
+        variances = self.reduced(policy).variances
+        return self._errors(policy, variances.by_class(policy, self.schema.domain_size))
+
+    def _errors_by_group(self, policy: Policy, limits: Floats) -> Floats:
+        variances = self.reduced(policy).variances
+        systematic = policy.tail_bound.lattice
+        sums = variances.coin_sums(limits[variances.order], systematic=systematic)
+        return self._errors(policy, sums)
 
     def _errors(self, policy: Policy, sums: Floats) -> Floats:
         return self.plain.variances.errors(sums, policy.retention, self.schema.domain_size)
