@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.coarsening import coarsen, settle
 from reconpriv.core.column_risk import ColumnRisk, column_risks
 from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
@@ -27,8 +26,6 @@ from reconpriv.core.identifiers import (
     identifier_note,
     refuse_identifiers,
 )
-from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
-from reconpriv.core.margins import Margins
 from reconpriv.core.protection import Settled
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.single_records import check_k
@@ -50,6 +47,8 @@ from reconpriv.tuning.tuner import Tuner
 from reconpriv.writing.folder import is_uri
 
 if TYPE_CHECKING:
+    from reconpriv.core.margin_plan import MarginPlan
+    from reconpriv.core.margins import Margins
     from reconpriv.queries.answer import Answerer
     from reconpriv.queries.workload import Workload
     from reconpriv.release.release import Release
@@ -161,6 +160,7 @@ class Table:
         watch: Sequence[Watcher],
     ) -> AuditReport:
         """Test protection groups: their records share what is dealt, so no row stands alone."""
+        from reconpriv.core.coarsening import coarsen  # noqa: PLC0415
         from reconpriv.tuning.protected import expected_error  # noqa: PLC0415
 
         raw = self._raw(progress)
@@ -205,6 +205,8 @@ class Table:
 
     def _protection(self, policy: Policy, raw: Cube) -> Settled:
         """How protection groups are made: as in the last release, if there was one."""
+        from reconpriv.core.coarsening import settle  # noqa: PLC0415
+
         protection = policy.wanted_protection
         assert protection is not None
         if policy in self._pooled:
@@ -218,6 +220,8 @@ class Table:
         """
         if policy.margins is None:
             return None
+        from reconpriv.core.margin_plan import count_margins, plan_margins  # noqa: PLC0415
+
         policy = self.settled(policy).publishable()
         if self._margin_plan is None or self._margin_plan[0] != policy:
             totals = count_margins(self._map_groups, policy, self.schema)
@@ -274,6 +278,8 @@ class Table:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
         policy = self.settled(policy)
         if policy.protect is not None:
+            from reconpriv.core.coarsening import coarsen  # noqa: PLC0415
+
             raw = self._raw()
             groups = coarsen(raw, self._protection(policy, raw)).cube
             yield verdict_table(groups.as_batch(), groups.schema, policy, exact=exact)

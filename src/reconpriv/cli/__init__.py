@@ -10,11 +10,13 @@ import warnings
 def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     # First of all: a signal during the imports must not print a traceback either.
+    from reconpriv.cli.garbage import search_seldom
     from reconpriv.cli.signals import ignore_signals, stop_on_signals
     from reconpriv.cli.streams import open_closed_streams
 
     stop_on_signals()
     open_closed_streams()
+    search_seldom()
     from reconpriv.cli.app import app
     from reconpriv.cli.asked import with_asked_command
     from reconpriv.cli.completion import mend_split_word

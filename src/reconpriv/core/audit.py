@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ from reconpriv.core.margin_cost import (
     margin_cost,
     trials_beside_margins,
 )
-from reconpriv.core.margin_limits import CountedLimits
-from reconpriv.core.margin_plan import MarginPlan
 from reconpriv.core.protection import Settled
 from reconpriv.core.sample_sizes import private_sizes, sample_limits
 from reconpriv.core.single_records import SingleRecords, check_k
@@ -38,6 +36,10 @@ from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
+
+if TYPE_CHECKING:
+    from reconpriv.core.margin_limits import CountedLimits
+    from reconpriv.core.margin_plan import MarginPlan
 
 _SMALL_GROUP = 256
 K = 5

@@ -220,10 +220,10 @@ class QueryVariances:
             assert sampling.classes is not None
             classes = sampling.classes(self.frequency, policy)
             pairs = np.stack([round_up_to_octave(self.frequency), classes])
-            _, number = np.unique(pairs, axis=1, return_inverse=True)
-            groups = [np.flatnonzero(number == one) for one in np.unique(number)[::-1]]
+            distinct, _, number = distinct_columns(pairs)
+            groups = [np.flatnonzero(number == one) for one in range(distinct.shape[1])[::-1]]
             shapes = [
-                np.unique(np.stack([self.sizes[some], self.frequency[some]]), axis=1)
+                distinct_columns(np.stack([self.sizes[some], self.frequency[some]]))[0]
                 for some in groups
             ]
             size, frequency = np.concatenate(shapes, axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +20,14 @@ from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
-from reconpriv.tuning.margins import MarginVariances
-from reconpriv.tuning.report import Setting
 from reconpriv.tuning.risk import GroupRisk, chances, group_risk
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
+
+# An audit asks for the errors of one policy only, without margins.
+if TYPE_CHECKING:
+    from reconpriv.tuning.margins import MarginVariances
+    from reconpriv.tuning.report import Setting
 
 # How many notions of exposed are kept.
 _KEPT = 64
@@ -119,6 +123,8 @@ class Tuner:
         return self._settings[key]
 
     def _figures(self, policy: Policy, rho1: float, yardstick: Policy) -> Setting:
+        from reconpriv.tuning.report import Setting  # noqa: PLC0415
+
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
         plan = self._plan(policy, yardstick)
@@ -297,6 +303,8 @@ class Tuner:
 
     def _margins(self, policy: Policy) -> MarginVariances:
         """The margin tables that a policy names, counted once."""
+        from reconpriv.tuning.margins import MarginVariances  # noqa: PLC0415
+
         margins = policy.wanted_margins
         assert margins is not None
         reduced = self.reduced(policy)
