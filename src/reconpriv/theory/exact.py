@@ -19,8 +19,6 @@ _REACH = 9.0
 _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
-# Up to this many elements are not worth the import of scipy.
-_FEW = 256
 # Distributions of up to this many trials are made once for each p, and few of these tables kept.
 _TABLED = 100
 _TABLES = 2
@@ -59,13 +57,18 @@ class _Lattice:
         )
 
 
-def exact_tails(count: ObservedCount) -> tuple[Floats, Floats]:
-    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for each element."""
+def exact_tails(count: ObservedCount, *, few: bool = False) -> tuple[Floats, Floats]:
+    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for each element.
+
+    ``few`` takes elements one by one, without scipy. The last digits differ, so what decides about
+    a group never uses it: a group's fate must not depend on how many others are decided with it.
+    """
     shape, at = np.shape(count.trials), _Lattice.of(count)
-    upper, lower = _tails_of_sum(at.n, at.below, at.highest_low, at.lowest_high, count)
+    tails = _tails_of_few if few else _tails_of_sum
+    upper, lower = tails(at.n, at.below, at.highest_low, at.lowest_high, count)
     mixed = np.flatnonzero(at.share > 0)
     if mixed.size:
-        more_upper, more_lower = _tails_of_sum(
+        more_upper, more_lower = tails(
             at.n[mixed], at.below[mixed] + 1, at.highest_low[mixed], at.lowest_high[mixed], count
         )
         upper[mixed] += at.share[mixed] * (more_upper - upper[mixed])
@@ -119,14 +122,18 @@ def _cumulative(retention: float, domain_size: int) -> Floats:
     return np.asarray(np.cumsum(table, axis=2))
 
 
+def _tails_of_few(
+    n: Floats, holders: Floats, highest_low: Floats, lowest_high: Floats, count: ObservedCount
+) -> tuple[Floats, Floats]:
+    probabilities = keep_probability(count.retention, count.domain_size), count.replacement
+    return tails_of_few(n, holders, highest_low, lowest_high, probabilities, _REACH)
+
+
 def _tails_of_sum(
     n: Floats, holders: Floats, highest_low: Floats, lowest_high: Floats, count: ObservedCount
 ) -> tuple[Floats, Floats]:
     """Pr[A + B >= lowest_high] and Pr[A + B <= highest_low], summed over A in bounded chunks."""
     r = keep_probability(count.retention, count.domain_size)
-    if n.size <= _FEW:
-        chances = r, count.replacement
-        return tails_of_few(n, holders, highest_low, lowest_high, chances, _REACH)
     reach = _REACH * np.sqrt(holders * r * (1 - r)) + 40.0
     first = np.maximum(np.floor(holders * r - reach), 0.0)
     last = np.minimum(np.ceil(holders * r + reach), holders)
