@@ -1,4 +1,7 @@
-"""A table with roles for its columns: what ``reconpriv.read`` returns."""
+"""A table with roles for its columns: what ``reconpriv.read`` returns.
+
+What an audit does not need is imported by the methods that do: every command starts here.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ import pyarrow as pa
 
 from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.coarsening import coarsen, settle
 from reconpriv.core.column_risk import ColumnRisk, column_risks
 from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
@@ -24,27 +26,15 @@ from reconpriv.core.identifiers import (
     identifier_note,
     refuse_identifiers,
 )
-from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
-from reconpriv.core.margins import Margins
 from reconpriv.core.protection import Settled
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.single_records import check_k
 from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.errors import warn_caller
-from reconpriv.ledger.account import Account
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy
-from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.workload import Workload, make_workload
 from reconpriv.release.labels import labels_of
-from reconpriv.release.publication import (
-    check_format,
-    protection_cells,
-    publication_notes,
-    write_release,
-)
 from reconpriv.schema import Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.tuning.columns import (
@@ -53,11 +43,14 @@ from reconpriv.tuning.columns import (
     distinct_in,
     standard_workload,
 )
-from reconpriv.tuning.protected import expected_error
 from reconpriv.tuning.tuner import Tuner
 from reconpriv.writing.folder import is_uri
 
 if TYPE_CHECKING:
+    from reconpriv.core.margin_plan import MarginPlan
+    from reconpriv.core.margins import Margins
+    from reconpriv.queries.answer import Answerer
+    from reconpriv.queries.workload import Workload
     from reconpriv.release.release import Release
     from reconpriv.tuning.report import TuneReport
 
@@ -167,6 +160,9 @@ class Table:
         watch: Sequence[Watcher],
     ) -> AuditReport:
         """Test protection groups: their records share what is dealt, so no row stands alone."""
+        from reconpriv.core.coarsening import coarsen  # noqa: PLC0415
+        from reconpriv.tuning.protected import expected_error  # noqa: PLC0415
+
         raw = self._raw(progress)
         settled = self._protection(policy, raw)
         coarsened = coarsen(raw, settled)
@@ -195,6 +191,8 @@ class Table:
 
     def _raw(self, progress: Progress = no_progress) -> Cube:
         """All cells in memory, which protection groups are made from."""
+        from reconpriv.release.publication import protection_cells  # noqa: PLC0415
+
         return protection_cells(
             self.engine, self.schema, drop_missing=self._drop_missing, progress=progress
         )
@@ -207,6 +205,8 @@ class Table:
 
     def _protection(self, policy: Policy, raw: Cube) -> Settled:
         """How protection groups are made: as in the last release, if there was one."""
+        from reconpriv.core.coarsening import settle  # noqa: PLC0415
+
         protection = policy.wanted_protection
         assert protection is not None
         if policy in self._pooled:
@@ -220,6 +220,8 @@ class Table:
         """
         if policy.margins is None:
             return None
+        from reconpriv.core.margin_plan import count_margins, plan_margins  # noqa: PLC0415
+
         policy = self.settled(policy).publishable()
         if self._margin_plan is None or self._margin_plan[0] != policy:
             totals = count_margins(self._map_groups, policy, self.schema)
@@ -276,6 +278,8 @@ class Table:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
         policy = self.settled(policy)
         if policy.protect is not None:
+            from reconpriv.core.coarsening import coarsen  # noqa: PLC0415
+
             raw = self._raw()
             groups = coarsen(raw, self._protection(policy, raw)).cube
             yield verdict_table(groups.as_batch(), groups.schema, policy, exact=exact)
@@ -313,6 +317,14 @@ class Table:
         independent sample, which an adversary could average with the first. ``also`` is called with
         the whole folder before it takes its place; if that fails, nothing is left.
         """
+        from reconpriv.ledger.account import Account  # noqa: PLC0415
+        from reconpriv.release.publication import (  # noqa: PLC0415
+            check_format,
+            publication_notes,
+            write_release,
+        )
+        from reconpriv.release.release import Release  # noqa: PLC0415
+
         check_format(file_format)
         secret = as_key(key)
         policy.check_sampling()
@@ -341,9 +353,6 @@ class Table:
         )
         if manifest.protect is not None:
             self._pooled[policy] = manifest.protect
-        # Not at the start: an audit needs nothing of what a release answers.
-        from reconpriv.release.release import Release  # noqa: PLC0415
-
         notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
         uri = str(out) if is_uri(out) else None
         if account is None:
@@ -360,6 +369,8 @@ class Table:
         seed: int = 0,
     ) -> Workload:
         """The paper's pool of random count queries on this table, with their true answers."""
+        from reconpriv.queries.workload import make_workload  # noqa: PLC0415
+
         return make_workload(
             collect(self.batches(), self.schema),
             queries=queries,
@@ -373,6 +384,8 @@ class Table:
 
         The condition is written as for :meth:`reconpriv.release.release.Release.count`.
         """
+        from reconpriv.queries.answer import Settings  # noqa: PLC0415
+
         selected = self.truth.select(where, equal, whole_bins=whole_bins)
         return round(self.truth.count(selected, Settings()).count)
 
@@ -382,6 +395,9 @@ class Table:
 
         Its answers are the truth: for the publisher alone.
         """
+        from reconpriv.queries.answer import Answerer  # noqa: PLC0415
+        from reconpriv.queries.estimate import Design  # noqa: PLC0415
+
         # With p = 1 every trial keeps its value, so an estimate is the count itself.
         design = Design(1.0, self.schema.domain_size, "none")
         return Answerer(collect(self.batches(), self.schema), design)
@@ -454,7 +470,6 @@ class Table:
         ``pooled`` says whether to measure what pooling tells under the settings that the report
         describes; None does so if that takes seconds.
         """
-        # Not at the start: nothing else needs them.
         from reconpriv.attacks.pooled_risk import POOLED_CELLS, pooled_share  # noqa: PLC0415
         from reconpriv.tuning.recommend import check_target  # noqa: PLC0415
         from reconpriv.tuning.report import Target  # noqa: PLC0415

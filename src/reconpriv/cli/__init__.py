@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 
 
 def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     # First of all: a signal during the imports must not print a traceback either.
+    from reconpriv.cli.garbage import search_seldom
     from reconpriv.cli.signals import ignore_signals, stop_on_signals
     from reconpriv.cli.streams import open_closed_streams
 
     stop_on_signals()
     open_closed_streams()
+    search_seldom()
     from reconpriv.cli.app import app
+    from reconpriv.cli.asked import with_asked_command
     from reconpriv.cli.completion import mend_split_word
     from reconpriv.cli.no_pandas import start_without_pandas
     from reconpriv.errors import ReconprivWarning
@@ -24,6 +28,6 @@ def main() -> None:
     start_without_pandas()
     mend_split_word(os.environ)
     try:
-        app()
+        with_asked_command(app, sys.argv[1:])()
     finally:
         ignore_signals()

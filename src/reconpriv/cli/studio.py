@@ -11,7 +11,6 @@ from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported
 from reconpriv.cli.signals import nothing_begun
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.extras import install_hint
 
 
 def register(app: typer.Typer) -> None:
@@ -53,6 +52,8 @@ def studio(
     """Choose a policy with sliders and pictures, in a web app that runs on this machine only."""
     with reported():
         if find_spec("shiny") is None:
+            from reconpriv.extras import install_hint
+
             raise PolicyError(
                 "The studio needs Shiny, which is not installed.",
                 hint=install_hint("studio"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ from reconpriv.core.margin_cost import (
     margin_cost,
     trials_beside_margins,
 )
-from reconpriv.core.margin_limits import CountedLimits
-from reconpriv.core.margin_plan import MarginPlan
 from reconpriv.core.protection import Settled
 from reconpriv.core.sample_sizes import private_sizes, sample_limits
 from reconpriv.core.single_records import SingleRecords, check_k
@@ -38,6 +36,10 @@ from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
+
+if TYPE_CHECKING:
+    from reconpriv.core.margin_limits import CountedLimits
+    from reconpriv.core.margin_plan import MarginPlan
 
 _SMALL_GROUP = 256
 K = 5
@@ -470,11 +472,11 @@ def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple
 
 
 def smallest_exact_tails(
-    batch: CellBatch, policy: Policy, domain_size: int
+    batch: CellBatch, policy: Policy, domain_size: int, *, few: bool = False
 ) -> tuple[Floats, Floats]:
     """The exact tails of each group's most exposed value, whose smaller tail is smallest.
 
-    Both are 1 in a group without an exposed value.
+    Both are 1 in a group without an exposed value. ``few`` is for some groups only.
     """
     candidates = _worth_looking_at(batch, policy, domain_size)
     group = batch.group_of_cell[candidates]
@@ -483,7 +485,7 @@ def smallest_exact_tails(
         np.stack([batch.sizes[group], batch.count[candidates]]), axis=1, return_inverse=True
     )
     count = _count(pairs[0], pairs[1], policy, domain_size)
-    upper, lower = (tail[where.reshape(-1)] for tail in exact_tails(count))
+    upper, lower = (tail[where.reshape(-1)] for tail in exact_tails(count, few=few))
     order = np.lexsort((np.minimum(upper, lower), group))
     present, first = np.unique(group, return_index=True)
     smallest = np.ones((2, batch.groups))
@@ -532,7 +534,7 @@ def _verdict(
     policy: Policy,
 ) -> GroupVerdict:
     alone = batch.slice(group, group + 1)
-    upper, lower = smallest_exact_tails(alone, policy, schema.domain_size)
+    upper, lower = smallest_exact_tails(alone, policy, schema.domain_size, few=True)
     above, below = smallest_bounds(alone, policy, schema.domain_size)
     value = most_exposed(alone, policy)
     return GroupVerdict(

@@ -162,9 +162,9 @@ def encode(column: pa.Array | pa.ChunkedArray) -> Encoded:
 
 def unify(parts: list[Encoded]) -> tuple[NDArray[np.int32], pa.Array]:
     """One set of codes into the sorted values that occur, a missing value last."""
-    used = [np.unique(part.codes) for part in parts]
+    used = [np.flatnonzero(np.bincount(part.codes)) for part in parts]
     values = pa.concat_arrays(
-        [_plain(part.values.take(pa.array(u))) for part, u in zip(parts, used, strict=True)]
+        [_plain(_at(part.values, u)) for part, u in zip(parts, used, strict=True)]
     )
     encoded = pc.dictionary_encode(values, null_encoding="encode")
     order = pc.array_sort_indices(encoded.dictionary, null_placement="at_end")
@@ -178,6 +178,11 @@ def unify(parts: list[Encoded]) -> tuple[NDArray[np.int32], pa.Array]:
         codes.append(lookup[part.codes])
         start += u.size
     return np.concatenate(codes), encoded.dictionary.take(order)
+
+
+def _at(values: pa.Array, positions: Ints) -> pa.Array:
+    """The values at ascending positions, which are usually all."""
+    return values if positions.size == len(values) else values.take(pa.array(positions))
 
 
 def _plain(values: pa.Array) -> pa.Array:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reconpriv.core.cells import CellBatch, Encoded, python_values
-from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.randomness import (
     GROUP_OFFSET,
     SAMPLING_COIN,
@@ -26,6 +26,9 @@ from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
+
+if TYPE_CHECKING:
+    from reconpriv.core.margin_limits import CountedLimits
 
 # Work at a time: trials held for scaling, and entries of the groups x domain count matrix.
 _TRIALS_AT_ONCE = 1 << 21

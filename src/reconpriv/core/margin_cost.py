@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.margin_limits import CountedLimits
-from reconpriv.core.margin_plan import DescribedTable, MarginPlan
-from reconpriv.core.margin_tables import table_name
 from reconpriv.core.margins import Margins
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
+
+# Every audit imports this module; only those with margins need more than its empty CostPart.
+if TYPE_CHECKING:
+    from reconpriv.core.margin_limits import CountedLimits
+    from reconpriv.core.margin_plan import DescribedTable, MarginPlan
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,8 @@ def _not_counted(sample_size: str) -> str:
 
 
 def _not_published(plan: MarginPlan, schema: Schema) -> tuple[str, ...]:
+    from reconpriv.core.margin_tables import table_name  # noqa: PLC0415
+
     notes = [
         f"There is no margin table by {table_name(attributes, schema)}: it has too many rows."
         for attributes in plan.too_large

@@ -15,6 +15,7 @@ from reconpriv.core.randomness import Key, Randomness, unit_interval
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.schema import Value, json_value, quote_identifier
 from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.distinct import distinct_columns
 
 # A pool is drawn in rounds of candidates; after this many, the table has too few such queries.
 _ROUND = 1 << 14
@@ -101,6 +102,24 @@ def make_workload(
     )
 
 
+class _Counts(NamedTuple):
+    """How many records have each key; the keys that occur, in order."""
+
+    keys: Ints
+    counts: Ints
+
+    def at(self, wanted: Ints) -> Ints:
+        """The counts of these keys, 0 for one that does not occur."""
+        place = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+        return np.where(self.keys[place] == wanted, self.counts[place], 0)
+
+    def without_value(self, domain_size: int) -> _Counts:
+        """The counts of groups, if these keys are of cells: the value is their last digit."""
+        group = self.keys // domain_size
+        first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        return _Counts(group[first], np.add.reduceat(self.counts, first))
+
+
 class _Pool:
     """Candidates with their true answers, looked up in one table per attribute subset."""
 
@@ -109,10 +128,10 @@ class _Pool:
         # Any 32 bytes will do here: a pool is not secret, it only has to be repeatable.
         digest = hashlib.blake2b(f"workload {seed}".encode(), digest_size=32).digest()
         self._randomness = Randomness(Key(digest))
-        self._tables: dict[tuple[int, ...], tuple[Ints, Ints]] = {}
+        self._tables: dict[tuple[int, ...], tuple[_Counts, _Counts]] = {}
         # Further conditions only lower an answer, so the other attributes need not be tried.
         self.useful = {
-            i for i in range(len(cube.codes)) if int(self._count((i,))[1].max()) >= least
+            i for i in range(len(cube.codes)) if int(self._count((i,)).counts.max()) >= least
         }
 
     def candidates(self, number: int) -> Candidates:
@@ -133,12 +152,12 @@ class _Pool:
             [(d[:, 1] * size).astype(np.int64) for d, size in zip(draws[1:], sizes, strict=True)],
             axis=1,
         )
-        subsets, subset = np.unique(used, axis=0, return_inverse=True)
+        subsets, _, subset = distinct_columns(used.T)
         answer, selected = np.zeros((2, _ROUND), dtype=np.int64)
-        for i, members in enumerate(subsets):
+        for i, members in enumerate(subsets.T):
             attributes = tuple(np.flatnonzero(members).tolist())
             if self.useful.issuperset(attributes):
-                rows = np.flatnonzero(subset.reshape(-1) == i)
+                rows = np.flatnonzero(subset == i)
                 found = self._answers(attributes, chosen[rows], value[rows])
                 answer[rows], selected[rows] = found
         kept = np.flatnonzero((answer > 0) & (answer >= self._least))
@@ -146,24 +165,17 @@ class _Pool:
 
     def _answers(self, attributes: tuple[int, ...], chosen: Ints, value: Ints) -> tuple[Ints, Ints]:
         """The true answers of candidates on the same attributes, and of their public halves."""
+        m = self._cube.schema.domain_size
         if attributes not in self._tables:
-            self._tables[attributes] = self._count(attributes)
-        keys, counts = self._tables[attributes]
-        upto = np.append(0, np.cumsum(counts))
-
-        def between(first: Ints, last: Ints) -> Ints:
-            """The records whose keys lie in first..last-1."""
-            low, high = np.searchsorted(keys, first), np.searchsorted(keys, last)
-            return np.asarray(upto[high] - upto[low])
-
+            cells = self._count(attributes)
+            self._tables[attributes] = cells, cells.without_value(m)
+        cells, groups = self._tables[attributes]
         group = np.zeros(value.size, dtype=np.int64)
         for attribute in attributes:
             group = group * len(self._cube.values[attribute]) + chosen[:, attribute]
-        m = self._cube.schema.domain_size
-        answer = between(group * m + value, group * m + value + 1)
-        return answer, between(group * m, group * m + m)
+        return cells.at(group * m + value), groups.at(group)
 
-    def _count(self, attributes: tuple[int, ...]) -> tuple[Ints, Ints]:
+    def _count(self, attributes: tuple[int, ...]) -> _Counts:
         cube = self._cube
         packed = np.zeros(cube.groups, dtype=np.int64)
         for attribute in attributes:
@@ -173,9 +185,9 @@ class _Pool:
         if possible <= min(_DENSE, _SPARSE * cells.size):
             counts = np.bincount(cells, weights=cube.count, minlength=1)
             keys = np.flatnonzero(counts)
-            return keys, counts[keys].astype(np.int64)
+            return _Counts(keys, counts[keys].astype(np.int64))
         keys, position = np.unique(cells, return_inverse=True)
-        return keys, np.bincount(position, weights=cube.count).astype(np.int64)
+        return _Counts(keys, np.bincount(position, weights=cube.count).astype(np.int64))
 
 
 def _workload(cube: Cube, found: Candidates, number: int) -> Workload:

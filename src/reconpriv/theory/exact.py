@@ -9,6 +9,7 @@ import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.exact_few import tails_of_few
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # How far from its mean, in standard deviations (and 40 more, for small counts), a binomial is
@@ -56,13 +57,18 @@ class _Lattice:
         )
 
 
-def exact_tails(count: ObservedCount) -> tuple[Floats, Floats]:
-    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for each element."""
+def exact_tails(count: ObservedCount, *, few: bool = False) -> tuple[Floats, Floats]:
+    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for each element.
+
+    ``few`` takes elements one by one, without scipy. The last digits differ, so what decides about
+    a group never uses it: a group's fate must not depend on how many others are decided with it.
+    """
     shape, at = np.shape(count.trials), _Lattice.of(count)
-    upper, lower = _tails_of_sum(at.n, at.below, at.highest_low, at.lowest_high, count)
+    tails = _tails_of_few if few else _tails_of_sum
+    upper, lower = tails(at.n, at.below, at.highest_low, at.lowest_high, count)
     mixed = np.flatnonzero(at.share > 0)
     if mixed.size:
-        more_upper, more_lower = _tails_of_sum(
+        more_upper, more_lower = tails(
             at.n[mixed], at.below[mixed] + 1, at.highest_low[mixed], at.lowest_high[mixed], count
         )
         upper[mixed] += at.share[mixed] * (more_upper - upper[mixed])
@@ -114,6 +120,13 @@ def _cumulative(retention: float, domain_size: int) -> Floats:
             table[n + 1, new] = old * (1.0 - chance)
             table[n + 1, new, ..., 1:] += old[..., :-1] * chance
     return np.asarray(np.cumsum(table, axis=2))
+
+
+def _tails_of_few(
+    n: Floats, holders: Floats, highest_low: Floats, lowest_high: Floats, count: ObservedCount
+) -> tuple[Floats, Floats]:
+    probabilities = keep_probability(count.retention, count.domain_size), count.replacement
+    return tails_of_few(n, holders, highest_low, lowest_high, probabilities, _REACH)
 
 
 def _tails_of_sum(

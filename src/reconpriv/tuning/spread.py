@@ -21,6 +21,7 @@ from reconpriv.queries.workload import Workload
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import MEAN_ABSOLUTE, Spread, coin_spread, exact_spread, mixing
+from reconpriv.theory.distinct import distinct_columns
 
 # How many sums are kept: each holds three numbers per query, 30 KB for the standard workload.
 _KEPT = 4096
@@ -219,10 +220,10 @@ class QueryVariances:
             assert sampling.classes is not None
             classes = sampling.classes(self.frequency, policy)
             pairs = np.stack([round_up_to_octave(self.frequency), classes])
-            _, number = np.unique(pairs, axis=1, return_inverse=True)
-            groups = [np.flatnonzero(number == one) for one in np.unique(number)[::-1]]
+            distinct, _, number = distinct_columns(pairs)
+            groups = [np.flatnonzero(number == one) for one in range(distinct.shape[1])[::-1]]
             shapes = [
-                np.unique(np.stack([self.sizes[some], self.frequency[some]]), axis=1)
+                distinct_columns(np.stack([self.sizes[some], self.frequency[some]]))[0]
                 for some in groups
             ]
             size, frequency = np.concatenate(shapes, axis=1)
@@ -297,10 +298,7 @@ def _match(
 ) -> tuple[Questions, Pairs, Pairs]:
     """One attribute set at a time: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
-    sets, first, which = np.unique(
-        asked.columns >= 0, axis=1, return_index=True, return_inverse=True
-    )
-    which = which.reshape(-1)
+    sets, first, which = distinct_columns(asked.columns >= 0)
     weight: list[Floats] = []
     part: list[Ints] = []
     values: list[Ints] = []

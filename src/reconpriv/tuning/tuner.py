@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +20,14 @@ from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
-from reconpriv.tuning.margins import MarginVariances
-from reconpriv.tuning.report import Setting
 from reconpriv.tuning.risk import GroupRisk, chances, group_risk
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
+
+# An audit asks for the errors of one policy only, without margins.
+if TYPE_CHECKING:
+    from reconpriv.tuning.margins import MarginVariances
+    from reconpriv.tuning.report import Setting
 
 # How many notions of exposed are kept.
 _KEPT = 64
@@ -119,6 +123,8 @@ class Tuner:
         return self._settings[key]
 
     def _figures(self, policy: Policy, rho1: float, yardstick: Policy) -> Setting:
+        from reconpriv.tuning.report import Setting  # noqa: PLC0415
+
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
         plan = self._plan(policy, yardstick)
@@ -164,7 +170,12 @@ class Tuner:
     def question_errors(self, policy: Policy) -> Floats:
         """The expected relative error of every distinct question of the workload."""
         policy.check_sampling()
-        return self._plan(policy, policy).errors
+        if policy.wanted_margins is not None:
+            return self._with_margins(policy, policy).errors
+        if policy.sampling.classes is not None:
+            return self._errors_by_class(policy)
+        limits = sample_limits(self.batch, policy, self.schema.domain_size)
+        return self._errors_by_group(policy, limits)
 
     @property
     def schema(self) -> Schema:
@@ -233,7 +244,7 @@ class Tuner:
             int(sampled.sum()),
             int(shapes.how_many @ trials),
             int(sampled[limits < 1.0].sum()),
-            self._errors(policy, reduced.variances.by_class(policy, self.schema.domain_size)),
+            self._errors_by_class(policy),
             shapes.most_exposed(policy, trials),
             judged.risk(policy, seen, yardstick.epsilon),
         )
@@ -243,7 +254,6 @@ class Tuner:
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
         trials = np.where(sampled, np.maximum(limits, 1.0), self._sizes)
-        variances = self.reduced(policy).variances
         frequency = largest_exposed(self.batch, policy)
         some = frequency > 0.0
         error = group_error(
@@ -256,10 +266,7 @@ class Tuner:
             int(sampled.sum()),
             round(float(trials.sum())),
             int((sampled & (limits < 1.0)).sum()),
-            self._errors(
-                policy,
-                variances.coin_sums(limits[variances.order], systematic=policy.tail_bound.lattice),
-            ),
+            self._errors_by_group(policy, limits),
             float(error.min(initial=np.inf)),
             self._risk(policy, yardstick, trials),
         )
@@ -296,6 +303,8 @@ class Tuner:
 
     def _margins(self, policy: Policy) -> MarginVariances:
         """The margin tables that a policy names, counted once."""
+        from reconpriv.tuning.margins import MarginVariances  # noqa: PLC0415
+
         margins = policy.wanted_margins
         assert margins is not None
         reduced = self.reduced(policy)
@@ -304,6 +313,16 @@ class Tuner:
                 self.schema, self.batch, reduced.variances, policy
             )
         return reduced.counted[margins.tables]
+
+    def _errors_by_class(self, policy: Policy) -> Floats:
+        variances = self.reduced(policy).variances
+        return self._errors(policy, variances.by_class(policy, self.schema.domain_size))
+
+    def _errors_by_group(self, policy: Policy, limits: Floats) -> Floats:
+        variances = self.reduced(policy).variances
+        systematic = policy.tail_bound.lattice
+        sums = variances.coin_sums(limits[variances.order], systematic=systematic)
+        return self._errors(policy, sums)
 
     def _errors(self, policy: Policy, sums: Floats) -> Floats:
         return self.plain.variances.errors(sums, policy.retention, self.schema.domain_size)

@@ -53,7 +53,9 @@ def brute_tails(n, f, p, m, epsilon):
 
 def tails(n, f, p, m, epsilon):
     count = observed_count(n, float(f), retention=float(p), domain_size=m, epsilon=float(epsilon))
-    return tuple(float(tail) for tail in exact_tails(count))
+    found, one_by_one = ([*map(float, exact_tails(count, few=few))] for few in (False, True))
+    assert one_by_one == pytest.approx(found, rel=1e-10, abs=1e-15)
+    return tuple(found)
 
 
 def test_golden_tails_of_a_group_just_at_its_size():
@@ -120,6 +122,20 @@ def test_a_chunk_boundary_changes_nothing(monkeypatch):
     monkeypatch.setattr(exact, "_CHUNK", 7)
     for one, other in zip(whole, exact_tails(count), strict=True):
         assert one.tolist() == pytest.approx(other.tolist(), rel=1e-13)
+
+
+@pytest.mark.parametrize(("p", "m"), [(0.02, 2), (0.5, 15), (0.99, 1000)])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5])
+def test_few_groups_have_the_tails_that_many_have(p, m, epsilon):
+    n = np.array([1, 2, 7, 26, 255, 256, 783, 3001, 20_000, 100_000])
+    f = np.maximum(np.round(n * np.array([[0.001], [0.3], [1.0]])), 1) / n
+    for trials in (n, np.maximum(n // 2, 1)):  # holders that are whole, and some that are not
+        count = observed_count(trials, f, retention=p, domain_size=m, epsilon=epsilon)
+        for few, many in zip(exact_tails(count, few=True), exact_tails(count), strict=True):
+            # scipy's logarithms of large factorials have lost three digits here.
+            np.testing.assert_allclose(few, many, rtol=1e-9, atol=1e-17)
+        other = observed_count(trials, f, retention=p, domain_size=m, epsilon=epsilon * 1.3)
+        assert not np.allclose(exact_tails(other, few=True), exact_tails(count), rtol=1e-3)
 
 
 def test_shapes_are_kept():

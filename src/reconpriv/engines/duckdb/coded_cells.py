@@ -73,7 +73,7 @@ def code_cells(
     ``weight`` is the column that says how many records a row stands for.
     """
     columns = [expressions[column] for column in schema.columns]
-    if not _many(connection, table, columns):
+    if not _many(connection, table, columns, schema.records):
         return None
     found: list[pa.Array] = []
     for expression in columns:
@@ -113,8 +113,12 @@ def code_cells(
     return CodedCells(tuple(public), m, query)
 
 
-def _many(connection: duckdb.DuckDBPyConnection, table: str, columns: list[str]) -> bool:
+def _many(
+    connection: duckdb.DuckDBPyConnection, table: str, columns: list[str], records: int
+) -> bool:
     """Whether most of the first rows are cells of their own."""
+    if records <= _FIRST // 2:
+        return False
     cells = f"SELECT DISTINCT {', '.join(columns)} FROM (FROM {table} LIMIT {_FIRST})"
     return bool(
         connection.execute(f"SELECT count(*) FROM ({cells})").fetchall()[0][0] > _FIRST // 2

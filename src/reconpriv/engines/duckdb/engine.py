@@ -35,7 +35,6 @@ from reconpriv.engines.duckdb.unchanged_columns import carried_columns
 from reconpriv.engines.duckdb.views import VIEW, open_source, reads_columns
 from reconpriv.engines.polling import polling
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
-from reconpriv.engines.writer import write_release_files
 from reconpriv.errors import InputError, OutputError
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.recoding import Recoding
@@ -492,6 +491,8 @@ class DuckDBEngine:
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group and write data (and groups, if asked) into an existing folder."""
+        from reconpriv.engines.writer import write_release_files  # noqa: PLC0415
+
         batches = self.batches(schema, drop_missing=drop_missing, progress=progress)
         return write_release_files(batches, schema, publish, folder, layout, progress)
 
