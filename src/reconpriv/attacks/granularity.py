@@ -85,7 +85,8 @@ def attempt(
     # Algorithm 1 keeps |g1| secret; the hardened forms publish it, so there is nothing to guess.
     told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
     shares = _true_shares(target) if knowing_the_rest else None
-    found = infer(counts, known, told, shares)
+    what = f"inferring trials, sample size {sample_size}"
+    found = infer(counts, known, told, shares, lambda done: target.progress(what, done))
     low, high = _ranges(published, known, told)
     return Attempt(
         records=target.batch.sizes,

@@ -38,7 +38,7 @@ def lattice_fit(
     known = None if shares is None else np.take_along_axis(shares, order, axis=1)
     kinds, kind = _Kinds.of(y, total[group] // candidates, group)
     slack = candidates - kinds.least.sum(axis=1)[kind]
-    fits = (kinds.least <= kinds.most).all(axis=1)
+    fits = np.all(kinds.least <= kinds.most, axis=1)
     possible = fits[kind] & (slack >= 0) & (kinds.most.sum(axis=1)[kind] >= candidates)
     room = np.zeros(kinds.copies.size, dtype=np.int64)
     np.maximum.at(room, kind, np.where(possible, slack + 1, 0))

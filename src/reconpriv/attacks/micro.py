@@ -54,7 +54,7 @@ def attack_micro(
     with_margins = target.policy.margins is not None
     measure = measure_with_margins if with_margins else partial(_measure, check=check)
     sizes = possible_sizes(target.policy)
-    rows = [measure(target, exposed, size, keys) for size in sizes]
+    rows = [measure(target, exposed, size, keys) for size in target.steps("sample size", sizes)]
     table = tuple(row for row, _ in rows)
     errors = dict(zip(sizes, (error for _, error in rows), strict=True))
     own = target.policy.sample_size

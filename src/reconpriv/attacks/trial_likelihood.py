@@ -272,5 +272,4 @@ class _Fit:
         power = self.least[row] + np.where(rising, last[row, 0], 0)
         with np.errstate(divide="ignore"):
             found = np.log(sums) + largest[row] + self.trials[row] * log_rest[f] + power * away
-        found[self.blank[self.group[row]]] = 0.0
-        return found
+        return np.where(self.blank[self.group[row]], 0.0, found)

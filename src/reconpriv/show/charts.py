@@ -50,12 +50,12 @@ def browser_scripts() -> str:
     altair()
     import vl_convert  # noqa: PLC0415
 
-    # The type stub requires an argument that is optional.
-    bundle: Any = vl_convert.javascript_bundle
+    # The type stub knows no version, and requires an argument that is optional.
+    converter: Any = vl_convert
     version = _version()
     # Bundling takes two seconds.
-    name = f"vega-lite-{version}-by-vl-convert-{vl_convert.__version__}.js"
-    script = kept(name, lambda: str(bundle(vl_version=version)))
+    name = f"vega-lite-{version}-by-vl-convert-{converter.__version__}.js"
+    script = kept(name, lambda: str(converter.javascript_bundle(vl_version=version)))
     return script.replace("</script", "<\\/script")
 
 
