@@ -14,6 +14,8 @@ def main() -> None:
 
     stop_on_signals()
     open_closed_streams()
+    # Before NumPy: our matrices are small, and BLAS threads that wait for a busy core use it up.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from reconpriv.cli.app import app
     from reconpriv.cli.completion import mend_split_word
     from reconpriv.cli.no_pandas import start_without_pandas

@@ -221,3 +221,19 @@ def test_a_short_command_shows_none():
 
 def test_a_second_is_what_is_promised():
     assert progress.QUIET_SECONDS == 1.0
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("2", "2")])
+def test_a_command_uses_one_thread_for_matrices_unless_told_otherwise(given, used):
+    code = (
+        "import atexit, os, sys; sys.argv[1:] = ['--version'];"
+        " atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']));"
+        " from reconpriv.cli import main; main()"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    if given is not None:
+        environment["OPENBLAS_NUM_THREADS"] = given
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.split()[-1] == used
