@@ -87,6 +87,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_peers.py
 	$(BIN)/python benchmarks/bench_tune.py
 	$(BIN)/python benchmarks/bench_alternatives.py
+	$(BIN)/python benchmarks/bench_attacks.py
 
 # Ten thousand bad inputs in minutes; CAMPAIGN=--long for a night, --write to renew the page.
 campaign: $(VENV)/.dev

@@ -133,6 +133,7 @@ class Table:
         cube = None
         if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
             cube = cells.cube(self.schema) if here else collect(self.batches(), self.schema)
+        progress("comparing columns", 0.0)
         report = self._with_columns(report, columns, kept, cube)
         self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
@@ -524,6 +525,7 @@ class Table:
         overwrite: bool = False,
         k: int = K,
         keep_identifier: Iterable[str] = (),
+        progress: Progress = no_progress,
     ) -> None:
         """Write the publisher's report, one HTML file about the raw table: not for release.
 
@@ -534,7 +536,13 @@ class Table:
         out = None if release is None else release.path
         internal.check_internal(Path(path), overwrite=overwrite, out=out)
         found = internal.find(
-            self, policy, release=release, source=source, k=k, keep_identifier=keep_identifier
+            self,
+            policy,
+            release=release,
+            source=source,
+            k=k,
+            keep_identifier=keep_identifier,
+            progress=progress,
         )
         internal.write_findings(found, Path(path), overwrite=overwrite)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from reconpriv.core.margin_tables import MarginTable, MarginTotals
 from reconpriv.core.protected import protected_cube, publish_protected
 from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
 from reconpriv.core.sample_sizes import private_as_they_are
+from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.plan import publish_cube
@@ -28,6 +30,8 @@ from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
+
+T = TypeVar("T")
 
 
 def attack_key(number: int, purpose: str = "publication") -> Key:
@@ -69,18 +73,32 @@ class AttackedTable:
     batch: CellBatch
     whole: AttackedTable | None = None
     places: Ints | None = None
+    progress: Progress = field(default=no_progress, repr=False, compare=False)
     _totals: dict[Policy, MarginTotals] = field(init=False, repr=False, default_factory=dict)
 
     @classmethod
-    def of(cls, table: Table, policy: Policy) -> AttackedTable:
-        """Read the table's cells into memory; its groups are micro groups."""
-        batch = collect(table.batches(), table.schema).as_batch()
-        return cls(table.schema, table.settled(policy), batch)
+    def of(cls, table: Table, policy: Policy, progress: Progress | None = None) -> AttackedTable:
+        """Read the table's cells into memory; its groups are micro groups.
+
+        ``progress`` is told what the attack is doing.
+        """
+        heard = progress or no_progress
+        batch = collect(table.batches(progress=heard), table.schema).as_batch()
+        heard("grouping", 0.0)
+        return cls(table.schema, table.settled(policy), batch, progress=heard)
 
     @classmethod
-    def of_groups(cls, table: Table, policy: Policy) -> AttackedTable:
+    def of_groups(
+        cls, table: Table, policy: Policy, progress: Progress | None = None
+    ) -> AttackedTable:
         """The same, by the groups that the policy makes a promise about: its protection groups."""
-        return cls.of(table, policy).by_promise()
+        return cls.of(table, policy, progress).by_promise()
+
+    def steps(self, what: str, items: Sequence[T]) -> Iterator[T]:
+        """Go through some items, and tell which of them is under way."""
+        for number, item in enumerate(items):
+            self.progress(f"{what} {number + 1} of {len(items)}", number / len(items))
+            yield item
 
     def by_promise(self) -> AttackedTable:
         """The same people by the groups that the policy makes a promise about."""
@@ -89,7 +107,12 @@ class AttackedTable:
             return self
         settled = settle(protection, self.raw, self.policy.retention, attack_key(0))
         found = coarsen(self.raw, settled).cube
-        return AttackedTable(found.schema, replace(self.policy, protect=None), found.as_batch())
+        return AttackedTable(
+            found.schema,
+            replace(self.policy, protect=None),
+            found.as_batch(),
+            progress=self.progress,
+        )
 
     @cached_property
     def raw(self) -> Cube:
@@ -135,7 +158,9 @@ class AttackedTable:
             self.batch.count[wanted],
         )
         places = groups if self.places is None else self.places[groups]
-        return AttackedTable(self.schema, self.policy, batch, self.whole or self, places)
+        return AttackedTable(
+            self.schema, self.policy, batch, self.whole or self, places, self.progress
+        )
 
     def publish(self, number: int, sample_size: str | None = None) -> Cube:
         """A publication in memory with the lab's key of this number.

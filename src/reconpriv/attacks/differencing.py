@@ -61,7 +61,7 @@ def _pieces(target: AttackedTable) -> Iterator[tuple[int, Ints, Floats, Floats, 
     published, stranger = target.publish(0), target.publish(1)
     violating = target.violating()
     target.only(violating)  # raises an error if there is none
-    for attribute in range(-1, len(target.schema.public)):
+    for attribute in target.steps("grouping", range(-1, len(target.schema.public))):
         keys = families(target, attribute)
         groups = violating[np.bincount(keys)[keys[violating]] > 1]
         if groups.size:

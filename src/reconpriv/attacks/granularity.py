@@ -20,7 +20,7 @@ from reconpriv.attacks.statistics import (
     rate,
     relative_error,
 )
-from reconpriv.attacks.trial_likelihood import Inference, Knowledge, infer
+from reconpriv.attacks.trial_likelihood import Inferences, Knowledge, infer
 from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import InputError
@@ -85,22 +85,15 @@ def attempt(
     # Algorithm 1 keeps |g1| secret; the hardened forms publish it, so there is nothing to guess.
     told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
     shares = _true_shares(target) if knowing_the_rest else None
-    found = [
-        infer(
-            counts[g],
-            known,
-            None if told is None else int(told[g]),
-            None if shares is None else shares[g],
-        )
-        for g in range(published.groups)
-    ]
+    what = f"inferring trials, sample size {sample_size}"
+    found = infer(counts, known, told, shares, lambda done: target.progress(what, done))
     low, high = _ranges(published, known, told)
     return Attempt(
         records=target.batch.sizes,
         truth=target.frequency,
         trials=published.trials.astype(np.int64),
-        inferred_trials=np.array([one.trials for one in found]),
-        frequency=np.array([one.frequency for one in found]),
+        inferred_trials=found.trials,
+        frequency=found.frequency,
         mle=np.clip(plain_estimate(counts, policy), low, high),
         # The grid of candidates stops just short of the ends of an octave.
         located=(target.frequency >= low * 0.99) & (target.frequency <= high * 1.01),
@@ -262,10 +255,8 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
     suspects = suspects[np.argsort(-cube.records[suspects], kind="stable")]
     counts = dense(cube, suspects)
     told = cube.trials.astype(np.int64)[suspects] if policy.sampling.trials_known else None
-    found = [
-        infer(row, known, None if told is None else int(told[i])) for i, row in enumerate(counts)
-    ]
-    sampled = sum(one.trials < int(row.sum()) for one, row in zip(found, counts, strict=True))
+    found = infer(counts, known, told)
+    sampled = int(np.count_nonzero(found.trials < counts.sum(axis=1)))
     plain = plain_estimate(counts, policy) if suspects.size else np.empty(0)
     return AttackResult(
         name="granularity",
@@ -277,16 +268,16 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
     )
 
 
-def _guesses(cube: Cube, groups: Ints, found: list[Inference], plain: Floats) -> list[Row]:
+def _guesses(cube: Cube, groups: Ints, found: Inferences, plain: Floats) -> list[Row]:
     public = cube.group_table().take(groups).to_pylist()
     return [
         {
             "group": {name: json_value(value) for name, value in public[i].items()},
             "records": int(cube.records[g]),
-            "inferred |g1|": found[i].trials,
-            "inferred f": found[i].frequency,
-            "from": found[i].low,
-            "to": found[i].high,
+            "inferred |g1|": int(found.trials[i]),
+            "inferred f": float(found.frequency[i]),
+            "from": float(found.low[i]),
+            "to": float(found.high[i]),
             "MLE": float(plain[i]),
         }
         for i, g in enumerate(groups)

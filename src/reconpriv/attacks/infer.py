@@ -107,7 +107,7 @@ def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None
     classifiers = [] if classifier is None else [classifier]
     found = {
         (size, model): guessed
-        for size in possible_sizes(target.policy)
+        for size in target.steps("sample size", possible_sizes(target.policy))
         for model, guessed in _measure(split, size, keys, classifiers).items()
     }
     own = target.policy.sample_size

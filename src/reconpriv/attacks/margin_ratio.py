@@ -39,7 +39,7 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
         target = replace(target, policy=replace(target.policy, margins=Margins(_EPSILON)))
     epsilon, groups = target.policy.epsilon, target.violating()
     target.only(groups)  # raises an error if there is none
-    seen = [one for number in range(keys) for one in look_at(target, number)]
+    seen = [one for number in target.steps("key", range(keys)) for one in look_at(target, number)]
     within = np.concatenate([one.error <= epsilon for one in seen])
     noisy = np.concatenate([one.error_over_noise <= epsilon for one in seen])
     by_table = np.concatenate([one.error_of_table <= epsilon for one in seen])

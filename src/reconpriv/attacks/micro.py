@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -41,16 +42,19 @@ KNEW = "every public value of a person, the release, its policy; not the key"
 KNEW_MORE = f"{KNEW}; and, which nobody can know, the variance of every estimate"
 
 
-def attack_micro(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
+def attack_micro(
+    target: AttackedTable, *, keys: int = 5, worst: int = 5, check: bool = True
+) -> AttackResult:
     """Reconstruct every group by Lemma 1, for each sample size, with several keys.
 
     If margins are published, then also by the best estimate from records and margins together.
+    Without ``check``, the attack is not held against what theory predicts for uneven copies.
     """
     exposed = target.only(target.violating())
     with_margins = target.policy.margins is not None
-    measure = measure_with_margins if with_margins else _measure
+    measure = measure_with_margins if with_margins else partial(_measure, check=check)
     sizes = possible_sizes(target.policy)
-    rows = [measure(target, exposed, size, keys) for size in sizes]
+    rows = [measure(target, exposed, size, keys) for size in target.steps("sample size", sizes)]
     table = tuple(row for row, _ in rows)
     errors = dict(zip(sizes, (error for _, error in rows), strict=True))
     own = target.policy.sample_size
@@ -90,22 +94,33 @@ def possible_sizes(policy: Policy) -> list[str]:
 
 
 def _measure(
-    target: AttackedTable, exposed: AttackedTable, size: str, keys: int
+    target: AttackedTable, exposed: AttackedTable, size: str, keys: int, *, check: bool
 ) -> tuple[Row, Floats]:
     """One sample size: errors over keys, the exact prediction, and the best guesses."""
     errors = np.concatenate([top_errors(exposed, exposed.publish(i, size)) for i in range(keys)])
     by_trials = predicted_share(exposed, size)
-    predicted = share_with_copies(exposed, size) if SAMPLE_SIZES[size].samples else by_trials
+    checked: Row = _checked(exposed, size, errors, by_trials) if check else {}
     guess = largest_values(target.publish(0, size))
     row: Row = {
         "sample size": size,
         "under ε": float((errors <= target.policy.epsilon).mean()),
         "exact tails": float(by_trials.mean()),
-        "with copies": None if predicted is None else float(predicted.mean()),
-        "z": None if predicted is None else _score(errors, np.tile(predicted, keys), target),
+        **checked,
         **_spread_and_guesses(target, errors, guess),
     }
     return row, errors
+
+
+def _checked(exposed: AttackedTable, size: str, errors: Floats, by_trials: Floats) -> Row:
+    """The prediction for the counts as published, and how far the errors are from it."""
+    predicted = share_with_copies(exposed, size) if SAMPLE_SIZES[size].samples else by_trials
+    if predicted is None:
+        return {"with copies": None, "z": None}
+    keys = errors.size // predicted.size
+    return {
+        "with copies": float(predicted.mean()),
+        "z": _score(errors, np.tile(predicted, keys), exposed),
+    }
 
 
 def _score(errors: Floats, predicted: Floats, target: AttackedTable) -> float:

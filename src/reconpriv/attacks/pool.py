@@ -62,7 +62,8 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
     """Estimate every violating group from its neighbours and itself, for each sample size."""
     exposed = target.only(target.violating())
     own, epsilon = target.policy.sample_size, target.policy.epsilon
-    found = {size: measure(target, size, keys) for size in possible_sizes(target.policy)}
+    sizes = target.steps("sample size", possible_sizes(target.policy))
+    found = {size: measure(target, size, keys) for size in sizes}
     table, mine = tuple(row for row, _ in found.values()), found[own][1]
     alone = "from their own records"
     if target.policy.protect is not None:

@@ -93,7 +93,7 @@ def _fresh(
 ) -> Iterator[tuple[Floats, Floats]]:
     """F' of each exposed group in each release: from records alone, and from everything."""
     groups, top = target.violating(), exposed.values
-    for number in range(releases):
+    for number in target.steps("release", range(releases)):
         if target.policy.margins is None:
             found = estimates(exposed, exposed.publish(number))
             yield found, found
@@ -142,7 +142,7 @@ def independence(target: AttackedTable) -> Interval:
     """
     p = target.policy.retention
     errors: list[list[Floats]] = [[], []]
-    for number in range(_KEYS):
+    for number in target.steps("key", range(_KEYS)):
         for side, retention in enumerate((p, p * 0.8)):
             policy = replace(target.policy, retention=retention, sample_size="none", margins=None)
             other = replace(target, policy=policy)

@@ -16,6 +16,7 @@ from reconpriv.registry import Registry
 
 if TYPE_CHECKING:
     from reconpriv.attacks.result import AttackResult
+    from reconpriv.engines.base import Progress
     from reconpriv.policy import Policy
     from reconpriv.release.folder import ReleaseFolder
     from reconpriv.release.manifest import Manifest
@@ -35,6 +36,7 @@ class Effort:
     :param worst: how many of the most exposed groups are shown.
     :param classifier: the name of a classifier in ``reconpriv.learning.classifiers.CLASSIFIERS``,
         or an object with the interface of scikit-learn, which learns from the release as well.
+    :param progress: what is told which step is under way, and which share of it is done.
     """
 
     keys: int = 1
@@ -45,6 +47,7 @@ class Effort:
     least: int = 1
     worst: int = 5
     classifier: Any = None
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         """Refuse counts that make no sense."""
@@ -76,7 +79,9 @@ def _micro(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.micro import attack_micro
 
-    return attack_micro(AttackedTable.of_groups(table, policy), keys=how.keys, worst=how.worst)
+    return attack_micro(
+        AttackedTable.of_groups(table, policy, how.progress), keys=how.keys, worst=how.worst
+    )
 
 
 def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
@@ -98,7 +103,9 @@ def _pool(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.pool import attack_pool
 
-    return attack_pool(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
+    return attack_pool(
+        AttackedTable.of(table, policy, how.progress), keys=how.keys, worst=how.worst
+    )
 
 
 def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
@@ -114,7 +121,9 @@ def _infer(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.infer import attack_infer
 
-    return attack_infer(AttackedTable.of(table, policy), keys=how.keys, classifier=how.classifier)
+    return attack_infer(
+        AttackedTable.of(table, policy, how.progress), keys=how.keys, classifier=how.classifier
+    )
 
 
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -122,7 +131,7 @@ def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.ratio import attack_ratio
 
     return attack_ratio(
-        AttackedTable.of_groups(table, policy),
+        AttackedTable.of_groups(table, policy, how.progress),
         privacy=how.privacy,
         draws=how.draws,
         worst=how.worst,
@@ -134,7 +143,10 @@ def _granularity(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.granularity import attack_granularity
 
     return attack_granularity(
-        AttackedTable.of_groups(table, policy), keys=how.keys, least=how.least, worst=how.worst
+        AttackedTable.of_groups(table, policy, how.progress),
+        keys=how.keys,
+        least=how.least,
+        worst=how.worst,
     )
 
 
@@ -150,7 +162,7 @@ def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.repeat import attack_repeat
 
     return attack_repeat(
-        AttackedTable.of_groups(table, policy), releases=how.releases, worst=how.worst
+        AttackedTable.of_groups(table, policy, how.progress), releases=how.releases, worst=how.worst
     )
 
 
@@ -159,7 +171,7 @@ def _updates(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.updates import attack_updates
 
     return attack_updates(
-        AttackedTable.of_groups(table, policy), updates=how.updates, worst=how.worst
+        AttackedTable.of_groups(table, policy, how.progress), updates=how.updates, worst=how.worst
     )
 
 
@@ -167,20 +179,24 @@ def _differencing(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.differencing import attack_differencing
 
-    return attack_differencing(AttackedTable.of_groups(table, policy), worst=how.worst)
+    return attack_differencing(
+        AttackedTable.of_groups(table, policy, how.progress), worst=how.worst
+    )
 
 
 def _margins(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.margin_ratio import attack_margins
 
-    return attack_margins(AttackedTable.of(table, policy), keys=how.keys, worst=how.worst)
+    return attack_margins(
+        AttackedTable.of(table, policy, how.progress), keys=how.keys, worst=how.worst
+    )
 
 
-def _side_channels(table: Table, policy: Policy, _: Effort) -> AttackResult:
+def _side_channels(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.side_channels import attack_side_channels
 
-    return attack_side_channels(table, policy)
+    return attack_side_channels(table, policy, how.progress)
 
 
 def _side_channels_on_release(release: ReleaseFolder, _: int) -> AttackResult:

@@ -26,7 +26,7 @@ from reconpriv.core.kernel import PublishedBatch
 from reconpriv.core.margin_plan import PlannedTable
 from reconpriv.core.protected import ProtectedPublication
 from reconpriv.core.protected_cube import ProtectedCube
-from reconpriv.engines.base import Layout, no_progress
+from reconpriv.engines.base import Layout, Progress, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_protected_files, write_release_files
 from reconpriv.policy import Policy
@@ -51,17 +51,23 @@ class Channel:
     detail: str
 
 
-def attack_side_channels(table: Table, policy: Policy) -> AttackResult:
+def attack_side_channels(
+    table: Table, policy: Policy, progress: Progress | None = None
+) -> AttackResult:
     """Publish the table, check every channel, and publish it again from shuffled records."""
-    target = AttackedTable.of(table, policy)
+    target = AttackedTable.of(table, policy, progress)
+    heard = target.progress
     with temporary("attack") as work:
         folder, again = Path(work, "release"), Path(work, "again")
         # Nothing here leaves the lab, so nearly unique columns need no permission.
         public = [column.name for column in table.schema.public]
-        table.publish(policy, folder, key=attack_key(0), keep_identifier=public)
+        table.publish(policy, folder, key=attack_key(0), keep_identifier=public, progress=heard)
+        heard("checking the files", 0.0)
         channels = [*release_channels(folder)]
         with table.with_records(shuffled_records(target)) as shuffled:
-            shuffled.publish(policy, again, key=attack_key(0), keep_identifier=public)
+            shuffled.publish(
+                policy, again, key=attack_key(0), keep_identifier=public, progress=heard
+            )
         differ = [f.name for f in sorted(folder.iterdir()) if not _same(f, again / f.name)]
         detail = f"differs: {', '.join(differ)}" if differ else "same bytes from shuffled records"
         channels.append(Channel("order of the input", bool(differ), detail))

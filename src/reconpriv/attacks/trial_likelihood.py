@@ -1,16 +1,16 @@
 """The likelihood of a scaled group: which number of trials, and which f, fit its counts.
 
-Scaling (Algorithm 1) publishes each of the n = |g1| trials ⌊b'⌋ or ⌊b'⌋+1 times, b' = |g|/n. So a
-published count is y = k⌊b'⌋ + e for k trials, e of which got one extra copy; the k sum to n, and
-the e to the rest of the group's size. Few n fit many counts at once, and n is near s(f).
+Few numbers of trials n = |g1| fit many counts at once (lattice.py), and n is near s(f).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from reconpriv.attacks.lattice import lattice_fit, log_choose, log_gamma
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -21,12 +21,13 @@ _GRID = 800
 _ENDLESS = 1 << 40  # records: more than any group has
 # Search for f within this many standard deviations of the plain estimate.
 _REACH = 5.0
-# The adversary's prior on the values other than the most frequent one: their perturbed shares
-# are Dirichlet with this parameter, an even but vague prior.
-_VAGUE = 0.7
 # Each quota is rounded by a coin flip; this is the variance if all fractions are equally likely.
 _COIN_VARIANCE = 1.0 / 6.0
-_NEGLIGIBLE = 30.0
+# Natural logarithms of how much less likely than the best is left out: pairs of |g1| and k, and
+# frequencies f whose s(f) is too far from |g1|.
+_NEGLIGIBLE, _EXCLUDED = 30.0, 60.0
+# Candidates for |g1| that are judged together, each with every candidate for f.
+_TOGETHER = 2_000
 
 
 @dataclass(frozen=True)
@@ -69,70 +70,83 @@ class Knowledge:
 
 
 @dataclass(frozen=True)
-class Inference:
-    """What the adversary concludes about one group."""
+class Inferences:
+    """What the adversary concludes about each group: |g1|, f, and where f may lie."""
 
-    trials: int
-    frequency: float
-    low: float
-    high: float
+    trials: Ints
+    frequency: Floats
+    low: Floats
+    high: Floats
 
 
 def infer(
-    counts: Ints, known: Knowledge, trials: int | None = None, shares: Floats | None = None
-) -> Inference:
-    """The best |g1| and f for the published counts of one group (all values of the domain).
+    counts: Ints,
+    known: Knowledge,
+    trials: Ints | None = None,
+    shares: Floats | None = None,
+    watch: Callable[[float], None] = lambda _: None,
+) -> Inferences:
+    """The best |g1| and f for the published counts of each group (one column per value).
 
-    ``trials`` is |g1| if the release publishes it; otherwise it is inferred. ``shares`` are for an
-    adversary who knows the perturbed shares pf + t of all other values: a limit, not an attack.
+    ``trials`` are |g1| if the release publishes them; otherwise they are inferred. ``shares`` are
+    for an adversary who knows the perturbed shares pf + t of all other values: a limit, not an
+    attack. ``watch`` is told the share of the groups that is done.
     """
-    near = _plausible(counts, known, trials)
-    if trials is None:
-        candidates, prior = _unknown_trials(counts, known, near)
-    else:
-        candidates, prior = np.array([trials]), np.zeros((1, near.size))
-    fit, top = lattice_fit(counts, candidates, known.domain_size, shares)
-    joint = prior + _given_frequency(fit, top, candidates, known.share[near])
-    by_frequency, by_trials = _log_sum(joint, 0), _log_sum(joint, 1)
-    frequency = known.frequency[near]
-    inside = frequency[by_frequency > by_frequency.max() - 2.0]
-    return Inference(
-        trials=int(candidates[np.argmax(by_trials)]),
-        frequency=float(frequency[np.argmax(by_frequency)]),
-        low=float(inside.min()),
-        high=float(inside.max()),
-    )
+    groups = len(counts)
+    found = Inferences(np.empty(groups, np.int64), *(np.empty(groups) for _ in range(3)))
+    # Groups of about the same size are alike, and go together.
+    order = np.argsort(counts.sum(axis=1), kind="stable")
+    done = 0
+    while done < groups:
+        guesses, rows = [], 0
+        for g in order[done:]:
+            guesses.append(_guesses(counts[g], known, None if trials is None else int(trials[g])))
+            rows += guesses[-1].trials.size
+            if rows >= _TOGETHER:
+                break
+        here = order[done : done + len(guesses)]
+        part = _inferred(counts[here], known, guesses, None if shares is None else shares[here])
+        for name in Inferences.__dataclass_fields__:
+            getattr(found, name)[here] = getattr(part, name)
+        done += here.size
+        watch(done / groups)
+    return found
 
 
-def _plausible(counts: Ints, known: Knowledge, trials: int | None) -> Ints:
-    """The candidates for f that the largest count alone does not rule out."""
+@dataclass(frozen=True)
+class _Guesses:
+    """Candidates for |g1| and f in a group, and the spread of |g1| about s(f); 0 if it is known."""
+
+    trials: Ints
+    near: Flags
+    spread: float
+
+
+def _guesses(counts: Ints, known: Knowledge, trials: int | None) -> _Guesses:
     total = int(counts.sum())
     if trials is not None:
-        return np.flatnonzero(known.consistent(total, trials))
-    share = known.share
-    spread = np.sqrt(share * (1 - share) / np.minimum(known.size, total))
-    distance = np.abs(counts.max() / total - share) / spread
-    near = np.flatnonzero(distance < _REACH)
-    return near if near.size else np.array([int(np.argmin(distance))])
-
-
-def _unknown_trials(counts: Ints, known: Knowledge, near: Ints) -> tuple[Ints, Floats]:
-    """Candidates for |g1| and ln Pr[|g1| | f]: s(f) up to the coin flips of Sampling.
-
-    If s(f) is not below the group's size, the group was not sampled: |g1| = |g|.
-    """
-    total, size = int(counts.sum()), known.size[near]
+        return _Guesses(np.array([trials]), known.consistent(total, trials), 0.0)
+    near = _plausible(counts, known)
+    size = known.size[near]
     spread = _coin_spread(counts, known, float(np.median(np.minimum(size, total))))
-    lowest = max(1, int(np.floor(min(float(size.min()), total) - 4 * spread)))
+    if size.min() >= total:
+        return _Guesses(np.array([total]), near, spread)
+    lowest = max(1, int(np.floor(float(size.min()) - 4 * spread)))
     highest = min(total, int(np.ceil(min(float(size.max()), total) + 4 * spread)))
     candidates = np.arange(min(lowest, total), highest + 1)
     if size.max() >= total and candidates[-1] != total:
         candidates = np.append(candidates, total)
-    with np.errstate(invalid="ignore"):
-        z = (candidates[:, None] - size[None, :]) / spread
-    prior = np.where(size[None, :] < total, -0.5 * z * z - np.log(spread), -np.inf)
-    prior[candidates == total] = np.where(size >= total, 0.0, prior[candidates == total])
-    return candidates, prior
+    return _Guesses(candidates, near, spread)
+
+
+def _plausible(counts: Ints, known: Knowledge) -> Flags:
+    """The candidates for f that the largest count alone does not rule out."""
+    total = int(counts.sum())
+    share = known.share
+    spread = np.sqrt(share * (1 - share) / np.minimum(known.size, total))
+    distance = np.abs(counts.max() / total - share) / spread
+    near = np.asarray(distance < _REACH)
+    return near if near.any() else np.asarray(np.arange(near.size) == np.argmin(distance))
 
 
 def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
@@ -142,111 +156,120 @@ def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
     return float(np.sqrt(max(coins.sum(), 0.1)))
 
 
-def lattice_fit(
-    counts: Ints, candidates: Ints, domain_size: int, shares: Floats | None = None
-) -> tuple[Floats, Ints]:
-    """ln Pr[counts | n, k] for each candidate n and each k trials of the most frequent value.
-
-    Returns one row per candidate; column j stands for k = top + j. The other values' trials are
-    summed out: a convolution of what each value allows, restricted to the sum n - k.
-    """
-    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    y = counts[order]
-    total = int(y.sum())
-    copies = total // candidates
-    extra = total - copies * candidates
-    least = -(-y[:, None] // (copies + 1))
-    most = y[:, None] // copies
-    slack = candidates - least.sum(axis=0)
-    possible = (least <= most).all(axis=0) & (slack >= 0) & (most.sum(axis=0) >= candidates)
-    columns = int(max(slack[possible].max(), 0)) + 1 if possible.any() else 1
-    log_factorial = _log_gamma(total + 2, 1.0)
-    prior, of_sum = _trial_prior(total + 2, domain_size, None if shares is None else shares[order])
-    state, scale = np.zeros((candidates.size, columns)), np.zeros(candidates.size)
-    state[:, 0] = 1.0
-    for value in range(1, y.size):
-        k, choose = _ways(y[value], least[value], most[value], copies, columns, log_factorial)
-        state, scale = _convolve(state, scale, choose + prior[value % len(prior)][k])
-    k, choose = _ways(y[0], least[0], most[0], copies, columns, log_factorial)
-    rest = slack[:, None] - np.arange(k.shape[1])
-    inside = (rest >= 0) & (rest < columns) & possible[:, None]
-    with np.errstate(divide="ignore"):
-        summed = np.log(np.take_along_axis(state, np.where(inside, rest, 0), axis=1))
-    others = np.where(inside, candidates[:, None] - k, 0)
-    fit = summed + scale[:, None] + choose - _log_choose(candidates, extra, log_factorial)[:, None]
-    return np.where(inside, fit + of_sum[others], -np.inf), least[0]
-
-
-def _trial_prior(
-    count: int, domain_size: int, shares: Floats | None
-) -> tuple[list[Floats], Floats]:
-    """ln of the weight of k trials of each value, and of the factor that goes with their sum.
-
-    Pólya's law, the same for all values, or the multinomial law if their shares are known.
-    """
-    log_factorial = _log_gamma(count, 1.0)
-    if shares is None:
-        even = _log_gamma(count, _VAGUE) - log_factorial
-        return [even], log_factorial - _log_gamma(count, _VAGUE * (domain_size - 1))
-    k = np.arange(count + 1)
-    return [k * np.log(w / (1 - shares[0])) - log_factorial for w in shares], log_factorial
-
-
-def _ways(
-    count: int, least: Ints, most: Ints, copies: Ints, columns: int, log_factorial: Floats
-) -> tuple[Ints, Floats]:
-    """k from its minimum on, and ln C(k, e) with e = y - k⌊b'⌋ trials that got an extra copy."""
-    width = min(int(np.maximum(most - least, 0).max()), columns - 1) + 1
-    k = least[:, None] + np.arange(width)
-    inside = k <= most[:, None]
-    k = np.where(inside, k, least[:, None])
-    e = np.clip(count - k * copies[:, None], 0, k)
-    return k, np.where(inside, _log_choose(k, e, log_factorial), -np.inf)
-
-
-def _log_choose(n: Ints, k: Ints, log_factorial: Floats) -> Floats:
-    return np.asarray(log_factorial[n] - log_factorial[k] - log_factorial[n - k])
-
-
-def _convolve(state: Floats, scale: Floats, log_weight: Floats) -> tuple[Floats, Floats]:
-    """One more value: row-wise convolution, kept in range by one factor per row."""
-    largest = log_weight.max(axis=1)
-    largest = np.where(np.isfinite(largest), largest, 0.0)
-    weight = np.exp(log_weight - largest[:, None])
-    result = state * weight[:, :1]
-    for shift in range(1, weight.shape[1]):
-        result[:, shift:] += state[:, :-shift] * weight[:, shift : shift + 1]
-    peak = result.max(axis=1)
-    peak = np.where(peak > 0, peak, 1.0)
-    return result / peak[:, None], scale + largest + np.log(peak)
-
-
-def _given_frequency(fit: Floats, top: Ints, candidates: Ints, share: Floats) -> Floats:
-    """ln Pr[counts | n, f]: the most frequent value has k ~ Bin(n, w) of the n trials."""
-    row, column = np.nonzero(fit > fit.max() - _NEGLIGIBLE)
-    result = np.full((candidates.size, share.size), -np.inf)
-    if not row.size:
-        return np.zeros_like(result)
-    n, k = candidates[row], top[row] + column
-    log_factorial = _log_gamma(int(candidates.max()) + 2, 1.0)
-    log_share, log_rest = np.log(share), np.log1p(-np.minimum(share, 1 - 1e-12))
-    terms = (fit[row, column] + _log_choose(n, k, log_factorial))[:, None] + (
-        k[:, None] * log_share + (n - k)[:, None] * log_rest
-    )
-    # np.nonzero works row by row, so the terms of a candidate are adjacent.
+def _inferred(
+    counts: Ints, known: Knowledge, guesses: list[_Guesses], shares: Floats | None
+) -> Inferences:
+    """All pairs of |g1| and f at once, for groups of about the same size."""
+    groups, grid = len(guesses), known.frequency.size
+    group = np.repeat(np.arange(groups), [one.trials.size for one in guesses])
+    trials = np.concatenate([one.trials for one in guesses])
+    fit = _Fit.of(*lattice_fit(counts, group, trials, shares), group, trials)
+    prior = fit.log_prior(counts.sum(axis=1), known, guesses)
+    # A row leaves out the f that its number of trials all but excludes.
+    row, f = np.nonzero(prior > prior.max(axis=1, keepdims=True) - _EXCLUDED)
+    share = counts.max(axis=1) / counts.sum(axis=1)
+    joint = prior[row, f] + fit.given_frequency(row, f, known.share, share)
     first = np.flatnonzero(np.diff(row, prepend=-1))
-    peak = terms.max()
-    with np.errstate(divide="ignore"):
-        result[row[first]] = peak + np.log(np.add.reduceat(np.exp(terms - peak), first, axis=0))
-    return result
+    peak = np.full(groups, -np.inf)
+    np.maximum.at(peak, fit.group[row[first]], np.maximum.reduceat(joint, first))
+    weight = np.exp(joint - peak[fit.group[row]])
+    by_trials = np.bincount(row, weights=weight, minlength=fit.trials.size)
+    by_frequency = np.bincount(fit.group[row] * grid + f, weights=weight, minlength=groups * grid)
+    by_frequency = by_frequency.reshape(groups, grid)
+    best = np.lexsort((fit.trials, -by_trials, fit.group))
+    inside = by_frequency > by_frequency.max(axis=1, keepdims=True) * np.exp(-2.0)
+    return Inferences(
+        trials=fit.trials[best[np.searchsorted(fit.group[best], np.arange(groups))]],
+        frequency=known.frequency[by_frequency.argmax(axis=1)],
+        low=known.frequency[inside.argmax(axis=1)],
+        high=known.frequency[grid - 1 - inside[:, ::-1].argmax(axis=1)],
+    )
 
 
-def _log_sum(log_terms: Floats, axis: int) -> Floats:
-    peak = log_terms.max()
-    with np.errstate(divide="ignore"):
-        return np.asarray(peak + np.log(np.exp(log_terms - peak).sum(axis=axis)))
+@dataclass(frozen=True)
+class _Fit:
+    """Numbers of trials that fit, those with the most ``terms`` (k that fit) first.
 
+    ``log_weight`` is ln Pr[counts | n, k] + ln C(n, k) for k from ``least`` on. ``blank`` are the
+    groups that nothing fits: all their candidates are kept, and are equally likely.
+    """
 
-def _log_gamma(count: int, offset: float) -> Floats:
-    """ln Γ(k + offset) - ln Γ(offset) for k = 0, 1, …: with offset 1 these are ln k!."""
-    return np.concatenate(([0.0], np.cumsum(np.log(np.arange(count) + offset))))
+    group: Ints
+    trials: Ints
+    least: Ints
+    terms: Ints
+    log_weight: Floats
+    blank: Flags
+
+    @classmethod
+    def of(cls, fit: Floats, top: Ints, group: Ints, trials: Ints) -> _Fit:
+        """What is within 30 of the best fit of each group, in natural logarithms."""
+        best = np.full(int(group[-1]) + 1, -np.inf)
+        np.maximum.at(best, group, fit.max(axis=1))
+        blank = np.isneginf(best)
+        fit = np.where(blank[group][:, None], 0.0, fit)
+        kept = fit > (best - _NEGLIGIBLE)[group][:, None]
+        terms = kept.shape[1] - kept[:, ::-1].argmax(axis=1) - kept.argmax(axis=1)
+        terms = np.where(kept.any(axis=1), terms, 0)
+        rows = np.argsort(-terms, kind="stable")[: np.count_nonzero(terms)]
+        first, n, least = kept[rows].argmax(axis=1), trials[rows], top[rows]
+        column = first[:, None] + np.arange(int(terms.max()))
+        inside = column < (first + terms[rows])[:, None]
+        column = np.where(inside, column, 0)
+        k = np.where(inside, np.minimum(least[:, None] + column, n[:, None]), 0)
+        weight = fit[rows[:, None], column] + log_choose(
+            n[:, None], k, log_gamma(int(n.max()) + 2, 1.0)
+        )
+        weight = np.where(inside & kept[rows[:, None], column], weight, -np.inf)
+        return cls(group[rows], n, least + first, terms[rows], weight, blank)
+
+    def log_prior(self, total: Ints, known: Knowledge, guesses: list[_Guesses]) -> Floats:
+        """ln Pr[|g1| | f]: s(f) up to the coin flips of Sampling.
+
+        If s(f) is not below the group's size, the group was not sampled: |g1| = |g|.
+        """
+        near = np.stack([one.near for one in guesses])
+        if guesses[0].spread == 0.0:
+            return np.where(near, 0.0, -np.inf)[self.group]
+        spread = np.array([one.spread for one in guesses])[self.group][:, None]
+        sampled = known.size < total[:, None]
+        # In place: these are the largest arrays of the attack.
+        prior = np.where(near & sampled, known.size, np.inf)[self.group]
+        prior -= self.trials[:, None]
+        prior /= spread
+        prior *= prior
+        prior *= -0.5
+        prior -= np.log(spread)
+        whole = np.flatnonzero(self.trials == total[self.group])
+        prior[whole] = np.where((near & ~sampled)[self.group[whole]], 0.0, prior[whole])
+        return prior
+
+    def given_frequency(self, row: Ints, f: Ints, share: Floats, about: Floats) -> Floats:
+        """ln Pr[counts | n, f] of rows and candidates f.
+
+        The most frequent value has k ~ Bin(n, w) of the n trials: a polynomial in the odds of w,
+        summed from the end where its terms do not grow. ``about`` is a likely w of each group.
+        """
+        w = np.minimum(share, 1 - 1e-12)
+        log_odds, log_rest = np.log(w) - np.log1p(-w), np.log1p(-w)
+        likely = np.interp(about, share, log_odds)[self.group]
+        columns = np.arange(self.log_weight.shape[1])
+        log_terms = self.log_weight + (self.least[:, None] + columns) * likely[:, None]
+        largest = log_terms.max(axis=1)
+        term = np.exp(log_terms - largest[:, None])
+        last = np.maximum(self.terms - 1, 0)[:, None]
+        backwards = np.take_along_axis(term, np.abs(last - columns), axis=1)
+        backwards[columns > last] = 0.0
+        both = np.stack([term, backwards], axis=1).reshape(-1, columns.size)
+        away = log_odds[f] - likely[row]
+        rising = away > 0
+        at, ratio = 2 * row + rising, np.exp(-np.abs(away))
+        sums = np.zeros(row.size)
+        ends = np.searchsorted(-self.terms[row], -columns)
+        for column in columns[::-1]:
+            some = slice(int(ends[column]))
+            sums[some] = sums[some] * ratio[some] + both[at[some], column]
+        power = self.least[row] + np.where(rising, last[row, 0], 0)
+        with np.errstate(divide="ignore"):
+            found = np.log(sums) + largest[row] + self.trials[row] * log_rest[f] + power * away
+        return np.where(self.blank[self.group[row]], 0.0, found)

@@ -145,7 +145,7 @@ def _follow(target: AttackedTable, states: list[State], violating: Ints) -> Seri
     m, count = target.schema.domain_size, target.batch.groups
     seen, steps, fresh, single = NOTHING, [], [], []
     drawn, values = np.zeros(count, np.int64), target.values[groups]
-    for number, state in enumerate(states):
+    for number, state in enumerate(target.steps("release", states)):
         kernel = _kernel(state.table)
         _, _, trials = kernel.trials(state.table.batch)
         seen = seen.after(state.cells, trials)

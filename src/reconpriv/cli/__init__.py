@@ -17,6 +17,8 @@ def main() -> None:
     stop_on_signals()
     open_closed_streams()
     search_seldom()
+    # Before NumPy: our matrices are small, and BLAS threads that wait for a busy core use it up.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from reconpriv.cli.app import app
     from reconpriv.cli.asked import with_asked_command
     from reconpriv.cli.completion import mend_split_word

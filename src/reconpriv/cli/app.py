@@ -32,9 +32,9 @@ from reconpriv.cli.output import (
     say_all,
     show,
     show_json,
-    ticking,
 )
 from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
+from reconpriv.cli.progress import ticking
 from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.streams import echo
@@ -68,6 +68,7 @@ reconpriv COMMAND --help
 TMPDIR  where counting spills to when memory runs short
 RECONPRIV_DEBUG=1  show tracebacks, which may quote the table
 NO_COLOR=1  plain text
+XDG_CACHE_HOME  where the script of the charts is kept for the next report
 """
 
 app = typer.Typer(
@@ -172,8 +173,9 @@ def audit(
             from reconpriv.reports.internal import check_internal
 
             check_internal(report_file)
-        opened = table.open()
-        with contextlib.closing(opened), contextlib.ExitStack() as stack:
+        with ticking() as bar, contextlib.ExitStack() as stack:
+            opened = stack.enter_context(contextlib.closing(table.open()))
+            bar.records = opened.schema.records
             policy = opened.settled(policy)
             watch: list[Watcher] = []
             if groups is not None:
@@ -184,19 +186,19 @@ def audit(
                 schema = opened.group_schema(policy)
                 survey = Survey(schema, policy, opened.margin_plan(policy))
                 watch.append(survey.add)
-            with ticking(opened.schema.records) as ticker:
-                report = opened.audit(
-                    policy,
-                    worst=worst if report_file is None else max(worst, TAILS),
-                    k=k,
-                    columns=columns,
-                    keep_identifier=kept,
-                    progress=ticker,
-                    watch=watch,
-                )
+            report = opened.audit(
+                policy,
+                worst=worst if report_file is None else max(worst, TAILS),
+                k=k,
+                columns=columns,
+                keep_identifier=kept,
+                progress=bar,
+                watch=watch,
+            )
             if report_file is not None:
                 shown = replace(report, worst=report.worst[:TAILS])
-                write_findings(survey.findings(shown, source=table.name), report_file)
+                found = survey.findings(shown, source=table.name, progress=bar)
+                write_findings(found, report_file)
         report = replace(report, worst=report.worst[:worst])
         say_all("warning", report.warnings)
         if json:
@@ -327,8 +329,8 @@ def publish(
 
             check_internal(report_file, overwrite=overwrite, out=None if is_uri(out) else Path(out))
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
-        opened = table.open()
-        with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
+        with ticking() as bar, contextlib.closing(table.open()) as opened:
+            bar.records = opened.schema.records
             release = opened.publish(
                 policy,
                 out,
@@ -337,7 +339,7 @@ def publish(
                 overwrite=overwrite,
                 keep_identifier=kept,
                 second_sample=second_sample,
-                progress=ticker,
+                progress=bar,
                 also=loading,
             )
             if report_file is not None:
@@ -348,6 +350,7 @@ def publish(
                     source=table.name,
                     overwrite=overwrite,
                     keep_identifier=kept,
+                    progress=bar,
                 )
         if loading is not None:
             release = loading.loaded(release)

@@ -15,6 +15,7 @@ from reconpriv.cli.completion import tables
 from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import reported, say_all, show, show_json
 from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
+from reconpriv.cli.progress import ticking
 from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.table_options import TableOptions, taking_table
 from reconpriv.errors import InputError, PolicyError
@@ -131,7 +132,8 @@ def attack(
                     "A release has its columns and its policy already.",
                     hint="Leave out the table and policy options.",
                 )
-            result = attack_release(name, Path(table.source), show=max(worst, 1))
+            with ticking(what=f"attack {name}"):
+                result = attack_release(name, Path(table.source), show=max(worst, 1))
         elif table.sensitive is None:
             raise InputError(
                 f"{shown_path(table.source)} is not a release; a table needs its sensitive column.",
@@ -141,10 +143,13 @@ def attack(
             chosen = policy_options.chosen(margins.chosen(), protect.chosen())
             policy = replace(chosen, unattainable="one-trial")
             policy.check_sampling()
-            opened = table.open()
+            with ticking():
+                opened = table.open()
             with contextlib.closing(opened):
+                # A line that is printed would cut through a bar.
                 say_all("warning", opened.warnings)
-                result = run_attack(name, opened, policy, effort)
+                with ticking(opened.schema.records, f"attack {name}") as bar:
+                    result = run_attack(name, opened, policy, replace(effort, progress=bar))
         if json:
             show_json(result.as_dict())
         else:

@@ -6,8 +6,7 @@ import json
 import math
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +21,11 @@ from reconpriv.messages.remedies import worded
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.progress import Progress, TaskID
 
 EXIT_NOT_PRIVATE = 1
 EXIT_BAD_INPUT = 2
 EXIT_BUG = 70
 EXIT_BROKEN_PIPE = 141
-
-_QUIET_SECONDS = 2.0
 
 
 @contextmanager
@@ -111,88 +107,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class Ticker:
-    """Progress with a rate on standard error, once work takes over two seconds."""
-
-    def __init__(self, records: int) -> None:
-        """Nothing is shown unless on a terminal."""
-        self._records = records
-        self._begun = time.monotonic()
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        self._stage = ""
-        self._enabled = sys.stderr.isatty()
-
-    def __call__(self, stage: str, done: float) -> None:
-        """Record progress and show it when due."""
-        if not self._enabled or time.monotonic() - self._begun < _QUIET_SECONDS:
-            return
-        if self._bar is None:
-            self._bar = _progress_bar()
-            self._bar.start()
-        if stage != self._stage or self._task is None:
-            if self._task is not None:
-                self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(stage, total=self._records)
-            self._stage = stage
-        self._bar.update(self._task, completed=done * self._records)
-
-    def close(self) -> None:
-        """Clear the line."""
-        if self._bar is not None:
-            self._bar.stop()
-
-
-@contextmanager
-def ticking(records: int) -> Iterator[Ticker]:
-    """A ticker for the duration of a with statement, on work over this many records."""
-    ticker = Ticker(records)
-    try:
-        yield ticker
-    finally:
-        ticker.close()
-
-
-@contextmanager
-def counting_steps(steps: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar over a known number of steps, on a terminal; otherwise silent."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=steps)
-        yield lambda words: bar.update(task, advance=1, description=words)
-
-
-def _progress_bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    class Rate(TextColumn):
-        """How much is done, and how much per second."""
-
-        def render(self, task: Any) -> Any:
-            from rich.text import Text
-
-            return Text(f"{task.completed:,.0f} records, {task.speed or 0:,.0f}/s")
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        Rate(""),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from reconpriv.cli import options as opt
-from reconpriv.cli.output import counting_steps, reported, show, show_json
+from reconpriv.cli.output import reported, show, show_json
+from reconpriv.cli.progress import counting_steps
 
 
 def register(app: typer.Typer) -> None:

@@ -12,7 +12,8 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.choices import registered
-from reconpriv.cli.output import reported, say_all, show, show_json, ticking
+from reconpriv.cli.output import reported, say_all, show, show_json
+from reconpriv.cli.progress import ticking
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.streams import echo
 from reconpriv.cli.table_options import TableOptions, taking_table
@@ -216,8 +217,8 @@ def tune(
 
         if out is not None:
             check_file(out, overwrite=overwrite, private=RAW)
-        opened = table.open()
-        with contextlib.closing(opened), ticking(opened.schema.records) as ticker:
+        with ticking() as bar, contextlib.closing(table.open()) as opened:
+            bar.records = opened.schema.records
             report = opened.tune(
                 retentions=p_list,
                 epsilons=e_list,
@@ -239,7 +240,7 @@ def tune(
                 pooled=pooled,
                 queries=queries,
                 seed=seed,
-                progress=ticker,
+                progress=bar,
             )
         say_all("warning", report.warnings)
         if out is not None:

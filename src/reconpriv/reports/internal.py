@@ -17,6 +17,7 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import CellKeeper
 from reconpriv.core.identifiers import identifier_note
 from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import PolicyError
 from reconpriv.messages.numbers import percent
 from reconpriv.messages.remedies import plain_words, worded
@@ -79,20 +80,28 @@ class Survey:
         self._kept.add(batch)
 
     def findings(
-        self, audit: AuditReport, *, release: Release | None = None, source: str = ""
+        self,
+        audit: AuditReport,
+        *,
+        release: Release | None = None,
+        source: str = "",
+        progress: Progress = no_progress,
     ) -> Findings:
         """Once all groups have passed: attack the cells, make them coarser and run the workload."""
         policy, cube = self._policy, self._kept.cube(self._schema)
-        attacks, note = lab.run(cube, policy, audit)
+        attacks, note = lab.run(cube, policy, audit, progress)
         bins: tuple[WiderBins, ...] = ()
         if cube is not None and audit.cells <= CELLS_IN_MEMORY:
             bins = bin_effects(cube, policy, k=audit.single_records.k)
+        progress("comparing policies", 0.0)
+        tradeoff = lab.tradeoff(cube, policy)
+        progress("drawing the report", 0.0)
         return Findings(
             audit=replace(audit, policy=replace(policy, protect=audit.policy.protect)),
             group_facts=self._tally.facts(),
             attacks=attacks,
             attack_note=note,
-            tradeoff=lab.tradeoff(cube, policy),
+            tradeoff=tradeoff,
             bins=bins,
             release=release,
             source=source,
@@ -118,14 +127,20 @@ def find(
     source: str = "",
     k: int = K,
     keep_identifier: Iterable[str] = (),
+    progress: Progress = no_progress,
 ) -> Findings:
     """Audit a table and gather what the report shows, in one pass over its groups."""
     policy = table.settled(policy)
     survey = Survey(table.group_schema(policy), policy, table.margin_plan(policy))
     audit = table.audit(
-        policy, worst=TAILS, k=k, keep_identifier=keep_identifier, watch=[survey.add]
+        policy,
+        worst=TAILS,
+        k=k,
+        keep_identifier=keep_identifier,
+        progress=progress,
+        watch=[survey.add],
     )
-    return survey.findings(audit, release=release, source=source)
+    return survey.findings(audit, release=release, source=source, progress=progress)
 
 
 def write_findings(found: Findings, path: Path, *, overwrite: bool = False) -> None:

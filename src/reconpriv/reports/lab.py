@@ -12,6 +12,7 @@ from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
 from reconpriv.core.audit import AuditReport
 from reconpriv.core.cube import Cube
+from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
 from reconpriv.messages.numbers import percent
 from reconpriv.policy import Policy
@@ -38,7 +39,7 @@ _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 9
 
 
 def run(
-    cube: Cube | None, policy: Policy, audit: AuditReport
+    cube: Cube | None, policy: Policy, audit: AuditReport, progress: Progress = no_progress
 ) -> tuple[tuple[AttackResult, ...], str]:
     """Micro reconstruction and differencing; or why they were not run."""
     if not audit.violating_groups:
@@ -48,8 +49,13 @@ def run(
             f"Not run: the table has more than {LAB_RECORDS:,} records. The attack micro can be"
             " run on its own."
         )
-    target = AttackedTable(cube.schema, replace(policy, unattainable="one-trial"), cube.as_batch())
-    found = [attack_micro(target)]
+    target = AttackedTable(
+        cube.schema,
+        replace(policy, unattainable="one-trial"),
+        cube.as_batch(),
+        progress=lambda step, done: progress(f"attacking: {step}", done),
+    )
+    found = [attack_micro(target, check=False)]
     if cube.schema.public:
         found.append(attack_differencing(target))
     names = " and ".join(result.name for result in found)
@@ -90,6 +96,7 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
         deltas=None if bound.lattice else _DELTAS,
         bound=bound if bound.sizes_classes else CURRENT.bound,
         current=policy,
+        risk=False,
     )
     alone = frontier([s for s in report.settings if s.margins is None])
     beside = frontier([s for s in report.settings if s.margins is not None])

@@ -17,6 +17,7 @@ from reconpriv.extras import install_hint
 from reconpriv.messages.numbers import PERCENT, TICK
 from reconpriv.show import palette
 from reconpriv.show.palette import Look
+from reconpriv.show.script_cache import kept
 
 Row = dict[str, Any]
 Spec = dict[str, Any]
@@ -49,9 +50,13 @@ def browser_scripts() -> str:
     altair()
     import vl_convert  # noqa: PLC0415
 
-    # The type stub requires an argument that is optional.
-    bundle: Any = vl_convert.javascript_bundle
-    return str(bundle(vl_version=_version())).replace("</script", "<\\/script")
+    # The type stub knows no version, and requires an argument that is optional.
+    converter: Any = vl_convert
+    version = _version()
+    # Bundling takes two seconds.
+    name = f"vega-lite-{version}-by-vl-convert-{converter.__version__}.js"
+    script = kept(name, lambda: str(converter.javascript_bundle(vl_version=version)))
+    return script.replace("</script", "<\\/script")
 
 
 def save(figure: Spec, *paths: Path) -> None:
@@ -212,7 +217,7 @@ def _width(words: str) -> float:
 
 def panel(chart: Any, width: int, height: int, title: str = "") -> Spec:
     """A chart of a given size, with a plain title if it needs one."""
-    spec: Spec = chart.properties(width=width, height=height).to_dict()
+    spec: Spec = chart.properties(width=width, height=height).to_dict(validate=False)
     if title:
         spec["title"] = {"text": title, "fontWeight": 500, "fontSize": _FONT, "frame": "group",
                          "offset": 8}  # fmt: skip

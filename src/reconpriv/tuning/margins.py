@@ -167,8 +167,10 @@ class MarginVariances:
         square = np.ix_(kept, kept)
         alike = anybody * (self._base.products + self._pairs(groups, more))[square]
         asked, holders = queries.questions.value, self.value[cells]
+        by_holder = np.argsort(holders, kind="stable")
+        begin = np.searchsorted(holders[by_holder], np.arange(m + 1))
         for value in np.unique(asked).tolist():
-            some, mine = np.flatnonzero(asked == value), np.flatnonzero(holders == value)
+            some, mine = np.flatnonzero(asked == value), by_holder[begin[value] : begin[value + 1]]
             own = holder * self._base.counts[value]
             own += self._pairs(groups[owner[mine]], extra[mine])
             lines = weights[some]
@@ -231,9 +233,10 @@ class MarginVariances:
         line = counted.row[spans(counted.begin[columns], length)].astype(np.int64)
         k = self.totals.rows
         total = np.zeros(lines * k)
+        line *= k
+        owner, weights = np.repeat(group, length), np.repeat(values, length)
         for row in self.rows.T:
-            slot = line * k + np.repeat(row[group], length)
-            total += np.bincount(slot, weights=np.repeat(values, length), minlength=lines * k)
+            total += np.bincount(line + row[owner], weights=weights, minlength=lines * k)
         return total.reshape(lines, k)
 
     def _pairs(self, groups: Ints, values: Floats) -> Floats:

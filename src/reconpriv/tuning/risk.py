@@ -6,6 +6,7 @@ the yardstick: whose values count as exposed, and which estimates count as close
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,9 @@ class GroupRisk(NamedTuple):
     reconstructed: float
     worst: float
     held_by: float
+
+
+NOT_COUNTED = GroupRisk(math.nan, math.nan, math.nan)
 
 
 def chances(

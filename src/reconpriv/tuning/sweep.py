@@ -67,6 +67,7 @@ def sweep(
     target: Target | None = None,
     current: Policy | None = None,
     pooled: Callable[[Policy], float] | None = None,
+    risk: bool = True,
 ) -> TuneReport:
     """Try every combination; lists that are not given default to those of this module.
 
@@ -79,6 +80,7 @@ def sweep(
     a single record reveal no more than the current policy does, or than ρ2 if the target sets it.
     The largest retention within that limit is tried as well. ``pooled`` measures what an adversary
     learns who looks beyond each group; it is asked about the settings that the report describes.
+    Without ``risk``, that of the current policy alone is counted, which is quicker.
     """
     wanted = Target() if target is None else target
     check_target(wanted)
@@ -112,7 +114,7 @@ def sweep(
         sizes,
         _numbers("φ", map(check_exposed_above, shares)),
     )
-    judge = partial(tuner.setting, rho1=rho1, yardstick=in_use)
+    judge = partial(tuner.setting, rho1=rho1, yardstick=in_use, risk=risk)
     settings, left_out = grid.tried(judge)
     budgets = _budgets(margins)
     tried, no_margins = _beside_margins(judge, settings, budgets, wanted, base, now)

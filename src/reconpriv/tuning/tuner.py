@@ -20,7 +20,7 @@ from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
-from reconpriv.tuning.risk import GroupRisk, chances, group_risk
+from reconpriv.tuning.risk import NOT_COUNTED, GroupRisk, chances, group_risk
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
 
@@ -98,13 +98,18 @@ class Tuner:
         return cls(cube, batch, workload, plain, asked)
 
     def setting(
-        self, policy: Policy, *, rho1: float = PRIOR, yardstick: Policy | None = None
+        self,
+        policy: Policy,
+        *,
+        rho1: float = PRIOR,
+        yardstick: Policy | None = None,
+        risk: bool = True,
     ) -> Setting:
         """What a policy would do to this table, without publishing it.
 
         ``yardstick`` is the policy that says what counts as exposed and as close where risk is
-        counted; by default it is the policy itself. Settings are kept: the next sweep tries many
-        of them again.
+        counted; by default it is the policy itself. Without ``risk`` it is not counted, and is not
+        a number. Settings are kept: the next sweep tries many of them again.
         """
         policy.check_sampling()
         if policy.protect is not None:
@@ -113,21 +118,21 @@ class Tuner:
                 hint="Compare audits with and without the protection.",
             )
         yardstick = policy if yardstick is None else yardstick
-        key = policy, rho1, yardstick.epsilon, yardstick.exposure
+        key = policy, rho1, yardstick.epsilon, yardstick.exposure, risk
         if key not in self._settings:
-            found = self._figures(policy, rho1, yardstick)
+            plan = self._plan(policy, yardstick if risk else None)
+            found = self._figures(policy, rho1, yardstick, plan)
             if len(self._settings) >= _KEPT_SETTINGS:
                 self._settings.clear()
             self._settings[key] = found
             return found
         return self._settings[key]
 
-    def _figures(self, policy: Policy, rho1: float, yardstick: Policy) -> Setting:
+    def _figures(self, policy: Policy, rho1: float, yardstick: Policy, plan: _Plan) -> Setting:
         from reconpriv.tuning.report import Setting  # noqa: PLC0415
 
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
-        plan = self._plan(policy, yardstick)
         return Setting(
             retention=p,
             epsilon=policy.epsilon,
@@ -171,7 +176,7 @@ class Tuner:
         """The expected relative error of every distinct question of the workload."""
         policy.check_sampling()
         if policy.wanted_margins is not None:
-            return self._with_margins(policy, policy).errors
+            return self._with_margins(policy, None).errors
         if policy.sampling.classes is not None:
             return self._errors_by_class(policy)
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
@@ -212,7 +217,8 @@ class Tuner:
     def _sizes(self) -> Ints:
         return self.batch.sizes
 
-    def _plan(self, policy: Policy, yardstick: Policy) -> _Plan:
+    def _plan(self, policy: Policy, yardstick: Policy | None) -> _Plan:
+        """How a policy samples; without a yardstick, its risk is not counted."""
         if policy.wanted_margins is not None:
             return self._with_margins(policy, yardstick)
         by_class = policy.sampling.classes is not None
@@ -232,24 +238,31 @@ class Tuner:
             self._judged[key] = Shapes.of(self.batch, self.schema.domain_size, *both)
         return self._judged[key]
 
-    def _by_class(self, policy: Policy, yardstick: Policy) -> _Plan:
+    def _by_class(self, policy: Policy, yardstick: Policy | None) -> _Plan:
         """A limit for each class of the largest frequency; groups of one shape share it."""
         reduced = self.reduced(policy)
         shapes, limits = reduced.shapes, reduced.shapes.limits(policy)
         sampled = np.where(shapes.size > limits, shapes.how_many, 0)
         trials = shapes.trials(limits)
-        judged = self._judged_shapes(policy, yardstick)
-        seen = trials if judged is shapes else judged.trials(judged.limits(policy))
         return _Plan(
             int(sampled.sum()),
             int(shapes.how_many @ trials),
             int(sampled[limits < 1.0].sum()),
             self._errors_by_class(policy),
             shapes.most_exposed(policy, trials),
-            judged.risk(policy, seen, yardstick.epsilon),
+            self._risk_of_shapes(policy, yardstick, shapes, trials),
         )
 
-    def _by_group(self, policy: Policy, yardstick: Policy) -> _Plan:
+    def _risk_of_shapes(
+        self, policy: Policy, yardstick: Policy | None, shapes: Shapes, trials: Floats
+    ) -> GroupRisk:
+        if yardstick is None:
+            return NOT_COUNTED
+        judged = self._judged_shapes(policy, yardstick)
+        seen = trials if judged is shapes else judged.trials(judged.limits(policy))
+        return judged.risk(policy, seen, yardstick.epsilon)
+
+    def _by_group(self, policy: Policy, yardstick: Policy | None) -> _Plan:
         """Algorithm 1: a limit for each group; trials are the expected ones."""
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
@@ -271,8 +284,10 @@ class Tuner:
             self._risk(policy, yardstick, trials),
         )
 
-    def _risk(self, policy: Policy, yardstick: Policy, trials: Floats) -> GroupRisk:
+    def _risk(self, policy: Policy, yardstick: Policy | None, trials: Floats) -> GroupRisk:
         """What an adversary learns from each group's trials, or what counts as such."""
+        if yardstick is None:
+            return NOT_COUNTED
         judged = largest_exposed(self.batch, yardstick)
         chance = chances(
             judged,
@@ -283,7 +298,7 @@ class Tuner:
         )
         return group_risk(chance, judged, self._sizes)
 
-    def _with_margins(self, policy: Policy, yardstick: Policy) -> _Plan:
+    def _with_margins(self, policy: Policy, yardstick: Policy | None) -> _Plan:
         """Limits that count what margins are worth, and answers that use margins."""
         variances = self.reduced(policy).variances
         found = self._margins(policy).design(policy)

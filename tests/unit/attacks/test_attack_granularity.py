@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
+from reconpriv.attacks import lattice, trial_likelihood
 from reconpriv.attacks.attacked_table import AttackedTable, dense
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, gain
-from reconpriv.attacks.trial_likelihood import Knowledge, infer, lattice_fit
+from reconpriv.attacks.lattice import lattice_fit
+from reconpriv.attacks.trial_likelihood import Knowledge, infer
 from reconpriv.core.cells import CellBatch, Encoded
 from reconpriv.core.sample_sizes import round_up_to_octave
 from reconpriv.policy import Policy
@@ -105,11 +107,11 @@ def test_the_attack_must_fail_for_another_group(on):
 def test_the_attack_must_fail_where_the_policy_is_another():
     """Believing a wrong δ, the adversary inverts the wrong s(f)."""
     target = one_group([300, 60, 60, 60, 60, 60], 600)
-    counts = dense(target.publish(0, "paper"))[0]
+    counts = dense(target.publish(0, "paper"))
     right = infer(counts, Knowledge.of(POLICY, 6))
     wrong = infer(counts, Knowledge.of(Policy(0.5, 0.5, 0.6, sample_size="paper"), 6))
-    assert abs(right.frequency - 0.5) < 0.05
-    assert abs(wrong.frequency - 0.5) > abs(right.frequency - 0.5)
+    assert abs(right.frequency[0] - 0.5) < 0.05
+    assert abs(wrong.frequency[0] - 0.5) > abs(right.frequency[0] - 0.5)
 
 
 def test_a_shuffled_sensitive_column_leaves_no_more_than_the_whole_table_tells(census_tables):
@@ -142,13 +144,13 @@ def test_the_lattice_likelihood_equals_brute_force():
     """Sum over all trial counts of Pólya's law times the ways to hand out the copies."""
     from math import comb, lgamma
 
-    from reconpriv.attacks.trial_likelihood import _VAGUE
+    from reconpriv.attacks.lattice import _VAGUE
 
     counts, m = np.array([7, 4, 3, 0]), 4
     total = int(counts.sum())
     for n in range(1, total + 1):
         q, extra = divmod(total, n)
-        fit, top = lattice_fit(counts, np.array([n]), m)
+        fit, top = lattice_fit(counts[None, :], np.zeros(1, np.int64), np.array([n]))
         brute: dict[int, float] = {}
         for k in product(*(range(c + 1) for c in counts)):
             e = [y - q * i for y, i in zip(counts, k, strict=True)]
@@ -171,10 +173,47 @@ def test_a_group_that_is_not_sampled_is_taken_for_one(census_tables):
     some = target.only(quiet)
     known = Knowledge.of(POLICY, target.schema.domain_size)
     counts = dense(some.publish(0, "paper"))
-    found = [infer(row, known) for row in counts]
-    whole = np.array([one.trials == row.sum() for one, row in zip(found, counts, strict=True)])
-    assert whole.mean() > 0.5
-    assert all(1 / target.schema.domain_size <= one.low <= one.high <= 1 for one in found)
+    found = infer(counts, known)
+    assert (found.trials == counts.sum(axis=1)).mean() > 0.5
+    assert (1 / target.schema.domain_size <= found.low).all()
+    assert (found.low <= found.high).all() and (found.high <= 1).all()
+
+
+def test_a_group_is_judged_the_same_alone_and_among_others(census_tables, monkeypatch):
+    """And however many candidates are judged together."""
+    target = AttackedTable.of(census_tables("Education"), POLICY)
+    some = target.only(target.violating(60)[::7])
+    known = Knowledge.of(POLICY, target.schema.domain_size)
+    counts = dense(some.publish(0, "paper"))
+    together = infer(counts, known)
+    monkeypatch.setattr(trial_likelihood, "_TOGETHER", 1)
+    monkeypatch.setattr(lattice, "_BLOCK", 2)
+    for name in ("trials", "frequency", "low", "high"):
+        assert (getattr(infer(counts, known), name) == getattr(together, name)).all()
+
+
+def test_what_is_left_out_makes_no_difference(census_tables, monkeypatch):
+    """Far fewer pairs of |g1| and f are weighed than there are; the rest could not win."""
+    target = AttackedTable.of(census_tables("Education"), POLICY)
+    some = target.only(target.violating(60)[::7])
+    known = Knowledge.of(POLICY, target.schema.domain_size)
+    counts = dense(some.publish(0, "paper"))
+    few = infer(counts, known)
+    monkeypatch.setattr(trial_likelihood, "_EXCLUDED", 1e300)
+    for name in ("trials", "frequency", "low", "high"):
+        assert (getattr(infer(counts, known), name) == getattr(few, name)).all()
+    monkeypatch.setattr(trial_likelihood, "_EXCLUDED", 1e-3)
+    assert (infer(counts, known).high != few.high).any()
+
+
+def test_counts_that_no_number_of_trials_fits_are_judged_by_the_prior():
+    known = Knowledge.of(POLICY, 3)
+    counts = np.array([[5_001, 2, 1]])
+    trials = np.array([100])  # about 50 copies of each, so no count can be 1
+    assert np.isneginf(lattice_fit(counts, np.zeros(1, np.int64), trials)[0]).all()
+    found = infer(counts, known, trials)
+    assert found.trials[0] == 100
+    assert found.low[0] == found.frequency[0] < found.high[0]
 
 
 def test_an_exact_bound_has_no_sizes_to_invert():
