@@ -1,4 +1,4 @@
-"""The attack lab: the paper's adversaries, and one it overlooks, against your own table.
+"""The attack lab: the paper's adversaries, and those it overlooks, against your own table.
 
 Each attack is in its own file and returns an :class:`~reconpriv.attacks.result.AttackResult`. Run
 one with ``attack(name, table, policy)`` or ``attack_release(name, folder)``.
