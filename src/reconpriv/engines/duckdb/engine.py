@@ -50,6 +50,7 @@ _COMMON = 4  # values of a column that a summary shows
 # Columns counted or summarised in one statement: its time grows with the square of their number,
 # and with thousands DuckDB runs out of stack.
 _TOGETHER = 64
+_ROUGHLY_TOGETHER = 1_000  # rough counts are cheap, and so is a statement of many
 _BATCH = 1 << 17  # cells fetched at a time, at most
 _LEAST_BATCH = 1 << 10
 _KEEP = 8  # batches kept in memory, so an audit before a publication counts only once
@@ -382,10 +383,11 @@ class DuckDBEngine:
     ) -> list[int]:
         """How many distinct values each column has, where ``present`` is not missing."""
         count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
+        together = _ROUGHLY_TOGETHER if rough else _TOGETHER
         found: list[int] = []
         with clear_errors(self._what):
-            for first in range(0, len(columns), _TOGETHER):
-                some = columns[first : first + _TOGETHER]
+            for first in range(0, len(columns), together):
+                some = columns[first : first + together]
                 counts = ", ".join(count.format(self._expressions[column]) for column in some)
                 query = f"SELECT {counts} FROM {_TABLE} WHERE {self._present(present)}"
                 found += self._connection.execute(query).fetchall()[0]
