@@ -32,7 +32,7 @@ demo: $(VENV)/.core
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
-# What needs no Spark, browser, server or site: in three minutes on two cores.
+# What needs no Spark, browser, server or site.
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadscope tests/unit
 
