@@ -128,8 +128,12 @@ def _written_secrets(place: Place, outcomes: list[Outcome]) -> Iterator[Fault]:
 
 
 def _parquet_text(file: Path) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415 - starts threads, which a fork would not survive
     import pyarrow.parquet as pq  # noqa: PLC0415 - starts threads, which a fork would not survive
 
-    table = pq.read_table(file)
+    try:
+        table = pq.read_table(file)
+    except pa.ArrowInvalid:
+        return b""  # a command was told to write something else to a file of that name
     values = (str(one) for column in table.columns for one in column.unique().to_pylist())
     return "\n".join([*values, str(table.schema.metadata)]).encode(errors="replace")

@@ -154,7 +154,10 @@ def run_case(generator: Generator, number: int, seed: int, place: Place) -> Resu
         outcomes = _steps(case, place, generator.seconds)
     else:
         outcomes = generator.run(case, place)
-    faults: list[Fault] = in_fork(judged, case, place, outcomes)
+    try:
+        faults: list[Fault] = in_fork(judged, case, place, outcomes)
+    except RuntimeError as error:
+        faults = [Fault(ANSWER, f"the judge failed: {error}")]
     try:
         answers: list[Fault] | None = in_fork(compared, generator, case, place, outcomes)
     except RuntimeError as error:

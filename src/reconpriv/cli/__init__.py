@@ -11,8 +11,8 @@ def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     # First of all: a signal during the imports must not print a traceback either.
     from reconpriv.cli.garbage import search_seldom
-    from reconpriv.cli.signals import ignore_signals, stop_on_signals
-    from reconpriv.cli.streams import open_closed_streams
+    from reconpriv.cli.signals import ignore_signals, stop_on_signals, stopped
+    from reconpriv.cli.streams import open_closed_streams, say_no_more
 
     stop_on_signals()
     open_closed_streams()
@@ -33,3 +33,5 @@ def main() -> None:
         with_asked_command(app, sys.argv[1:])()
     finally:
         ignore_signals()
+        if stopped():
+            say_no_more()

@@ -38,6 +38,12 @@ def echo(text: str, *, nl: bool = True) -> None:
         typer.echo(text, nl=nl)
 
 
+def say_no_more() -> None:
+    """Drop what libraries print at Python's end: of an interrupted one, that it was not done."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
 def silence_standard_output() -> None:
     """Drop what could not be written; Python would complain about it at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

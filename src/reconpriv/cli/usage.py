@@ -1,4 +1,4 @@
-"""The group of all commands: usage errors do not repeat a password or a key."""
+"""The group of all commands: usage errors do not repeat a password, a key or a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from reconpriv.messages.one_line import sentence
-from reconpriv.messages.redaction import without_secrets
+from reconpriv.messages.redaction import without_folders, without_secrets
 
 
 class Commands(TyperGroup):
@@ -34,6 +34,6 @@ class Commands(TyperGroup):
             # Typer has no public name for its usage errors; they all have a message.
             message = getattr(error, "message", None)
             if isinstance(message, str):
-                safe = sentence(without_secrets(message, self._words))
+                safe = sentence(without_secrets(without_folders(message, self._words), self._words))
                 error.message = safe  # type: ignore[attr-defined]
             raise

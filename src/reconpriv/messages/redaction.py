@@ -41,6 +41,15 @@ def shown_file(path: str | os.PathLike[str]) -> str:
     return HIDDEN if may_hold_password(path) else Path(path).name or os.fspath(path)
 
 
+def without_folders(text: str, words: Iterable[str]) -> str:
+    """A text in which paths among some words are cut to the names of their files."""
+    for word in words:
+        for part in (word, word.partition("=")[2]):
+            if "/" in part.strip("/") and not may_hold_password(part):
+                text = text.replace(part, Path(part).name)
+    return text
+
+
 def without_secrets(text: str, words: Iterable[str] = ()) -> str:
     """A text without the suspicious ones among some words, recognisable logins and keys."""
     for word in words:

@@ -48,6 +48,8 @@ def read_batch(
     _check_header(header, path, release)
     selected = []
     for line, row in rows:
+        if any("\0" in field for field in row):
+            raise InputError(f"Line {line} of {shown_file(path)!r} holds a NUL character.")
         try:
             selected.append(_select(header, row, release, whole_bins))
         except ReconprivError as error:

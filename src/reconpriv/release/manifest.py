@@ -68,6 +68,8 @@ class Files:
         hashes = [resource["hash"]] if isinstance(path, str) else resource["reconpriv:hashes"]
         if not paths or len(paths) != len(hashes) or resource["format"] not in _MEDIA_TYPES:
             raise ValueError
+        if any("\0" in one for one in paths):  # which no file can be called
+            raise ValueError
         return cls(
             tuple(Path(one).name for one in paths),
             tuple(_text(digest) for digest in hashes),

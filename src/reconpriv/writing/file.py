@@ -23,6 +23,12 @@ def check_file(
 
     ``private`` names what reveals something about the raw table, and so must not lie in a release.
     """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:  # a name that is too long, for example
+        raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
     if private:
         refuse_inside_release(path, private)
     if path.is_dir():
