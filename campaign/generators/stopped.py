@@ -56,8 +56,9 @@ def _run(case: Case, place: Place) -> list[Outcome]:
         if not running.signal_after(number, moment):
             break
     code = running.wait(_SECONDS)
-    if code == 1 and sent and cold and b"reconpriv" not in running.err.read_bytes():
-        code = -sent[0]  # Python itself had not started yet, and has an exit status of its own
+    if code == 1 and cold and b"reconpriv" not in running.err.read_bytes():
+        # Python itself had not started yet, and has an exit status of its own.
+        code = -case.facts["signals"][0][0]
     seconds = time.monotonic() - running.begun
     out, err = running.out.read_bytes(), running.err.read_bytes()
     left, found = place.snapshot(), pub.which(place, form, old)
