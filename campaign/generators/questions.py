@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -81,10 +81,15 @@ def _plain(place: Place, condition: str, values: list[str]) -> float:
     return _estimate(records, seen, values)
 
 
-def _differs(found: float, wanted: float, low: float, high: float) -> bool:
-    """Whether an answer is another one; an estimate outside what is possible is moved inside."""
+def _differs(answer: Mapping[str, Any], wanted: float) -> bool:
+    """Whether an answer is another one, or lies outside its interval.
+
+    An estimate outside what is possible, as an unbiased one may be, is moved inside by some
+    estimators; the interval of the others ends at what is possible.
+    """
+    found, low, high, records = (float(answer[n]) for n in ("count", "low", "high", "records"))
     if math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-6):
-        return not low - 1e-6 <= found <= high + 1e-6
+        return not low - 1e-6 <= min(max(found, 0.0), records) <= high + 1e-6
     return 0 <= wanted <= release.RECORDS and not (
         math.isclose(found, low, abs_tol=1e-6) or math.isclose(found, high, abs_tol=1e-6)
     )
@@ -100,7 +105,7 @@ def _make_answered(rng: Random, place: Place) -> Case:
 def _check_answered(case: Case, place: Place, outcomes: list[Outcome]) -> list[str]:
     answer = json.loads(outcomes[0].out)
     wanted = _plain(place, case.facts["condition"], case.facts["values"])
-    if _differs(answer["count"], wanted, answer["low"], answer["high"]):
+    if _differs(answer, wanted):
         return [f"{answer['count']} for {wanted}"]
     return []
 
@@ -188,9 +193,8 @@ def _check_batch(case: Case, place: Place, _: list[Outcome]) -> list[str] | None
     wrong = []
     for (condition, values), answer in zip(case.facts["asked"], answers, strict=True):
         wanted = _plain(place, condition, values)
-        count, low, high = (float(answer[name]) for name in ("count", "low", "high"))
-        if _differs(count, wanted, low, high):
-            wrong.append(f"{condition}: {count} for {wanted}")
+        if _differs(answer, wanted):
+            wrong.append(f"{condition}: {answer['count']} for {wanted}")
     return wrong
 
 

@@ -56,11 +56,11 @@ def _run(case: Case, place: Place) -> list[Outcome]:
         if not running.signal_after(number, moment):
             break
     code = running.wait(_SECONDS)
-    if code == 1 and cold and b"reconpriv" not in running.err.read_bytes():
-        # Python itself had not started yet, and has an exit status of its own.
-        code = -case.facts["signals"][0][0]
     seconds = time.monotonic() - running.begun
     out, err = running.out.read_bytes(), running.err.read_bytes()
+    if cold and code in (1, -signal.SIGINT) and b"reconpriv" not in err:
+        # Python itself had not started yet; it has an exit status and words of its own.
+        code, err = -signal.SIGINT, b""
     left, found = place.snapshot(), pub.which(place, form, old)
     follower = run_step(after, place, _SECONDS)
     _usual["seconds"] += 0.3 * (follower.seconds - _usual["seconds"])
