@@ -26,7 +26,7 @@ class Running:
     """A running studio."""
 
     address: str
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     scratch: Path
 
     @property
@@ -44,7 +44,7 @@ class Running:
         if self.process.poll() is None:
             self.process.send_signal(number)
         out, err = self.process.communicate(timeout=60)
-        return out + err
+        return (out + err).decode()
 
 
 @contextlib.contextmanager
@@ -55,11 +55,11 @@ def studio(*args: str) -> Iterator[Running]:
             [sys.executable, "-m", "reconpriv", "studio", "--no-browser", *args],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            bufsize=0,  # what a buffer had read beyond the first line would be lost to stop()
             env={**os.environ, "TMPDIR": scratch},
         )
         assert process.stdout is not None
-        line = process.stdout.readline()
+        line = process.stdout.readline().decode()
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
         running = Running(found[0] if found else "", process, Path(scratch))
         try:
