@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable
 from random import Random
 
@@ -147,10 +148,15 @@ def _make_json(rng: Random, place: Place) -> Case:
     return Case(what, reading(rng, place.source("table.jsonl", content)))
 
 
+def _number(digits: str) -> float:
+    """Beyond the largest number of 64 bits, JSON's numbers are infinite, as in JavaScript."""
+    return float(digits) if math.isinf(float(digits)) else int(digits)
+
+
 def _read_json(place: Place) -> list[Pair] | None:
     text = (place.vault / "table.jsonl").read_text(encoding="utf-8")
     try:
-        found = [json.loads(line) for line in text.split("\n") if line.strip()]
+        found = [json.loads(line, parse_int=_number) for line in text.split("\n") if line.strip()]
         return [(one.get("region"), one.get("age")) for one in found]
     except (ValueError, AttributeError, RecursionError):
         return None
