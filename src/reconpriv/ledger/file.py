@@ -14,6 +14,7 @@ from reconpriv.core.randomness import Key, ledger_key
 from reconpriv.errors import LedgerError
 from reconpriv.ledger.lines import Body, Lines, read_lines, written_line
 from reconpriv.messages.remedies import Control, Remedy
+from reconpriv.writing.uninterrupted import uninterrupted
 
 try:
     import fcntl
@@ -89,10 +90,10 @@ class LedgerFile:
 
         ``beside`` is a file that goes with the line.
         """
-        with self._locked() as handle:
+        with self._locked() as handle, uninterrupted():  # the line and the file go together
             lines = self.sound(read_lines(self._secret, _content(handle)))
-            body = make(lines)
             try:
+                body = make(lines)
                 self._write(handle, lines, body)
             except BaseException:
                 if beside is not None:

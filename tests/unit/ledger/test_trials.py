@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pickle
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -341,3 +342,25 @@ def test_two_shown_together():
 def test_nothing_is_said_where_nothing_is_over():
     assert excess_words(np.array([1.0, 0.5]), 2, 0) == ""
     assert excess_words(np.zeros(0), 0, 0) == ""
+
+
+def test_an_interrupt_between_both_files_leaves_no_half(desk, monkeypatch):
+    """The signal comes as the next file is ready, and acts when the line is written, too."""
+    real = TrialFile.prepare
+
+    def prepare(self, shown):
+        digest = real(self, shown)
+        signal.raise_signal(signal.SIGINT)
+        return digest
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(TrialFile, "prepare", prepare)
+            with pytest.raises(KeyboardInterrupt):
+                publish(desk, "a", table(1))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not (desk / "a").exists()
+    assert not list(desk.glob(".my.key*"))
+    assert rp.Ledger(desk / "my.key").check().sound
