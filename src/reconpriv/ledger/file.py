@@ -92,8 +92,10 @@ class LedgerFile:
         """
         with self._locked() as handle, uninterrupted():  # the line and the file go together
             lines = self.sound(read_lines(self._secret, _content(handle)))
+            # What fails in here has prepared nothing, or forgets it by itself: the file beside may
+            # still be that of the last line, left by a process that was killed.
+            body = make(lines)
             try:
-                body = make(lines)
                 self._write(handle, lines, body)
             except BaseException:
                 if beside is not None:

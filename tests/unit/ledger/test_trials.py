@@ -301,6 +301,25 @@ def test_a_process_killed_between_both_files_leaves_them_sound(desk, monkeypatch
     assert not (desk / ".my.key.trials.new").exists()
 
 
+def test_a_refusal_leaves_the_count_of_a_killed_process(desk, monkeypatch):
+    """It goes with the last line, and the next publication puts it in its place."""
+
+    def refused(*_):
+        raise LedgerError("Another publisher was faster.")
+
+    def killed(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrialFile, "commit", killed)
+        with pytest.raises(KilledError):
+            publish(desk, "a", table(1, records=300))
+    ledger = rp.Ledger(desk / "my.key")
+    with pytest.raises(LedgerError, match="faster"):
+        ledger.file.append(refused, ledger.trial_file)
+    assert (desk / ".my.key.trials.new").exists() and ledger.check().sound
+
+
 def test_a_full_disk_leaves_no_passing_count(desk, monkeypatch):
     publish(desk, "a", table(1, records=300))
     before, write = (desk / "my.key.trials").read_bytes(), os.write
