@@ -179,29 +179,33 @@ def test_a_group_that_is_not_sampled_is_taken_for_one(census_tables):
     assert (found.low <= found.high).all() and (found.high <= 1).all()
 
 
+def seventh_of_violating(table):
+    """The published counts of some groups that would be reconstructed, and what is known."""
+    target = AttackedTable.of(table, POLICY)
+    some = target.only(target.violating(60)[::7])
+    return dense(some.publish(0, "paper")), Knowledge.of(POLICY, target.schema.domain_size)
+
+
+def assert_same(found, expected):
+    for name in ("trials", "frequency", "low", "high"):
+        assert (getattr(found, name) == getattr(expected, name)).all()
+
+
 def test_a_group_is_judged_the_same_alone_and_among_others(census_tables, monkeypatch):
     """And however many candidates are judged together."""
-    target = AttackedTable.of(census_tables("Education"), POLICY)
-    some = target.only(target.violating(60)[::7])
-    known = Knowledge.of(POLICY, target.schema.domain_size)
-    counts = dense(some.publish(0, "paper"))
+    counts, known = seventh_of_violating(census_tables("Education"))
     together = infer(counts, known)
     monkeypatch.setattr(trial_likelihood, "_TOGETHER", 1)
     monkeypatch.setattr(lattice, "_BLOCK", 2)
-    for name in ("trials", "frequency", "low", "high"):
-        assert (getattr(infer(counts, known), name) == getattr(together, name)).all()
+    assert_same(infer(counts, known), together)
 
 
 def test_what_is_left_out_makes_no_difference(census_tables, monkeypatch):
     """Far fewer pairs of |g1| and f are weighed than there are; the rest could not win."""
-    target = AttackedTable.of(census_tables("Education"), POLICY)
-    some = target.only(target.violating(60)[::7])
-    known = Knowledge.of(POLICY, target.schema.domain_size)
-    counts = dense(some.publish(0, "paper"))
+    counts, known = seventh_of_violating(census_tables("Education"))
     few = infer(counts, known)
     monkeypatch.setattr(trial_likelihood, "_EXCLUDED", 1e300)
-    for name in ("trials", "frequency", "low", "high"):
-        assert (getattr(infer(counts, known), name) == getattr(few, name)).all()
+    assert_same(infer(counts, known), few)
     monkeypatch.setattr(trial_likelihood, "_EXCLUDED", 1e-3)
     assert (infer(counts, known).high != few.high).any()
 
