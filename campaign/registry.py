@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from campaign.case import Generator
 from campaign.generators import (
     binary,
@@ -42,7 +44,7 @@ def plan(cases: int, names: list[str] | None = None) -> list[tuple[Generator, in
     """Which cases to run: each generator its share, in turns, so that any prefix is a fair mix."""
     chosen = [one for one in GENERATORS.values() if names is None or one.name in names]
     total = sum(one.share for one in chosen)
-    wanted = {one.name: max(1, round(cases * one.share / total)) for one in chosen}
+    wanted = {one.name: ceil(cases * one.share / total) for one in chosen}
     placed = [
         ((number + 0.5) / wanted[one.name], one.name, number)
         for one in chosen

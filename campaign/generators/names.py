@@ -10,7 +10,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from campaign.case import DONE, REFUSED, Case, Generator, Outcome, Step
+from campaign.case import DONE, NOT_PRIVATE, REFUSED, Case, Generator, Outcome, Step
 from campaign.generators.release import EXPORTED
 from campaign.generators.tables import rows
 from campaign.place import Place
@@ -22,7 +22,7 @@ _PIECES = (
     "😀", "\u202e", "\u2028", "\ufeff", "select", "count", "input", "release", "null", "NaN", "1",
     "-1",
     "true", "=", "<b>", "&amp;", "\u0301", "x" * 300, "s_g", "records", "trials",
-    "__index_level_0__",
+    "__index_level_0__", "[/x]", "[red]", ":bug:",
 )  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def _make(rng: Random, place: Place) -> Case:
 
         arrays = [pa.array(list(column)) for column in zip(*records, strict=True)]
         pq.write_table(pa.Table.from_arrays(arrays, names=[first, second, third]), path)
+    # As in SQL, so in a list of columns.
     quoted = '"' + first.replace('"', '""') + '"'
     asked = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
     shape = rng.choice(("parquet", "csv", "cells"))
@@ -57,9 +58,14 @@ def _make(rng: Random, place: Place) -> Case:
         writes=("out",),
     )  # fmt: skip
     steps = (made, Step(("query", "out", asked, "--json"), codes=(DONE,)))
+    table = (str(path), f"--sensitive={third}")
     last = rng.choice(
         (
             Step(("info", "out"), codes=(DONE,)),
+            Step(("audit", *table), codes=(DONE, NOT_PRIVATE)),
+            Step(("tune", *table, "--no-pooled", "--retention=0.3,0.5"), codes=(DONE,)),
+            Step(("attack", "differencing", *table, "--epsilon=0.9", "--delta=0.9")),
+            Step(("crosstab", "out", "--", quoted, third), codes=(DONE,)),
             Step(("query", "out", asked), codes=(DONE,)),
             Step(
                 ("export", "out", f"copy.{rng.choice(('csv', 'sav', 'dta'))}"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
-from reconpriv.messages.nearest import nearest_name
+from reconpriv.messages.nearest import column_hint
 from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
@@ -129,9 +129,10 @@ def require_columns(available: Sequence[Column], names: Sequence[str], role: str
     found = []
     for name in names:
         if name not in by_name:
-            near = nearest_name(name, by_name)
-            hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(by_name)}."
-            raise InputError(f"The table has no column {name!r} (asked for as {role}).", hint=hint)
+            raise InputError(
+                f"The table has no column {name!r} (asked for as {role}).",
+                hint=column_hint(name, list(by_name)),
+            )
         found.append(by_name[name])
     return found
 

@@ -20,16 +20,14 @@ _PLAIN_WIDTH = 110
 def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
     """A rich renderable as plain text, without colour."""
     stream = StringIO()
-    Console(
-        file=stream, width=width, color_system=None, highlight=False, force_jupyter=False
-    ).print(renderable)
+    _console(file=stream, width=width, color_system=None, force_jupyter=False).print(renderable)
     text = printable(stream.getvalue())
     return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
 
 
 def print_safely(renderable: RenderableType) -> None:
     """Print to the terminal, which must not obey control characters in a name or a value."""
-    console = Console(highlight=False)
+    console = _console()
     console.print(
         Segments(
             part if part.control else Segment(printable(part.text), part.style)
@@ -37,6 +35,11 @@ def print_safely(renderable: RenderableType) -> None:
         ),
         end="",
     )
+
+
+def _console(**settings: Any) -> Console:
+    """A console that shows a text as it is: a name like ``[/x]`` or ``:x:`` is not markup."""
+    return Console(markup=False, emoji=False, highlight=False, **settings)
 
 
 def pairs_table(rows: list[tuple[str, str]]) -> RichTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconpriv.errors import InputError
-from reconpriv.messages.nearest import nearest_name
+from reconpriv.messages.nearest import column_hint, nearest_name
 from reconpriv.schema import Column, Kind, require_columns
 
 NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week")
@@ -21,6 +21,18 @@ NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week"
 )  # fmt: skip
 def test_a_slip_finds_the_name_that_was_meant(asked: str, near: str) -> None:
     assert nearest_name(asked, NAMES) == near
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("sax", "Did you mean 'sex'?"),
+        ("b", 'It has: sex, "a,b", " ", """".'),
+        ("a.b", 'In SQL and in lists of columns, write "a,b", with the double quotes.'),
+    ],
+)
+def test_a_hint_writes_odd_names_as_they_must_be_typed(asked: str, hint: str) -> None:
+    assert column_hint(asked, ["sex", "a,b", " ", '"']).endswith(hint)
 
 
 @pytest.mark.parametrize("asked", ["zzz", "name", "code", "id", "weight", "a", "zip", ""])

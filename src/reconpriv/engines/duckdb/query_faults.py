@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reconpriv.messages.nearest import nearest_name
+from reconpriv.messages.nearest import column_hint, nearest_name
 
 JSON_ERRORS = {"errors_as_json": "true"}
 
@@ -87,7 +87,7 @@ def fault(message: str, columns: Sequence[str] = (), table: str = "input") -> Fa
 def _words(found: _Details, columns: Sequence[str], table: str) -> tuple[str, str] | None:
     known = tuple(columns) or found.candidates
     if found.subtype == "COLUMN_NOT_FOUND":
-        return no_such("column", found.name, known)
+        return no_such_column(found.name, known)
     match found.kind:
         case "Catalog":
             words = _no_entry(found, table)
@@ -110,11 +110,9 @@ def _words(found: _Details, columns: Sequence[str], table: str) -> tuple[str, st
     return words
 
 
-def no_such(what: str, name: str, known: Sequence[str]) -> tuple[str, str]:
-    """Say that there is no such name, and hint at the nearest one that exists."""
-    near = nearest_name(name, known)
-    hint = f"Did you mean {near!r}?" if near else f"It has: {', '.join(known)}." if known else ""
-    return f"there is no {what} {name!r}", hint
+def no_such_column(name: str, known: Sequence[str]) -> tuple[str, str]:
+    """Say that there is no such column, and hint at the nearest one that exists."""
+    return f"there is no column {name!r}", column_hint(name, known)
 
 
 def _no_entry(found: _Details, table: str) -> tuple[str, str]:
@@ -160,7 +158,7 @@ def _ungrouped(found: re.Match[str], _: Sequence[str]) -> tuple[str, str]:
 
 
 def _unlisted(found: re.Match[str], columns: Sequence[str]) -> tuple[str, str]:
-    return no_such("column", found[1], columns)
+    return no_such_column(found[1], columns)
 
 
 def _no_table(found: re.Match[str], _: Sequence[str]) -> tuple[str, str]:
