@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 CACHE = Path(os.environ.get("RECONPRIV_BENCH_DIR", Path(__file__).parent / ".cache"))
+# Commands find their modules compiled, as they do after an installation.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 COLUMNS = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
 
 

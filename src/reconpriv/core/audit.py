@@ -326,12 +326,11 @@ def audit_part(
         with np.errstate(divide="ignore"):
             excess = sizes / limits
         least = found[-1][0] if len(found) == worst and found else -1.0
-        new = [
-            (float(excess[group]), _verdict(batch, int(group), limits, private, schema, policy))
-            for group in _furthest(excess, worst)
-            if excess[group] >= least
-        ]
-        found = _worst_of([*found, *new], worst) if new else found
+        some = _furthest(excess, worst)
+        some = some[excess[some] >= least]
+        if some.size:
+            verdicts = _verdicts(batch.take(some), limits[some], private[some], schema, policy)
+            found = _worst_of([*found, *zip(excess[some].tolist(), verdicts, strict=True)], worst)
         records += int(sizes.sum())
         groups += batch.groups
         violating_groups += int((~private).sum())
@@ -525,30 +524,29 @@ def _furthest(excess: Floats, how_many: int) -> Ints:
     return np.sort(np.concatenate([above, level]))
 
 
-def _verdict(
-    batch: CellBatch,
-    group: int,
-    limits: Floats,
-    private: Flags,
-    schema: Schema,
-    policy: Policy,
-) -> GroupVerdict:
-    alone = batch.slice(group, group + 1)
-    upper, lower = smallest_exact_tails(alone, policy, schema.domain_size, few=True)
-    above, below = smallest_bounds(alone, policy, schema.domain_size)
-    value = most_exposed(alone, policy)
-    return GroupVerdict(
-        public=batch.public_values(group, schema),
-        size=int(alone.sizes[0]),
-        largest_frequency=float(frequency_of(alone, value)[0]),
-        value=schema.domain[int(value[0])],
-        largest_private_size=float(limits[group]),
-        private=bool(private[group]),
-        bound_above=float(above[0]),
-        bound_below=float(below[0]),
-        upper_tail=float(upper[0]),
-        lower_tail=float(lower[0]),
-    )
+def _verdicts(
+    batch: CellBatch, limits: Floats, private: Flags, schema: Schema, policy: Policy
+) -> list[GroupVerdict]:
+    """What to say about each group of a batch, which has few."""
+    upper, lower = smallest_exact_tails(batch, policy, schema.domain_size, few=True)
+    above, below = smallest_bounds(batch, policy, schema.domain_size)
+    value, sizes = most_exposed(batch, policy), batch.sizes
+    frequency = frequency_of(batch, value)
+    return [
+        GroupVerdict(
+            public=batch.public_values(group, schema),
+            size=int(sizes[group]),
+            largest_frequency=float(frequency[group]),
+            value=schema.domain[int(value[group])],
+            largest_private_size=float(limits[group]),
+            private=bool(private[group]),
+            bound_above=float(above[group]),
+            bound_below=float(below[group]),
+            upper_tail=float(upper[group]),
+            lower_tail=float(lower[group]),
+        )
+        for group in range(batch.groups)
+    ]
 
 
 def _finite(number: float) -> float | None:

@@ -84,6 +84,19 @@ class CellBatch:
             self.count[low:high],
         )
 
+    def take(self, groups: Ints) -> CellBatch:
+        """Some groups, given in their order, as a batch."""
+        wanted = np.zeros(self.groups, dtype=bool)
+        wanted[groups] = True
+        lengths = self.cells_per_group
+        cells = np.repeat(wanted, lengths)
+        return CellBatch(
+            tuple(column.take(groups) for column in self.public),
+            np.cumsum(lengths[groups]) - lengths[groups],
+            self.value[cells],
+            self.count[cells],
+        )
+
     def public_values(self, group: int, schema: Schema) -> dict[str, Value]:
         """The public values of one group, as Python objects."""
         return {

@@ -22,7 +22,7 @@ def _finished(chart: Any, description: str, height: int = 320) -> Spec:
         description=description,
         autosize={"type": "fit-x", "contains": "padding"},
     )
-    return {**sized.to_dict(validate=False), "config": charts.config(INK)}
+    return {**charts.as_spec(sized), "config": charts.config(INK)}
 
 
 def _tooltips(**shown: tuple[str, str]) -> list[Any]:

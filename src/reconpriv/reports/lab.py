@@ -27,7 +27,7 @@ from reconpriv.tuning.tuner import Tuner
 # Larger tables are not attacked for a report, which should take seconds.
 LAB_RECORDS = 2_000_000
 # Fewer settings than in tune, whose frontier they trace.
-_EPSILONS, _DELTAS = (0.3, 0.5, 0.7, 0.9), (0.1, 0.3, 0.5)
+_EPSILONS, _DELTAS, _WITH_MARGINS = (0.3, 0.5, 0.7, 0.9), (0.1, 0.3, 0.5), 14
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
     " the share predicted for it; error 50%: the median relative error; guess right: violating"
@@ -88,7 +88,7 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
         return None
     bound, p = policy.tail_bound, policy.retention
     # With exact tails a setting takes a good part of a second.
-    retentions = EXACT_RETENTIONS[::2] if bound.lattice else RETENTIONS
+    retentions = EXACT_RETENTIONS[::2] if bound.lattice else RETENTIONS[::2]
     report = sweep(
         Tuner.on(cube, workload),
         retentions=[*(one for one in retentions if one < p), p],
@@ -97,6 +97,7 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
         bound=bound if bound.sizes_classes else CURRENT.bound,
         current=policy,
         risk=False,
+        with_margins=_WITH_MARGINS,
     )
     alone = frontier([s for s in report.settings if s.margins is None])
     beside = frontier([s for s in report.settings if s.margins is not None])

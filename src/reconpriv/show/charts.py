@@ -105,9 +105,12 @@ def config(ink: str) -> Spec:
     }  # fmt: skip
 
 
-def rows(values: Iterable[Row]) -> Any:
-    """Rows as the data of a chart."""
-    return altair().Data(values=list(values))
+def rows(values: Iterable[Row]) -> Spec:
+    """Rows as the data of a chart.
+
+    Altair's own class would check each row by its schema, and it copies lists again and again.
+    """
+    return {"values": tuple(values)}
 
 
 def percent_axis(**more: Any) -> Any:
@@ -215,9 +218,15 @@ def _width(words: str) -> float:
     return sum(3.5 if c in " ijlft.,'()|-" else 8.2 if c.isupper() else 6.6 for c in words)
 
 
+def as_spec(chart: Any) -> Spec:
+    """A chart as Vega-Lite with its rows in their places, so that it can be part of a figure."""
+    with altair().data_transformers.enable(consolidate_datasets=False):
+        return dict(chart.to_dict(validate=False))
+
+
 def panel(chart: Any, width: int, height: int, title: str = "") -> Spec:
     """A chart of a given size, with a plain title if it needs one."""
-    spec: Spec = chart.properties(width=width, height=height).to_dict(validate=False)
+    spec = as_spec(chart.properties(width=width, height=height))
     if title:
         spec["title"] = {"text": title, "fontWeight": 500, "fontSize": _FONT, "frame": "group",
                          "offset": 8}  # fmt: skip

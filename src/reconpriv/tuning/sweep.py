@@ -50,7 +50,7 @@ Judge = Callable[[Policy], Setting]
 
 _SETTINGS_AT_MOST = 200_000
 # How many settings are tried with margins, at each of their ε.
-_WITH_MARGINS = 48
+WITH_MARGINS = 48
 _BESIDE = 4  # and on either side of the best of them
 
 
@@ -68,12 +68,14 @@ def sweep(
     current: Policy | None = None,
     pooled: Callable[[Policy], float] | None = None,
     risk: bool = True,
+    with_margins: int = WITH_MARGINS,
 ) -> TuneReport:
     """Try every combination; lists that are not given default to those of this module.
 
     Without ``sample_sizes`` all recommended ones are tried. ``margins`` lists the ε of margins,
     None or 0 for none; by default none, and those of the current policy or ε = 1. Margins take
-    longer to judge, so of many settings only those are tried with them that are the best without.
+    longer to judge, so of many settings only the best without are tried with them, at most
+    ``with_margins`` at each ε and a few beside the best of those.
     The bound, the values of ``exposed_above`` and which values are harmless or news are by default
     those of the current policy (that of ``publish`` unless another is given), which is also the
     yardstick by which the risk of every setting is counted. A recommendation lets
@@ -117,7 +119,7 @@ def sweep(
     judge = partial(tuner.setting, rho1=rho1, yardstick=in_use, risk=risk)
     settings, left_out = grid.tried(judge)
     budgets = _budgets(margins)
-    tried, no_margins = _beside_margins(judge, settings, budgets, wanted, base, now)
+    tried, no_margins = _beside_margins(judge, settings, budgets, wanted, base, now, with_margins)
     helped = _with_margins(judge, now, in_use, budgets)
     found = Found(mark_efficient(tried), now, helped, left_out, no_margins)
     return report_on(tuner, found, wanted, rho1, _measured(pooled, base))
@@ -192,6 +194,7 @@ def _beside_margins(
     target: Target,
     base: Policy,
     now: Setting,
+    most: int,
 ) -> tuple[list[Setting], str]:
     """The settings with each of the margins, and why there are none with the last, if so."""
     allowed = posterior_allowed(target, now)
@@ -201,7 +204,7 @@ def _beside_margins(
         if budget is None:
             found += settings
             continue
-        tried = _worth_margins(settings, allowed)
+        tried = _worth_margins(settings, allowed, most)
         more, reason = _try_margins(judge, _policies(tried, base), budget)
         if reason is not None and None not in budgets:
             raise reason
@@ -240,15 +243,15 @@ def _budgets(margins: Iterable[Margins | float | None]) -> list[Margins | None]:
     return sorted(found, key=spent)
 
 
-def _worth_margins(settings: Sequence[Setting], limit: float | None) -> list[Setting]:
+def _worth_margins(settings: Sequence[Setting], limit: float | None, most: int) -> list[Setting]:
     """The settings to try with margins: all, or an even choice of the best without them.
 
     Half of the choice is within the limit of what a single record may reveal.
     """
-    if len(settings) <= _WITH_MARGINS:
+    if len(settings) <= most:
         return list(settings)
     shares = {s.exposed_above for s in settings}
-    some = (_WITH_MARGINS if limit is None else _WITH_MARGINS // 2) // len(shares)
+    some = (most if limit is None else most // 2) // len(shares)
     chosen = []
     for share in sorted(shares):
         mine = [s for s in settings if s.exposed_above == share]
