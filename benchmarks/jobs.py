@@ -67,11 +67,14 @@ def asked(parser: argparse.ArgumentParser, jobs: Mapping[str, Job]) -> argparse.
 def warm_imports() -> None:
     """Load the modules of both sides before timing."""
     import duckdb  # noqa: F401
+    import pandas  # noqa: F401 - as PyArrow does with its first array
     import pyarrow.parquet  # noqa: F401
     import scipy.special  # noqa: F401
 
     import reconpriv.core.margin_plan
     import reconpriv.engines.duckdb.engine
+    import reconpriv.release.publication
+    import reconpriv.release.release
     import reconpriv.table  # noqa: F401
 
 

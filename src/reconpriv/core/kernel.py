@@ -263,8 +263,10 @@ def _scale(group: Ints, words: Words, sizes: Ints, policy: Policy) -> Ints:
         return np.asarray(base[group] + (unit_interval(words) < share[group]))
     # The remainder goes to the trials with the smallest scaling words, so the total is exact.
     remainder = sizes - base * trials
-    order = np.lexsort((words, group))
-    rank = np.empty(group.size, dtype=np.int64)
-    first = np.cumsum(trials) - trials
-    rank[order] = np.arange(group.size) - first[group[order]]
-    return np.asarray(base[group] + (rank < remainder[group]))
+    some = np.flatnonzero(remainder[group])
+    some = some[np.lexsort((words[some], group[some]))]
+    ranked = np.where(remainder, trials, 0)
+    rank = np.arange(some.size) - (np.cumsum(ranked) - ranked)[group[some]]
+    result = base[group]
+    result[some] += rank < remainder[group[some]]
+    return result

@@ -114,11 +114,12 @@ class RecordFile:
                     self._sink.close()
 
     def _submit(self, rows: list[tuple[list[Column], Ints]]) -> None:
+        table = self._table(rows)  # while the one before is written
         self._wait()
         # An interrupt as the pool starts its thread would let the pool forget about it, and
         # nobody would wait for its end.
         with uninterrupted():
-            self._last = self._pool.submit(self._write, rows)
+            self._last = self._pool.submit(self._write, table)
 
     def _wait(self) -> None:
         if self._last is not None:
@@ -150,7 +151,7 @@ class RecordFile:
         self._pending_rows -= rows
         return taken
 
-    def _write(self, rows: list[tuple[list[Column], Ints]]) -> None:
+    def _table(self, rows: list[tuple[list[Column], Ints]]) -> pa.Table:
         counts = np.concatenate([part for _, part in rows])
         arrays = [
             _expand([columns[i] for columns, _ in rows], counts) for i in range(len(self._names))
@@ -159,7 +160,9 @@ class RecordFile:
             arrays = [
                 a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in arrays
             ]
-        table = pa.Table.from_arrays(arrays, names=self._names)
+        return pa.Table.from_arrays(arrays, names=self._names)
+
+    def _write(self, table: pa.Table) -> None:
         if self._sink is None:
             self._sink = self._open(table.schema)
         if self._format == "csv":

@@ -286,7 +286,7 @@ def _incidence(pairs: list[tuple[Ints, Ints]], columns: int) -> Incidence:
     row = np.concatenate([rows for rows, _ in pairs])
     column = np.concatenate([found for _, found in pairs])
     order = np.argsort(column, kind="stable")
-    begin = np.searchsorted(column[order], np.arange(columns + 1))
+    begin = np.append(0, np.cumsum(np.bincount(column, minlength=columns)))
     return Incidence(row[order].astype(np.int32), begin)
 
 
@@ -322,8 +322,13 @@ def _match(
         halves, half_of_key = np.unique(keys // m, return_inverse=True)
         inside, where = _look_up(halves, packed)
         group_pairs.append((where + parts, inside))
-        inside, where = _look_up(keys, packed[owner] * m + value)
-        cell_pairs.append((where + len(used), inside))
+        half = np.full(packed.size, -1)
+        half[inside] = where
+        cells = np.flatnonzero(half[owner] >= 0)
+        key_at = np.full(halves.size * m, -1)
+        key_at[half_of_key * m + keys % m] = np.arange(keys.size)
+        found = key_at[half[owner[cells]] * m + value[cells]]
+        cell_pairs.append((found[found >= 0] + len(used), cells[found >= 0]))
         weight.append(times / len(workload))
         part.append(half_of_key + parts)
         values.append(keys % m)

@@ -39,7 +39,9 @@ _KEPT_SETTINGS = 8_192
 class Reduced:
     """Groups by their largest exposed frequency, and a workload on them, ready for any design."""
 
-    shapes: Shapes
+    batch: CellBatch
+    domain_size: int
+    frequency: Floats
     variances: QueryVariances
     counted: dict[object, MarginVariances] = field(default_factory=dict, repr=False)
 
@@ -52,11 +54,14 @@ class Reduced:
         workload: Workload,
         asked: Coded | None,
     ) -> Reduced:
-        """Sort and count the groups, and match them with the workload."""
-        return cls(
-            Shapes.of(batch, cube.schema.domain_size, frequency),
-            QueryVariances.of(cube, batch, frequency, workload, asked),
-        )
+        """Sort the groups, and match them with the workload."""
+        variances = QueryVariances.of(cube, batch, frequency, workload, asked)
+        return cls(batch, cube.schema.domain_size, frequency, variances)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """The groups by size and frequency."""
+        return Shapes.of(self.batch, self.domain_size, self.frequency)
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,7 @@ runpy.run_module("reconpriv", run_name="__main__")
     [
         (signal.SIGINT, 130, signal.SIGINT),
         (signal.SIGTERM, 143, signal.SIGINT),
+        (signal.SIGTERM, 143, signal.SIGTERM),
         (signal.SIGHUP, 129, signal.SIGTERM),
     ],
 )
@@ -142,6 +143,22 @@ def test_a_signal_inside_eval_does_not_change_the_status(
     assert done.returncode == 143
     assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
     assert list(desk.iterdir()) == list(scratch.iterdir()) == []
+
+
+def test_what_libraries_print_at_the_end_of_an_interrupted_command_is_dropped() -> None:
+    """DuckDB's bindings complain of objects that were still in use."""
+    script = (
+        "import atexit, os, signal; from reconpriv.cli import doctor, main;"
+        "atexit.register(lambda: os.write(2, b'nanobind: leaked 1 instances!'));"
+        "import reconpriv.doctor;"
+        "reconpriv.doctor.examine = lambda *_: os.kill(os.getpid(), signal.SIGINT); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "doctor"],
+        capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
 
 
 def test_a_signal_before_anything_has_begun(scratch: Path) -> None:

@@ -36,6 +36,14 @@ def test_refused_or_answered(cli, release, condition):
         assert len(outcome.err) < 900
 
 
+@pytest.mark.parametrize(("depth", "code"), [(10, 0), (100, 2), (100_000, 2)])
+def test_deep_nesting_is_refused_as_such(cli, release, depth, code):
+    condition = "(" * depth + "g = 'a'" + ")" * depth
+    outcome = cli("query", release, f"SELECT count(*) FROM release WHERE {condition}")
+    assert outcome.code == code, outcome
+    assert ("nested too deeply" in outcome.err) == (code == 2)
+
+
 def test_many_conditions_are_answered(cli, release):
     many = " AND ".join(["g = 'a'"] * 150)
     outcome = cli("query", release, f"SELECT count(*) FROM release WHERE {many}", "--json")

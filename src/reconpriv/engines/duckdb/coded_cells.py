@@ -73,7 +73,7 @@ def code_cells(
     ``weight`` is the column that says how many records a row stands for.
     """
     columns = [expressions[column] for column in schema.columns]
-    if not _many(connection, table, columns, schema.records):
+    if not _many(connection, table, columns):
         return None
     found: list[pa.Array] = []
     for expression in columns:
@@ -113,13 +113,11 @@ def code_cells(
     return CodedCells(tuple(public), m, query)
 
 
-def _many(
-    connection: duckdb.DuckDBPyConnection, table: str, columns: list[str], records: int
-) -> bool:
-    """Whether most of the first rows are cells of their own."""
-    if records <= _FIRST // 2:
-        return False
-    cells = f"SELECT DISTINCT {', '.join(columns)} FROM (FROM {table} LIMIT {_FIRST})"
-    return bool(
-        connection.execute(f"SELECT count(*) FROM ({cells})").fetchall()[0][0] > _FIRST // 2
+def _many(connection: duckdb.DuckDBPyConnection, table: str, columns: list[str]) -> bool:
+    """Whether there are many rows, and most of the first ones are cells of their own."""
+    rows = f"(FROM {table} LIMIT {_FIRST})"
+    cells = f"(SELECT DISTINCT {', '.join(columns)} FROM {rows})"
+    return all(
+        connection.execute(f"SELECT count(*) FROM {some}").fetchall()[0][0] > _FIRST // 2
+        for some in (rows, cells)
     )

@@ -7,6 +7,7 @@ on what was kept.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import duckdb
@@ -22,9 +23,12 @@ _MANY = 50  # columns; planning a query with hundreds of sums takes minutes
 
 @dataclass(frozen=True)
 class CsvTexts:
-    """A query that reads every column as text, and the names of the columns."""
+    """Queries that read every column as text, and the names of the columns.
 
-    query: str
+    A later query takes longer lines, with fewer threads.
+    """
+
+    queries: tuple[str, ...]
     names: tuple[str, ...]
 
     @property
@@ -38,11 +42,8 @@ class CsvTexts:
     ) -> str:
         """Count the distinct records of these columns, as texts; return the table's name."""
         columns = ", ".join(map(quote, names))
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {_CELLS} AS"
-            f" SELECT {columns}, count(*) AS {quote(count)} FROM ({self.query}) GROUP BY ALL"
-        )
-        return _CELLS
+        what = f"SELECT {columns}, count(*) AS {quote(count)}"
+        return self._keep(connection, _CELLS, what, "GROUP BY ALL")
 
     def cells(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], count: str) -> str:
         """Count the distinct records of these columns; return the query that gives them typed."""
@@ -51,8 +52,23 @@ class CsvTexts:
     def records(self, connection: duckdb.DuckDBPyConnection) -> str:
         """Keep all records, in order; return the query that gives them typed."""
         # As Parquet they would be smaller, but texts take three times as long to write.
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {_RECORDS} AS {self.query}")
-        return _typed(connection, _RECORDS, self.names)
+        kept = self._keep(connection, _RECORDS, "SELECT *")
+        return _typed(connection, kept, self.names)
+
+    def _keep(
+        self, connection: duckdb.DuckDBPyConnection, table: str, what: str, rest: str = ""
+    ) -> str:
+        """Make a table by the first query that can read the file; the last one says why not."""
+        *quick, last = (
+            f"CREATE OR REPLACE TEMP TABLE {table} AS {what} FROM ({query}) {rest}"
+            for query in self.queries
+        )
+        for statement in quick:
+            with suppress(duckdb.InvalidInputException):
+                connection.execute(statement)
+                return table
+        connection.execute(last)
+        return table
 
 
 def _typed(

@@ -269,8 +269,11 @@ def _json(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
     return f"SELECT * FROM read_json({options}, columns={{{columns}}})"
 
 
-def _csv(files: list[str], shown: str) -> str:
-    """A CSV as text, nothing guessed: the header names the columns, a ragged row is refused."""
+def _csv(files: list[str], shown: str, longest: int) -> str:
+    """A CSV as text, nothing guessed: the header names the columns, a ragged row is refused.
+
+    So is a line that is longer than so many bytes. Threads read pieces of at least that size.
+    """
     delimiter, names = _header(files[0], shown)
     for file in files[1:]:
         if _header(file, shown) != (delimiter, names):
@@ -279,7 +282,7 @@ def _csv(files: list[str], shown: str) -> str:
     return (
         f"SELECT * FROM read_csv({_list(files)}, auto_detect=false, header=true,"
         f" delim={literal(delimiter)}, quote='\"', escape='\"', allow_quoted_nulls=false,"
-        f" max_line_size={_LONGEST_LINE}, columns={{{columns}}})"
+        f" max_line_size={longest}, buffer_size={max(longest, _PIECE)}, columns={{{columns}}})"
     )
 
 
@@ -327,13 +330,15 @@ def _first_line(stream: IO[str]) -> str | None:
 
 
 _LONGEST_HEADER = 16 << 20
-# DuckDB refuses longer lines; its own limit of 2 MB is too small for texts that Parquet can hold.
+# DuckDB's own limits. Texts that Parquet can hold may be longer, but few files have any.
+_USUAL_LINE, _PIECE = 2_000_000, 32_000_000
 _LONGEST_LINE = 1 << 26
 
 
 def _csv_texts(files: list[str], shown: str) -> CsvTexts:
     _, names = _header(files[0], shown)
-    return CsvTexts(_csv(files, shown), tuple(names))
+    queries = tuple(_csv(files, shown, longest) for longest in (_USUAL_LINE, _LONGEST_LINE))
+    return CsvTexts(queries, tuple(names))
 
 
 _DECLARED = {
@@ -349,7 +354,7 @@ def _declared_csv(
     connection: duckdb.DuckDBPyConnection, files: list[str], shown: str, columns: Sequence[Column]
 ) -> str:
     """A CSV whose columns are known: each is cast to its kind, whatever it looks like."""
-    text = _csv(files, shown)
+    text = _csv(files, shown, _LONGEST_LINE)
     _, names = _header(files[0], shown)
     kinds = {column.name: column.kind for column in columns}
     chosen = []
