@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reconpriv._version import __version__
 
 if TYPE_CHECKING:
-    from reconpriv.core.audit import AuditReport as AuditReport
+    from reconpriv.core.audit_report import AuditReport as AuditReport
     from reconpriv.core.margins import Margins as Margins
     from reconpriv.core.pram import PramMatrix as PramMatrix
     from reconpriv.core.randomness import Key as Key
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reconpriv.tuning.report import TuneReport as TuneReport
 
 _HOMES = {
-    "AuditReport": "core.audit",
+    "AuditReport": "core.audit_report",
     "Bound": "theory.bounds",
     "Estimate": "queries.estimate",
     "Frequencies": "randomised_response",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.core.audit import AuditReport, K
+from reconpriv.core.audit_report import AuditReport
+from reconpriv.core.single_records import K
 from reconpriv.errors import InputError, OutputError, warn_caller
 from reconpriv.policy import Policy
 from reconpriv.reading import read

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import pyarrow as pa
 
-from reconpriv.core.audit import AuditReport, K, audit_part, join_parts, verdict_table
+from reconpriv.core.audit import audit_part, join_parts
+from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.column_risk import ColumnRisk, column_risks
 from reconpriv.core.cube import CellKeeper, Cube, collect
@@ -28,7 +29,8 @@ from reconpriv.core.identifiers import (
 )
 from reconpriv.core.protection import Settled
 from reconpriv.core.randomness import Key, as_key
-from reconpriv.core.single_records import check_k
+from reconpriv.core.single_records import K, check_k
+from reconpriv.core.verdicts import verdict_table
 from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.errors import warn_caller

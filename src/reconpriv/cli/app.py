@@ -214,7 +214,7 @@ def audit(
 @contextlib.contextmanager
 def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Iterator[Watcher]:
     """What writes every audited group, with its verdict, to a file."""
-    from reconpriv.core.audit import verdict_table
+    from reconpriv.core.verdicts import verdict_table
     from reconpriv.writing.group_file import groups_file
 
     plan = table.margin_plan(policy)

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reconpriv.core.audit import AuditReport
+from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cube import collect
 from reconpriv.core.randomness import Key
 from reconpriv.errors import OutputError

@@ -10,6 +10,8 @@ from reconpriv.messages.phrases import share_words
 from reconpriv.policy import Policy
 from reconpriv.theory.perturbation import PRIOR, keep_probability, posterior_limit
 
+K = 5  # records in groups below this size are counted
+
 
 @dataclass(frozen=True)
 class SingleRecords:

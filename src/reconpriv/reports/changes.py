@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconpriv.core.audit import AuditReport
+from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.column_risk import Figures, WithoutColumn, change_words
 from reconpriv.messages.numbers import percent
 from reconpriv.messages.remedies import plain_words, worded

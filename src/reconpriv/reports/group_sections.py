@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isinf
 
-from reconpriv.core.audit import AuditReport
+from reconpriv.core.audit_report import AuditReport
 from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.phrases import frequency_words, group_words
 from reconpriv.reports import charts

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch, python_values
 from reconpriv.core.margin_cost import own_trials
 from reconpriv.core.margin_limits import CountedLimits
 from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.core.verdicts import judge
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
 from reconpriv.theory.arrays import Flags, Floats, Ints

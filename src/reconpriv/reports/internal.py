@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
-from reconpriv.core.audit import AuditReport, K
+from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import CellKeeper
 from reconpriv.core.identifiers import identifier_note
 from reconpriv.core.margin_plan import MarginPlan
+from reconpriv.core.single_records import K
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import PolicyError
 from reconpriv.messages.numbers import percent

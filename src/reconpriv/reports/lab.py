@@ -10,7 +10,7 @@ from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
-from reconpriv.core.audit import AuditReport
+from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cube import Cube
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError

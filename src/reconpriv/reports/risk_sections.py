@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from reconpriv.core.audit import AuditReport
+from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.margin_cost import MarginCost
 from reconpriv.core.margins import Margins
 from reconpriv.messages.numbers import brief, brief_percent, percent

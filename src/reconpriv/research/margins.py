@@ -16,7 +16,6 @@ import numpy as np
 
 from reconpriv.attacks.attacked_table import count_of, largest_values
 from reconpriv.attacks.best_estimate import within_reach
-from reconpriv.core.audit import judge
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
 from reconpriv.core.kernel import Kernel
@@ -25,6 +24,7 @@ from reconpriv.core.margin_plan import MarginPlan, margins_of
 from reconpriv.core.margin_tables import MarginTable
 from reconpriv.core.randomness import Key
 from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.core.verdicts import judge
 from reconpriv.datasets import dataset_path
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy

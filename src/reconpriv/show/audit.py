@@ -19,7 +19,7 @@ from reconpriv.show.release_words import margins_line, policy_line
 from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
-    from reconpriv.core.audit import AuditReport
+    from reconpriv.core.audit_report import AuditReport
     from reconpriv.core.column_risk import Figures
     from reconpriv.core.margin_cost import MarginCost
 

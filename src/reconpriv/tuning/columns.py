@@ -7,10 +7,10 @@ from itertools import compress
 
 import numpy as np
 
-from reconpriv.core.audit import judge
 from reconpriv.core.column_risk import Figures, WithoutColumn
 from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.core.verdicts import judge
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reconpriv as rp
-from reconpriv.core.audit import audit_groups, audit_part, join_parts, judge
+from reconpriv.core.audit import audit_groups, audit_part, join_parts
 from reconpriv.core.cube import collect
+from reconpriv.core.verdicts import judge
 from reconpriv.errors import InputError
 from reconpriv.queries.workload import make_workload
 from reconpriv.reports.changes import Change, advice

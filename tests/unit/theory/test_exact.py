@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconpriv.core.audit import smallest_exact_tails
 from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.verdicts import smallest_exact_tails
 from reconpriv.policy import Policy
 from reconpriv.theory import exact
 from reconpriv.theory.bounds import BOUNDS, Bound

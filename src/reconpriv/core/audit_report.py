@@ -1,0 +1,203 @@
+"""The report of an audit: what is at risk in a table, in figures and in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
+from reconpriv.core.margin_cost import MarginCost
+from reconpriv.core.protection import Settled
+from reconpriv.core.single_records import SingleRecords
+from reconpriv.core.verdicts import GroupVerdict
+from reconpriv.messages.readable import Readable
+from reconpriv.messages.remedies import Advice
+from reconpriv.policy import Policy
+from reconpriv.promise import REFUSED, promise
+
+
+@dataclass(frozen=True, repr=False)
+class AuditReport(Readable):
+    """What a publication of this table risks, in three parts: groups, single records, columns.
+
+    The figures for groups say what plain randomisation would let an adversary reconstruct.
+    ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
+    ``error`` is the analysts' expected mean relative error on the standard workload, from the
+    records alone. If the effect of each column was not computed, ``columns_note`` says why.
+    ``exposed_groups`` have an exposed value; in ``unattainable_groups`` no number of trials is
+    private. ``margins`` is there if the policy asks for margins: what they cost the groups. With
+    ``protection`` the groups are protection groups.
+    """
+
+    policy: Policy
+    sensitive: str
+    public: tuple[str, ...]
+    records: int
+    groups: int
+    domain_size: int
+    violating_groups: int
+    violating_records: int
+    exposed_groups: int
+    unattainable_groups: int
+    size_distribution: tuple[tuple[int, int, int, int], ...]
+    worst: tuple[GroupVerdict, ...]
+    single_records: SingleRecords
+    cells: int
+    columns: tuple[ColumnRisk, ...] = ()
+    columns_note: str = ""
+    error: float | None = None
+    margins: MarginCost | None = None
+    warnings: tuple[str, ...] = ()
+    protection: Settled | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether every group is (ε, δ)-reconstruction-private under perturbation alone."""
+        return self.violating_groups == 0
+
+    @property
+    def passes(self) -> bool:
+        """Whether every group is private and no nearly unique column is kept unknowingly."""
+        return self.private and not any(column.refused for column in self.columns)
+
+    @property
+    def standing(self) -> str:
+        """``bad`` if it does not pass, ``fair`` if somebody stands out, otherwise ``good``."""
+        if not self.passes:
+            return "bad"
+        exposed = self.single_records.below_k or any(c.identifier for c in self.columns)
+        return "fair" if exposed else "good"
+
+    @property
+    def figures(self) -> Figures:
+        """The figures to compare with those of the table without a column."""
+        single = self.single_records
+        return Figures(
+            self.groups,
+            self.violating_groups,
+            self.violating_records,
+            single.unique,
+            single.below_k,
+        )
+
+    @property
+    def group_word(self) -> str:
+        """What its groups are called."""
+        return "group" if self.protection is None else "protection group"
+
+    @property
+    def groups_sentence(self) -> str:
+        """Whether groups could be reconstructed."""
+        if not self.exposed_groups:
+            return f"No {self.group_word} has an exposed value, so this policy protects nobody."
+        if self.private:
+            return (
+                f"Every {self.group_word} meets this policy with perturbation alone, without"
+                " sampling."
+            )
+        return (
+            f"Not private: {self.violating_groups:,} of {self.groups:,} {self.group_word}s, with"
+            f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
+            " the table were only perturbed." + self._treatment
+        )
+
+    @property
+    def _treatment(self) -> str:
+        """What publishing does about groups that could be reconstructed."""
+        if not self.policy.sampling.samples:
+            return ""
+        if not self.unattainable_groups:
+            return " Publishing samples those groups."
+        if self.policy.unattainable == "refuse":
+            return (
+                " Publishing with this policy is refused: no number of trials is private in"
+                f" {self.unattainable_groups:,} {self.group_word}s."
+            )
+        return (
+            " Publishing samples those groups; nothing is promised for"
+            f" {self.unattainable_groups:,} of them, in which no number of trials is private."
+        )
+
+    @property
+    def promise(self) -> str:
+        """What a publication with this policy would promise."""
+        refused = self.unattainable_groups and self.policy.unattainable == "refuse"
+        if refused or not self.policy.can_sample:
+            return REFUSED
+        return promise(self.policy.as_dict())
+
+    @property
+    def columns_sentence(self) -> str:
+        """Which columns are nearly unique, and what leaving one out would do."""
+        return Advice(
+            identifier_sentence(self.columns, self.records) or "No public column is nearly unique.",
+            effect_sentence(self.columns, self.figures),
+            self.columns_note,
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict by part: the worst first, then the others if they add anything."""
+        single = self.single_records
+        parts = [self.groups_sentence, single.sentence]
+        if single.below_k and (self.private or single.unique > self.violating_records):
+            parts.reverse()
+        if any(column.refused for column in self.columns):
+            before = "Not ready to publish: "
+            parts.insert(0, identifier_sentence(self.columns, self.records, before=before))
+        elif found := identifier_sentence(self.columns, self.records):
+            parts.append(found)
+        if self.margins is not None:
+            parts.append(self.margins.sentence)
+        return tuple(parts)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, never more comforting than the worst of its parts, which comes first."""
+        return Advice(*self.sentences)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "records": self.records,
+            "groups": self.groups,
+            "domain_size": self.domain_size,
+            "violating_groups": self.violating_groups,
+            "violating_records": self.violating_records,
+            "exposed_groups": self.exposed_groups,
+            "unattainable_groups": self.unattainable_groups,
+            "private": self.private,
+            "verdict": self._verdict(),
+            "policy": self.policy.as_dict(),
+            "promise": self.promise,
+            "sensitive": self.sensitive,
+            "public": list(self.public),
+            "size_distribution": [
+                {"from": low, "to": high, "groups": groups, "records": records}
+                for low, high, groups, records in self.size_distribution
+            ],
+            "worst": [verdict.as_dict() for verdict in self.worst],
+            **({} if self.margins is None else {"margins": self.margins.as_dict()}),
+            **({} if self.protection is None else {"protection": self.protection.as_dict()}),
+            "warnings": list(self.warnings),
+        }
+
+    def _verdict(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence,
+            "passes": self.passes,
+            "groups": {
+                "sentence": self.groups_sentence,
+                "private": self.private,
+                "groups": self.groups,
+                "violating_groups": self.violating_groups,
+                "violating_records": self.violating_records,
+            },
+            "single_records": self.single_records.as_dict(),
+            "columns": {
+                "sentence": self.columns_sentence,
+                "identifiers": [column.name for column in self.columns if column.identifier],
+                "error": self.error,
+                "each": [column.as_dict() for column in self.columns],
+            },
+        }
