@@ -36,23 +36,22 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file."
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    example = "[bold]Example[/bold]\n\n"
     app.command(
         rich_help_panel=opt.ANALYST,
-        epilog=example
+        epilog=opt.EXAMPLE
         + "reconpriv query release/ \"SELECT sex, count(*) FROM release WHERE occupation = 'Sales'"
         ' GROUP BY sex"',
     )(query)
-    app.command(rich_help_panel=opt.ANALYST, epilog=example + "reconpriv info release/")(info)
+    app.command(rich_help_panel=opt.ANALYST, epilog=opt.EXAMPLE + "reconpriv info release/")(info)
     app.command(
-        rich_help_panel=opt.ANALYST, epilog=example + "reconpriv export release/ people.sav"
+        rich_help_panel=opt.ANALYST, epilog=opt.EXAMPLE + "reconpriv export release/ people.sav"
     )(export)
     app.command(
-        rich_help_panel=opt.ANALYST, epilog=example + "reconpriv report release/ -o report.html"
+        rich_help_panel=opt.ANALYST, epilog=opt.EXAMPLE + "reconpriv report release/ -o report.html"
     )(report)
     app.command(
         rich_help_panel=opt.ANALYST,
-        epilog=example
+        epilog=opt.EXAMPLE
         + "reconpriv workload example:adult -s occupation --public age,sex,race --missing value"
         " --release release/",
     )(workload)

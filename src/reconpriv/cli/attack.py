@@ -49,7 +49,7 @@ AttackSource = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     example = (
-        "[bold]Example[/bold]\n\nreconpriv attack granularity example:census_workers -s Occupation"
+        opt.EXAMPLE + "reconpriv attack granularity example:census_workers -s Occupation"
         " --drop Weight --sample-size paper"
     )
     app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(attack)

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     app.command(
         rich_help_panel=opt.ANALYST,
-        epilog="[bold]Example[/bold]\n\nreconpriv crosstab release/ occupation sex --shares column"
+        epilog=opt.EXAMPLE + "reconpriv crosstab release/ occupation sex --shares column"
         " --totals --widest 5%",
     )(crosstab)
 

@@ -10,7 +10,7 @@ from reconpriv.cli.output import reported, show, show_json
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    example = "[bold]Example[/bold]\n\nreconpriv doctor --json"
+    example = opt.EXAMPLE + "reconpriv doctor --json"
     app.command(epilog=example, rich_help_panel=opt.MORE)(doctor)
 
 

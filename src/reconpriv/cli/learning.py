@@ -27,15 +27,14 @@ Margins = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    example = "[bold]Example[/bold]\n\n"
     app.command(
         "chi-square",
         rich_help_panel=opt.ANALYST,
-        epilog=example + "reconpriv chi-square release/ sex",
+        epilog=opt.EXAMPLE + "reconpriv chi-square release/ sex",
     )(chi_square)
     app.command(
         rich_help_panel=opt.ANALYST,
-        epilog=example + "reconpriv learn release/ --target sex --test example:adult --json",
+        epilog=opt.EXAMPLE + "reconpriv learn release/ --target sex --test example:adult --json",
     )(learn)
 
 

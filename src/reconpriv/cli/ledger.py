@@ -20,7 +20,7 @@ EXIT_NOT_SOUND = 1
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    example = "[bold]Example[/bold]\n\nreconpriv ledger show my.key"
+    example = opt.EXAMPLE + "reconpriv ledger show my.key"
     app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(ledger)
 
 

@@ -13,6 +13,7 @@ TABLE = "Table"
 POLICY = "Policy"
 
 # The sections of the list of commands.
+EXAMPLE = "[bold]Example[/bold]\n\n"
 PUBLISHER = "For the publisher"
 ANALYST = "For the analyst"
 MORE = "More"

@@ -46,14 +46,13 @@ Reference = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    example = "[bold]Example[/bold]\n\n"
     app.command(
         rich_help_panel=opt.ANALYST,
-        epilog=example + "reconpriv logistic release/ --target Sales --features age,sex",
+        epilog=opt.EXAMPLE + "reconpriv logistic release/ --target Sales --features age,sex",
     )(logistic)
     app.command(
         rich_help_panel=opt.ANALYST,
-        epilog=example + "reconpriv linear release/ --outcome age --features sex,occupation",
+        epilog=opt.EXAMPLE + "reconpriv linear release/ --outcome age --features sex,occupation",
     )(linear)
 
 

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     app.command(
         rich_help_panel=opt.PUBLISHER,
-        epilog="[bold]Example[/bold]\n\nreconpriv studio example:adult -s occupation",
+        epilog=opt.EXAMPLE + "reconpriv studio example:adult -s occupation",
     )(studio)
 
 

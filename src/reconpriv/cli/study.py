@@ -14,7 +14,7 @@ from reconpriv.cli.progress import counting_steps
 
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    example = "[bold]Example[/bold]\n\nreconpriv experiment all --fast --out study/"
+    example = opt.EXAMPLE + "reconpriv experiment all --fast --out study/"
     app.command(rich_help_panel=opt.MORE, epilog=example)(experiment)
 
 

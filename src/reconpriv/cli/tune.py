@@ -53,7 +53,7 @@ def _numbers(letter: str, name: str, what: str) -> object:
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     example = (
-        "[bold]Example[/bold]\n\nreconpriv tune example:adult -s occupation --public age,sex,race"
+        opt.EXAMPLE + "reconpriv tune example:adult -s occupation --public age,sex,race"
         " --missing value --max-error 0.1"
     )
     app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(tune)

@@ -176,8 +176,8 @@ def test_what_runs_on_sparks_workers_needs_neither_engine() -> None:
 
 
 def test_the_analysts_report_knows_nothing_of_the_raw_table() -> None:
-    raw = ("table", "core.audit", "core.verdicts", "attacks", "tuning", "reports.internal", "reports.groups",
-           "reports.lab")  # fmt: skip
+    raw = ("table", "core.audit", "core.verdicts", "attacks", "tuning", "reports.internal",
+           "reports.groups", "reports.lab")  # fmt: skip
     for name in ("reports.analyst", "reports.accuracy"):
         found = [one for one in all_imports() if one.importer == name]
         assert found
