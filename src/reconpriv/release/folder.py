@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from reconpriv.errors import ReleaseError
-from reconpriv.release.manifest import Files, Manifest
+from reconpriv.release.described_files import Files
+from reconpriv.release.manifest import Manifest
 
 
 @dataclass(frozen=True)

@@ -2,30 +2,32 @@
 
 Everything in it is derived from the published table or from the policy, or is a label that the
 publisher's file gives a published column. Never in it: the key, a frequency, an s_g, a raw count,
-or where the table came from. No other module knows the names that the JSON uses.
+or where the table came from. Only this module and those of its parts (``described_files``,
+``described_margins``, ``labels``) know the names that the JSON uses.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
 from reconpriv._version import __version__
-from reconpriv.core.margin_plan import DescribedTable
-from reconpriv.core.margins import NEIGHBOURS
 from reconpriv.core.protection import Settled
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
-from reconpriv.engines.base import Layout, Written, WrittenFile
+from reconpriv.engines.base import Layout, Written
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
 from reconpriv.policy import Policy
 from reconpriv.recoding import Recoding, read_recoding
+from reconpriv.release import json_parts
+from reconpriv.release.described_files import Files
+from reconpriv.release.described_margins import DescribedMargins
 from reconpriv.release.labels import describe_field, read_labels
 from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
 from reconpriv.sources.databases.url import is_database_url
@@ -35,114 +37,8 @@ FORMAT_VERSION = 4  # the newest that is read
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-_MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 _POLICY = ("sample_size", "retention", "epsilon", "delta", "bound", "unattainable")
 _COUNT_NAMES = ("records", "trials")
-_MARGIN_NAMES = ("table", "count")
-
-
-@dataclass(frozen=True)
-class Files:
-    """The files of one resource, in order, each with its hash; rows and bytes of all of them."""
-
-    names: tuple[str, ...]
-    hashes: tuple[str, ...]
-    rows: int
-    bytes: int
-
-    @classmethod
-    def of(cls, written: Sequence[WrittenFile]) -> Self:
-        """What was written."""
-        return cls(
-            tuple(file.name for file in written),
-            tuple(f"sha256:{file.sha256}" for file in written),
-            sum(file.rows for file in written),
-            sum(file.bytes for file in written),
-        )
-
-    @classmethod
-    def from_dict(cls, resource: Mapping[str, Any]) -> Self:
-        """Read a resource; only the names of files count, so none can lie elsewhere."""
-        path = resource["path"]
-        paths = [path] if isinstance(path, str) else path
-        hashes = [resource["hash"]] if isinstance(path, str) else resource["reconpriv:hashes"]
-        if not paths or len(paths) != len(hashes) or resource["format"] not in _MEDIA_TYPES:
-            raise ValueError
-        if any("\0" in one for one in paths):  # which no file can be called
-            raise ValueError
-        return cls(
-            tuple(Path(one).name for one in paths),
-            tuple(_text(digest) for digest in hashes),
-            _count(resource["rows"]),
-            resource.get("bytes", 0),
-        )
-
-    def as_dict(self, name: str, file_format: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
-        """The resource of a Data Package."""
-        one = len(self.names) == 1
-        described: dict[str, Any] = {
-            "name": name,
-            "type": "table",
-            "path": self.names[0] if one else list(self.names),
-            "format": file_format,
-            "mediatype": _MEDIA_TYPES[file_format],
-            "bytes": self.bytes,
-            "rows": self.rows,
-            "schema": {"fields": fields},
-        }
-        # A Data Package knows one hash per resource; several files have a list of our own.
-        hashes = {"hash": self.hashes[0]} if one else {"reconpriv:hashes": list(self.hashes)}
-        return described | hashes
-
-
-@dataclass(frozen=True)
-class DescribedMargins:
-    """The margins of a release: their privacy, their noise, their tables and their files.
-
-    ``names`` are those of the two columns that hold the name of a table and a noisy count.
-    """
-
-    rho: float
-    epsilon: float
-    delta: float
-    variance: float
-    tables: tuple[DescribedTable, ...]
-    names: tuple[str, str]
-    files: Files
-
-    @classmethod
-    def from_dict(cls, said: Mapping[str, Any], files: Files) -> Self:
-        """Read the block; a ValueError, KeyError or TypeError if it is damaged."""
-        tables = tuple(
-            DescribedTable(
-                _text(one["name"]),
-                tuple(_text(name) for name in one["columns"]),
-                _count(one["rows"]),
-                _count(one["left_out"]),
-            )
-            for one in said["tables"]
-        )
-        names = said["columns"]["table"], said["columns"]["count"]
-        rho, epsilon, delta, variance = (
-            _number(said[name]) for name in ("rho", "epsilon", "delta", "variance")
-        )
-        if not min(rho, epsilon, delta, variance) > 0 or not tables:
-            raise ValueError
-        if not all(one.columns and one.rows for one in tables):
-            raise ValueError
-        return cls(rho, epsilon, delta, variance, tables, (_text(names[0]), _text(names[1])), files)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The block in the manifest."""
-        return {
-            "rho": self.rho,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "variance": self.variance,
-            "neighbours": NEIGHBOURS,
-            "tables": [table.as_dict() for table in self.tables],
-            "columns": dict(zip(_MARGIN_NAMES, self.names, strict=True)),
-        }
 
 
 @dataclass(frozen=True)
@@ -396,8 +292,8 @@ class Manifest:
         }
         sensitive = columns[block["sensitive"]]
         domain = tuple(parse_value(sensitive, value) for value in block["domain"])
-        sample_size, retention = block["sample_size"], _number(block["retention"])
-        epsilon, delta = _number(block["epsilon"]), _number(block["delta"])
+        sample_size, retention = block["sample_size"], json_parts.number(block["retention"])
+        epsilon, delta = json_parts.number(block["epsilon"]), json_parts.number(block["delta"])
         if not 0 < retention < 1 or len(domain) < 2 or sample_size not in SAMPLE_SIZES:
             raise ValueError
         if not 0 < delta < 1 or not epsilon > 0:
@@ -416,11 +312,11 @@ class Manifest:
             retention=retention,
             epsilon=epsilon,
             delta=delta,
-            bound=_text(block["bound"]),
+            bound=json_parts.text(block["bound"]),
             unattainable=block.get("unattainable", "refuse"),
             method=block.get("method", SAMPLE_SIZES[sample_size].method),
-            created_by=_text(block["created_by"]),
-            records=_count(block["records"]),
+            created_by=json_parts.text(block["created_by"]),
+            records=json_parts.count(block["records"]),
             test_key=bool(block.get("test_key")),
             file_format=resources["data"]["format"],
             data_files=Files.from_dict(resources["data"]),
@@ -429,7 +325,7 @@ class Manifest:
             cell_count=block.get("cell_count"),
             labels={name: said for name, said in labels.items() if said is not None},
             margins=_margins(block, resources),
-            exposed_above=_number(block.get("exposed_above", 0.0)),
+            exposed_above=json_parts.number(block.get("exposed_above", 0.0)),
             harmless=tuple(parse_value(sensitive, value) for value in block.get("harmless", ())),
             news_only=block.get("news_only", False) is True,
             protect=_protect(block),
@@ -503,21 +399,3 @@ def _unknown(found: Any, known: Any) -> set[str]:
         return set()
     strange = {name for name in found if not isinstance(known, dict) or name not in known}
     return strange.union(*(_unknown(found[name], known[name]) for name in found.keys() - strange))
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    return value

@@ -15,8 +15,9 @@ from reconpriv.core.margin_tables import MarginTable
 from reconpriv.engines.local import read_all
 from reconpriv.engines.record_file import RecordFile
 from reconpriv.errors import ReleaseError
+from reconpriv.release.described_files import Files
+from reconpriv.release.described_margins import DescribedMargins
 from reconpriv.release.folder import ReleaseFolder
-from reconpriv.release.manifest import DescribedMargins, Files
 from reconpriv.schema import Schema
 from reconpriv.sources.column_names import free_name
 

@@ -31,9 +31,10 @@ from reconpriv.ledger.account import Account
 from reconpriv.ledger.trials import Tallied, TallyPart
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy import Policy
+from reconpriv.release.described_margins import DescribedMargins
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import Watched
-from reconpriv.release.manifest import TEST_KEY_NOTE, DescribedMargins, Manifest
+from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
 from reconpriv.release.margin_file import write_margins
 from reconpriv.schema import ColumnLabels, Schema
 from reconpriv.sources.databases.url import is_database_url

@@ -12,8 +12,9 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import people
+from reconpriv.release.described_files import Files
 from reconpriv.release.labels import as_published
-from reconpriv.release.manifest import Files, Manifest, resource_names
+from reconpriv.release.manifest import Manifest, resource_names
 from reconpriv.schema import Column, ColumnLabels, Kind
 from repository import DATA
 
