@@ -12,7 +12,15 @@ from reconpriv.core.randomness import Key
 from reconpriv.errors import LedgerError, SecondSampleError
 from reconpriv.ledger.file import SUFFIX
 from reconpriv.ledger.fingerprint import Fingerprint, open_hash
-from reconpriv.ledger.ledger import PUBLICATION, UNFINISHED, Entry, Ledger, entries_of, now
+from reconpriv.ledger.ledger import (
+    PUBLICATION,
+    UNFINISHED,
+    Entry,
+    Ledger,
+    entries_of,
+    lost_series,
+    now,
+)
 from reconpriv.ledger.lines import Body, Lines, unchecked_bodies
 from reconpriv.ledger.trial_file import COUNT
 from reconpriv.ledger.trials import Shown, Tally, excess_words
@@ -26,10 +34,22 @@ _OTHER_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Standing:
-    """What a ledger says about a publication: earlier ones of its series, and other samples."""
+    """What a ledger says about a publication: earlier ones of its series, and other samples.
+
+    ``lost`` says whether the ledger has lost the lines of its series, ``may_be_second`` whether it
+    has lost those of another one, which may have been a sample of the same table.
+    """
 
     series: tuple[Entry, ...]
     others: tuple[Entry, ...]
+    lost: bool
+    may_be_second: bool
+
+    @property
+    def second(self) -> bool:
+        """Whether this is a second sample, or may be one."""
+        begun = bool(self.series) or self.lost
+        return not begun and (bool(self.others) or self.may_be_second)
 
 
 @dataclass
@@ -74,8 +94,7 @@ class Account:
         def line(lines: Lines) -> Body:
             standing = self._judge(lines)
             self._tell(standing)
-            second = bool(standing.others and not standing.series)
-            body = self._body(records, groups, second=second)
+            body = self._body(records, groups, second=standing.second)
             return body | self._count(standing, lines) | {"line": len(lines.bodies) + 1}
 
         self._line = self.ledger.file.append(line, self.ledger.trial_file)["line"]
@@ -106,14 +125,27 @@ class Account:
             for one in known
             if one.fingerprint != self.fingerprint and one.fingerprint.same_table(self.fingerprint)
         ]
-        if others and not same and not self.second_sample:
+        lost = lost_series(lines.bodies)
+        mine = self.fingerprint.series in lost
+        begun = bool(same) or mine
+        if others and not begun and not self.second_sample:
             what = listed(self.fingerprint.differences(others[-1].fingerprint))
             raise SecondSampleError(
                 f"This key published this table with another {what} on {others[-1].date[:10]}: a"
                 " second, independent sample could be averaged with that one.",
                 hint=Remedy("if that is what you want, say so: {}", Control.SECOND_SAMPLE, True),
             )
-        return Standing(tuple(same), tuple(others))
+        if lost and not begun and not self.second_sample:
+            raise SecondSampleError(
+                "The ledger of this key has lost the lines of an earlier publication: this may be a"
+                " second, independent sample of the same table.",
+                hint=Remedy(
+                    "if it is not, or if that is what you want, say so: {}",
+                    Control.SECOND_SAMPLE,
+                    True,
+                ),
+            )
+        return Standing(tuple(same), tuple(others), mine, bool(lost) and not mine)
 
     def _tell(self, standing: Standing) -> None:
         finished = [one for one in standing.series if one.finished]
@@ -121,6 +153,10 @@ class Account:
             self.notes.append(
                 f"This is release {len(finished) + 1} of a series that began on"
                 f" {finished[0].date[:10]}."
+            )
+        if standing.lost:
+            self.notes.append(
+                "The ledger has lost lines of this series: it had releases that are not listed."
             )
         weaker = {
             (one.policy["epsilon"], one.policy["delta"], one.policy["bound"]) for one in finished
@@ -137,12 +173,13 @@ class Account:
                 "The margins of the series add up: unless the table is unchanged, ρ is now as much"
                 f" as {sum(spent) + margins.rho:.4g}."
             )
-        if standing.others and not standing.series:
+        if standing.second:
+            certain = "is" if standing.others else "may be"
             self.warnings.append(
-                "This is a second, independent sample of a table that the same key published: an"
-                " adversary can average the two."
+                f"This {certain} a second, independent sample of a table that the same key"
+                " published: an adversary can average the two."
             )
-        if not standing.series and not standing.others:
+        if not standing.series and not standing.second and not standing.lost:
             self.warnings += _known_elsewhere(self.ledger.file.path, self.schema.sensitive.name)
 
     def _count(self, standing: Standing, lines: Lines) -> Body:
@@ -155,7 +192,7 @@ class Account:
         if missed:
             self.notes.append(
                 f"The trials of {missed} of the {len(standing.series) + 1} releases of the series"
-                " were not counted; more may be out than reconpriv knows of."
+                " were not counted, or not all of them; more may be out than reconpriv knows of."
             )
         excess = self.tally.excess(shown)
         if standing.series and (words := excess_words(excess, self.tally.seen, shown.level)):

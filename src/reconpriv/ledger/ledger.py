@@ -83,10 +83,15 @@ class LedgerCheck:
         """The finding in a sentence or two."""
         if self.fault is None and self.count_fault:
             return (
-                f"{self.count_fault} Restore it from a backup. If there is none, a repair starts"
-                " counting again."
+                f"{self.count_fault} Restore both from a backup. If there is none, a repair goes on"
+                " with what is there, and the ledger says so."
             )
         if self.fault is None:
+            match self.lines:
+                case 0:
+                    return f"{self.name}: nothing was published with this key yet."
+                case 1:
+                    return f"The only line of {self.name} is as it was written."
             return f"All {self.lines:,} lines of {self.name} are as they were written."
         if self.fault.torn:
             return (
@@ -142,18 +147,28 @@ class Ledger:
             return LedgerCheck(len(lines.bodies), lines.fault, self.file.path.name, wrong)
 
     def repair(self) -> tuple[str, ...]:
-        """Remove a last line that lacks its end, and a count of trials that is not sound.
+        """Remove a last line that lacks its end, and settle a count of trials that is not sound.
 
         Says what was done. Such a line is left by a process that was killed before its release was
-        finished. Without the count, counting starts again, and the ledger says so.
+        finished. A count that this key has written is taken as it is, and the ledger remembers the
+        series that only the count knows; without one, counting starts again.
         """
         done = []
         if self.file.repair(lambda kept: {"what": REPAIR, "date": now(), "kept": kept}):
             done.append("The incomplete last line was replaced by one that records the repair.")
         if self.check().count_fault:
-            self.file.append(lambda _: {"what": RECOUNT, "date": now(), COUNT: None})
-            self.trial_file.remove()
-            done.append("Counting of trials starts again.")
+            digest, series = self.trial_file.alone() or (None, ())
+            known = {one.fingerprint.series for one in self.entries}
+            lost = [one for one in series if one not in known]
+            self.file.append(
+                lambda _: {"what": RECOUNT, "date": now(), COUNT: digest, "lost": lost}
+            )
+            if digest is None:
+                self.trial_file.remove()
+                done.append("Counting of trials starts again.")
+            else:
+                done.append("Counting of trials goes on from the count that is there.")
+            done += [] if not lost else [f"{_lost_words(len(lost))}."]
         return tuple(done)
 
     @property
@@ -161,10 +176,22 @@ class Ledger:
         """The publications, oldest first; a ledger that is torn or edited is refused."""
         return entries_of(self.file.whole().bodies)
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What a repair could not restore, in sentences."""
+        return tuple(
+            f"Repaired on {body['date'][:10]}: the ledger or the count of trials was not complete,"
+            " so releases from before that day may be missing here."
+            + (f" {_lost_words(len(body['lost']))}." if body.get("lost") else "")
+            for body in self.file.whole().bodies
+            if body["what"] == RECOUNT
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         entries = [one.as_dict() for one in self.entries]
-        return {"ledger": self.file.path.name, "publications": entries}
+        name = self.file.path.name
+        return {"ledger": name, "publications": entries, "doubts": list(self.doubts)}
 
     def __repr__(self) -> str:
         """Its name; nothing of what it says."""
@@ -202,6 +229,18 @@ def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
             )
         )
     return tuple(found)
+
+
+def lost_series(bodies: tuple[Body, ...]) -> frozenset[str]:
+    """The series that were published, but whose lines the ledger has lost."""
+    lost = (body.get("lost", []) for body in bodies if body["what"] == RECOUNT)
+    return frozenset(series for part in lost for series in part)
+
+
+def _lost_words(series: int) -> str:
+    if series == 1:
+        return "A series was published of which the ledger has no line"
+    return f"{series} series were published of which the ledger has no line"
 
 
 def now() -> str:

@@ -60,19 +60,18 @@ class TrialFile:
     def read(self, bodies: tuple[Body, ...]) -> dict[str, Shown]:
         """What was shown, by series; refuses a file that does not go with the ledger's lines."""
         found = self._find(bodies)
-        if found is None:
-            return {}
-        with np.load(io.BytesIO(found[1]), allow_pickle=False) as arrays:
-            names = sorted({name.partition(":")[0] for name in arrays})
-            return {
-                name: Shown(
-                    arrays[f"{name}:group"],
-                    arrays[f"{name}:cell"],
-                    arrays[f"{name}:trials"],
-                    int(arrays[f"{name}:level"]),
-                )
-                for name in names
-            }
+        return {} if found is None else _shown(found[1])
+
+    def alone(self) -> tuple[str, tuple[str, ...]] | None:
+        """The digest of the file and the series that it counts, whatever the ledger says.
+
+        None if there is no file, or none that this key has written.
+        """
+        sealed = self._sealed(self.path)
+        content = None if sealed is None else unseal(self._key, sealed)
+        if sealed is None or content is None:
+            return None
+        return _digest(sealed), tuple(_shown(content))
 
     def settle(self, bodies: tuple[Body, ...]) -> None:
         """Finish what a process did not that was killed just after its line was written."""
@@ -170,6 +169,20 @@ class TrialFile:
             return None
         except OSError as error:
             raise LedgerError(f"{path.name} cannot be read: {error.strerror}.") from None
+
+
+def _shown(content: bytes) -> dict[str, Shown]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        names = sorted({name.partition(":")[0] for name in arrays})
+        return {
+            name: Shown(
+                arrays[f"{name}:group"],
+                arrays[f"{name}:cell"],
+                arrays[f"{name}:trials"],
+                int(arrays[f"{name}:level"]),
+            )
+            for name in names
+        }
 
 
 def _digest(sealed: bytes) -> str:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def ledger_view(ledger: Ledger) -> RenderableType:
     """Every publication in a row, oldest first."""
-    name, entries = ledger.file.path.name, ledger.entries
-    if not entries:
+    name, entries, doubts = ledger.file.path.name, ledger.entries, ledger.doubts
+    if not entries and not doubts:
         return Text(f"{name}: nothing was published with this key yet.")
-    rows = tuple(_row(entry) for entry in entries)
-    return Group(Text(f"Ledger {name}\n", style="bold"), rows_table("", rows))
+    table = [rows_table("", tuple(_row(entry) for entry in entries))] if entries else []
+    return Group(Text(f"Ledger {name}\n", style="bold"), *table, *map(Text, doubts))
 
 
 def _row(entry: Entry) -> dict[str, object]:
@@ -28,7 +28,7 @@ def _row(entry: Entry) -> dict[str, object]:
     remarks = [
         *(["second sample"] if entry.second_sample else []),
         *([] if entry.finished else ["not finished"]),
-        *([] if entry.counted else ["trials not counted"]),
+        *([] if entry.counted else ["trials not all counted"]),
     ]
     return {
         "date": entry.date.replace("+00:00", "Z"),

@@ -16,7 +16,7 @@ import reconpriv as rp
 from open_tables import opened
 from reconpriv.core.cube import collect
 from reconpriv.core.kernel import Kernel
-from reconpriv.errors import LedgerError
+from reconpriv.errors import LedgerError, SecondSampleError
 from reconpriv.ledger import trials
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.file import LedgerFile
@@ -199,7 +199,7 @@ def test_trials_that_were_not_counted_are_said_not_to_be(desk, cli, monkeypatch)
     made = publish(desk, "b", table(1))
     assert any("1 of the 2 releases of the series were not counted" in note for note in made.notes)
     assert [one.counted for one in rp.Ledger(desk / "my.key").entries] == [False, True]
-    assert cli("ledger", "show", desk / "my.key").out.count("trials not counted") == 1
+    assert cli("ledger", "show", desk / "my.key").out.count("trials not all counted") == 1
 
 
 def edit(file):
@@ -253,14 +253,37 @@ def test_a_count_that_does_not_go_with_the_ledger_is_refused(desk, cli, twice, n
     assert done.code == 1 and words in " ".join(done.out.split()) and "ledger repair" in done.out
     assert not json.loads(cli("ledger", "verify", desk / "my.key", "--json").out)["sound"]
     done = cli("ledger", "repair", desk / "my.key")
-    assert done.code == 0 and "starts again" in done.out
+    opens = name in ("older", "ledger cut", "ledger gone")
+    assert done.code == 0 and ("goes on" if opens else "starts again") in done.out
+    assert ("no line" in done.out) == (name == "ledger gone")
+    assert "may be missing" in " ".join(cli("ledger", "show", desk / "my.key").out.split())
     lines = len(rp.Ledger(desk / "my.key").entries)
     made = publish(desk, "c", source)
+    assert any("has lost lines" in note for note in made.notes) == (name == "ledger gone")
     if lines:
         assert f"{lines} of the {lines + 1} releases" in " ".join(made.notes)
     assert rp.Ledger(desk / "my.key").check().sound
     again = publish(desk, "d", source)
     assert not lines or f"{lines} of the {lines + 2} releases" in " ".join(again.notes)
+
+
+def test_a_series_that_only_the_count_knows_is_not_forgotten(desk, cli):
+    """After a repair without the ledger, another p must not pass for the first sample."""
+    source = table(1, records=300)
+    publish(desk, "a", source)
+    before = int(stored(desk).trials.sum())
+    (desk / "my.key.ledger").unlink()
+    assert cli("ledger", "repair", desk / "my.key").code == 0
+    assert int(stored(desk).trials.sum()) == before
+    other = rp.Policy(0.3, 0.5, 0.3)
+    for _ in range(2):
+        with pytest.raises(SecondSampleError, match="may be a second, independent sample"):
+            publish(desk, "b", source, policy=other)
+    made = publish(desk, "b", source, policy=other, second_sample=True)
+    assert any("may be a second, independent sample" in said for said in made.warnings)
+    shown = json.loads(cli("ledger", "show", desk / "my.key", "--json").out)
+    assert shown["publications"][0]["second_sample"] and "no line" in shown["doubts"][0]
+    assert not any("second" in said for said in publish(desk, "c", source).warnings)
 
 
 def test_a_count_that_others_can_read_is_refused(desk, cli):
