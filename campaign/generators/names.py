@@ -88,7 +88,7 @@ def _check(case: Case, _: Place, outcomes: list[Outcome]) -> list[str] | None:
 
 NAMES = Generator(
     "names",
-    "columns, values and files called by SQL, control characters, emoji, half of a pair of quotes",
+    "columns, values and files named after SQL, markup, control characters, emoji, single quotes",
     2.0,
     _make,
     check=_check,

@@ -48,11 +48,12 @@ class Running:
 
 
 @contextlib.contextmanager
-def studio(*args: str) -> Iterator[Running]:
+def studio(*args: str, browser: bool = False) -> Iterator[Running]:
     """Run `reconpriv studio` with its own temporary folder."""
+    more = [] if browser else ["--no-browser"]
     with tempfile.TemporaryDirectory(prefix="studio-test-") as scratch:
         process = subprocess.Popen(
-            [sys.executable, "-m", "reconpriv", "studio", "--no-browser", *args],
+            [sys.executable, "-m", "reconpriv", "studio", *more, *args],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,  # what a buffer had read beyond the first line would be lost to stop()

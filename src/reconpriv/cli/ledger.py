@@ -40,7 +40,7 @@ def ledger(
     """Show or check what was published with a key: the ledger beside the key file.
 
     verify exits 0 if every line is as it was written and the count of trials goes
-    with them, 1 if not. show refuses a ledger with another line.
+    with them, 1 if not. show refuses a ledger that fails verification.
     """
     sound = True
     with reported():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 # One wrong letter in a name of three is a slip (0.67); "name" for "age" (0.57) is another name.
 _ALIKE = 0.65
@@ -19,18 +20,34 @@ def nearest_name(asked: str, known: Iterable[str]) -> str | None:
 
 
 def column_hint(asked: str, known: Sequence[str]) -> str:
-    """Which column was meant, or all that exist, as they are written in SQL and in lists."""
+    """Which column was meant, or all that exist, as they are written in a list of columns."""
+    return _hint(asked, known, _in_lists, "a list of columns")
+
+
+def sql_column_hint(asked: str, known: Sequence[str]) -> str:
+    """The same as they are written in SQL."""
+    return _hint(asked, known, _in_sql, "SQL")
+
+
+def _hint(asked: str, known: Sequence[str], written: Callable[[str], str], where: str) -> str:
     near = nearest_name(asked, known)
     if near is None:
-        return f"It has: {', '.join(map(_written, known))}." if known else ""
+        return f"It has: {', '.join(map(written, known))}." if known else ""
     hint = f"Did you mean {near!r}?"
-    if (written := _written(near)) != near:
-        hint += f" In SQL and in lists of columns, write {written}, with the double quotes."
+    if written(near) != near:
+        hint += f" In {where}, write {written(near)}, with the double quotes."
     return hint
 
 
-def _written(name: str) -> str:
+def _in_lists(name: str) -> str:
     """In double quotes if the name holds commas or quotes, or begins or ends with a space."""
-    if name == name.strip() and "," not in name and '"' not in name:
-        return name
+    return name if name == name.strip() and not set(',"') & set(name) else _quoted(name)
+
+
+def _in_sql(name: str) -> str:
+    """In double quotes unless the name is made of letters, digits and _."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else _quoted(name)
+
+
+def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

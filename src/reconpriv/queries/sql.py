@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from reconpriv.engines.local import DIALECT
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
-from reconpriv.messages.nearest import column_hint
+from reconpriv.messages.nearest import sql_column_hint
 from reconpriv.messages.positions import offset_words, place_words
 from reconpriv.queries.aggregates import (
     FigureReader,
@@ -383,7 +383,7 @@ def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
 
 def unknown_column(name: str, names: Sequence[str]) -> InputError:
     """The error for a column that does not exist, suggesting the nearest one."""
-    return InputError(f"The release has no column {name!r}.", hint=column_hint(name, names))
+    return InputError(f"The release has no column {name!r}.", hint=sql_column_hint(name, names))
 
 
 def _equality(exp: Any, node: Any, schema: Schema) -> tuple[str, Value] | None:

@@ -25,9 +25,13 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the path, `reconpriv` is the one under test, and `as-csv` prints a Parquet file."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name, call in {"reconpriv": "-m reconpriv", "as-csv": f"-c '{AS_CSV}'"}.items():
-        # As the page advises: R's libraries must not replace those of this Python.
-        text = f'#!/bin/sh\nunset LD_LIBRARY_PATH\nexec "{sys.executable}" {call} "$@"\n'
+    # R's libraries must not replace Python's; for commands, the page's helper sees to that.
+    hidden = "unset LD_LIBRARY_PATH\n"
+    for name, before, call in (
+        ("reconpriv", "", "-m reconpriv"),
+        ("as-csv", hidden, f"-c '{AS_CSV}'"),
+    ):
+        text = f'#!/bin/sh\n{before}exec "{sys.executable}" {call} "$@"\n'
         (folder / name).write_text(text, encoding="utf-8")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")

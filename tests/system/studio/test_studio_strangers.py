@@ -20,6 +20,7 @@ from playwright.sync_api import Browser
 
 from reconpriv.studio import serve
 from reconpriv.studio.door import MOST_WAITING
+from stopping import wait_for
 from studio_walk import Running, studio
 
 DESCRIPTORS = 256
@@ -124,6 +125,21 @@ def test_the_browsers_command_line_does_not_hold_the_token(tmp_path: Path) -> No
     (page,) = tmp_path.iterdir()
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     assert url == page.as_uri() and address in page.read_text()
+
+
+def test_the_browser_that_is_opened_gets_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called, program = tmp_path / "called", tmp_path / "browser"
+    program.write_text(f'#!/bin/sh\necho "$@" > {called}.part; mv {called}.part {called}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{program} %s")
+    with studio(browser=True) as running:
+        wait_for(called.exists, 30, "the browser")
+        given = called.read_text().strip()
+        token = running.address.partition("token=")[2]
+        assert given.startswith("file://") and token not in given
+        assert token in Path(given.removeprefix("file://")).read_text()
 
 
 def test_a_browser_finds_its_way_from_the_file(browser: Browser, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconpriv.errors import InputError
-from reconpriv.messages.nearest import column_hint, nearest_name
+from reconpriv.messages.nearest import column_hint, nearest_name, sql_column_hint
 from reconpriv.schema import Column, Kind, require_columns
 
 NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week")
@@ -24,15 +24,22 @@ def test_a_slip_finds_the_name_that_was_meant(asked: str, near: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "hint"),
+    ("asked", "in_list", "in_sql"),
     [
-        ("sax", "Did you mean 'sex'?"),
-        ("b", 'It has: sex, "a,b", " ", """".'),
-        ("a.b", 'In SQL and in lists of columns, write "a,b", with the double quotes.'),
+        ("sax", "Did you mean 'sex'?", "Did you mean 'sex'?"),
+        ("b", 'sex, "a,b", " ", """", b c.', 'sex, "a,b", " ", """", "b c".'),
+        (
+            "a.b",
+            'In a list of columns, write "a,b", with the double quotes.',
+            'In SQL, write "a,b", with the double quotes.',
+        ),
+        ("bc", "Did you mean 'b c'?", 'In SQL, write "b c", with the double quotes.'),
     ],
 )
-def test_a_hint_writes_odd_names_as_they_must_be_typed(asked: str, hint: str) -> None:
-    assert column_hint(asked, ["sex", "a,b", " ", '"']).endswith(hint)
+def test_a_hint_writes_odd_names_as_they_must_be_typed(asked, in_list, in_sql) -> None:
+    known = ["sex", "a,b", " ", '"', "b c"]
+    assert column_hint(asked, known).endswith(in_list)
+    assert sql_column_hint(asked, known).endswith(in_sql)
 
 
 @pytest.mark.parametrize("asked", ["zzz", "name", "code", "id", "weight", "a", "zip", ""])

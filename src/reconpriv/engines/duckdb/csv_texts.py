@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import duckdb
 
 from reconpriv.schema import quote_identifier as quote
+from reconpriv.sources.csv_lines import on_lines_of_their_own
 
 LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
 _CELLS = "reconpriv_cells"
@@ -23,13 +24,15 @@ _MANY = 50  # columns; planning a query with hundreds of sums takes minutes
 
 @dataclass(frozen=True)
 class CsvTexts:
-    """Queries that read every column as text, and the names of the columns.
+    """Queries that read every column as text, the names of the columns, and the files.
 
-    A later query takes longer lines, with fewer threads.
+    ``in_pieces`` is quick, but only ``in_one`` reads long lines, and texts of several lines.
     """
 
-    queries: tuple[str, ...]
+    in_pieces: str
+    in_one: str
     names: tuple[str, ...]
+    files: tuple[str, ...]
 
     @property
     def no_records(self) -> str:
@@ -43,7 +46,7 @@ class CsvTexts:
         """Count the distinct records of these columns, as texts; return the table's name."""
         columns = ", ".join(map(quote, names))
         what = f"SELECT {columns}, count(*) AS {quote(count)}"
-        return self._keep(connection, _CELLS, what, "GROUP BY ALL")
+        return self._keep(connection, _CELLS, what, f"sum({quote(count)})", "GROUP BY ALL")
 
     def cells(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], count: str) -> str:
         """Count the distinct records of these columns; return the query that gives them typed."""
@@ -52,22 +55,32 @@ class CsvTexts:
     def records(self, connection: duckdb.DuckDBPyConnection) -> str:
         """Keep all records, in order; return the query that gives them typed."""
         # As Parquet they would be smaller, but texts take three times as long to write.
-        kept = self._keep(connection, _RECORDS, "SELECT *")
+        kept = self._keep(connection, _RECORDS, "SELECT *", "count(*)")
         return _typed(connection, kept, self.names)
 
     def _keep(
-        self, connection: duckdb.DuckDBPyConnection, table: str, what: str, rest: str = ""
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: str,
+        what: str,
+        total: str,
+        rest: str = "",
     ) -> str:
-        """Make a table by the first query that can read the file; the last one says why not."""
-        *quick, last = (
-            f"CREATE OR REPLACE TEMP TABLE {table} AS {what} FROM ({query}) {rest}"
-            for query in self.queries
-        )
-        for statement in quick:
-            with suppress(duckdb.InvalidInputException):
-                connection.execute(statement)
-                return table
-        connection.execute(last)
+        """Make a table, in pieces if that goes well; ``total`` gives the number of its records."""
+
+        def read(query: str) -> None:
+            connection.execute(
+                f"CREATE OR REPLACE TEMP TABLE {table} AS {what} FROM ({query}) {rest}"
+            )
+
+        if not any(file.endswith(".gz") for file in self.files):
+            # What is wrong with the file, the other query says better.
+            with suppress(duckdb.InvalidInputException, duckdb.NotImplementedException):
+                read(self.in_pieces)
+                records = connection.execute(f"SELECT {total} FROM {table}").fetchall()[0][0]
+                if on_lines_of_their_own(self.files, int(records or 0)):
+                    return table
+        read(self.in_one)
         return table
 
 

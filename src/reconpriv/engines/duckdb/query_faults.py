@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reconpriv.messages.nearest import column_hint, nearest_name
+from reconpriv.messages.nearest import nearest_name, sql_column_hint
 
 JSON_ERRORS = {"errors_as_json": "true"}
 
@@ -112,7 +112,7 @@ def _words(found: _Details, columns: Sequence[str], table: str) -> tuple[str, st
 
 def no_such_column(name: str, known: Sequence[str]) -> tuple[str, str]:
     """Say that there is no such column, and hint at the nearest one that exists."""
-    return f"there is no column {name!r}", column_hint(name, known)
+    return f"there is no column {name!r}", sql_column_hint(name, known)
 
 
 def _no_entry(found: _Details, table: str) -> tuple[str, str]:

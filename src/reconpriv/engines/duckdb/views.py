@@ -269,10 +269,10 @@ def _json(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
     return f"SELECT * FROM read_json({options}, columns={{{columns}}})"
 
 
-def _csv(files: list[str], shown: str, longest: int) -> str:
+def _csv(files: list[str], shown: str, reading: str) -> str:
     """A CSV as text, nothing guessed: the header names the columns, a ragged row is refused.
 
-    So is a line that is longer than so many bytes. Threads read pieces of at least that size.
+    ``reading`` are further options of DuckDB's reader.
     """
     delimiter, names = _header(files[0], shown)
     for file in files[1:]:
@@ -282,7 +282,7 @@ def _csv(files: list[str], shown: str, longest: int) -> str:
     return (
         f"SELECT * FROM read_csv({_list(files)}, auto_detect=false, header=true,"
         f" delim={literal(delimiter)}, quote='\"', escape='\"', allow_quoted_nulls=false,"
-        f" max_line_size={longest}, buffer_size={max(longest, _PIECE)}, columns={{{columns}}})"
+        f" {reading}, columns={{{columns}}})"
     )
 
 
@@ -330,15 +330,16 @@ def _first_line(stream: IO[str]) -> str | None:
 
 
 _LONGEST_HEADER = 16 << 20
-# DuckDB's own limits. Texts that Parquet can hold may be longer, but few files have any.
-_USUAL_LINE, _PIECE = 2_000_000, 32_000_000
-_LONGEST_LINE = 1 << 26
+# Each thread reads pieces, as is DuckDB's own habit; see csv_lines for when that goes wrong.
+_IN_PIECES = "parallel=true, buffer_size=32000000, max_line_size=2000000"
+# From the beginning to the end; texts that Parquet can hold may be long.
+_IN_ONE = "parallel=false, max_line_size=67108864"
 
 
 def _csv_texts(files: list[str], shown: str) -> CsvTexts:
     _, names = _header(files[0], shown)
-    queries = tuple(_csv(files, shown, longest) for longest in (_USUAL_LINE, _LONGEST_LINE))
-    return CsvTexts(queries, tuple(names))
+    in_pieces, in_one = (_csv(files, shown, reading) for reading in (_IN_PIECES, _IN_ONE))
+    return CsvTexts(in_pieces, in_one, tuple(names), tuple(files))
 
 
 _DECLARED = {
@@ -354,7 +355,7 @@ def _declared_csv(
     connection: duckdb.DuckDBPyConnection, files: list[str], shown: str, columns: Sequence[Column]
 ) -> str:
     """A CSV whose columns are known: each is cast to its kind, whatever it looks like."""
-    text = _csv(files, shown, _LONGEST_LINE)
+    text = _csv(files, shown, _IN_ONE)
     _, names = _header(files[0], shown)
     kinds = {column.name: column.kind for column in columns}
     chosen = []
