@@ -29,6 +29,8 @@ def no_progress(stage: str, done: float) -> None:
     """Say nothing."""
 
 
+# More would only wait for each other, and a million of them stop the machine.
+_THREADS = 1_024
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -41,6 +43,12 @@ def memory_bytes(text: str) -> int:
         )
     unit = 1024 ** "kmgt".find(size[2]) * 1024 if size[3] and size[2] else _UNITS[size[2]]
     return int(float(size[1]) * unit)
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads that no engine should start; None is the engine's own choice."""
+    if threads is not None and not 1 <= threads <= _THREADS:
+        raise InputError(f"The number of threads must be 1 to {_THREADS:,}; got {threads:,}.")
 
 
 @dataclass(frozen=True)

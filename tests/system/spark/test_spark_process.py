@@ -105,7 +105,7 @@ def test_a_submitted_command_audits_as_duckdb_does(
         (("--engine", "duckdb", "--master", "local"), "A master needs the Spark engine."),
         (("--engine", "spark", "--memory", "lots"), "'lots' is not a"),
         (("--engine", "spark", "--memory", "1GB; rm"), "'1GB; rm' is not a"),
-        (("--engine", "spark", "--threads", "0"), "must be at least 1; got 0."),
+        (("--engine", "spark", "--threads", "0"), "must be 1 to 1,024; got 0."),
         (("--master", "local[2]", "--threads", "2"), "Give either a number of threads or"),
         (("--master", "sc://here", "--memory", "1GB"), "Connect server has its own memory"),
         (("--master", "sc://here", "--threads", "1"), "Connect server has its own memory"),

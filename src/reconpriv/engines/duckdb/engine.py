@@ -20,6 +20,7 @@ from reconpriv.engines.base import (
     PublishFunction,
     T,
     Written,
+    check_threads,
     memory_bytes,
     no_progress,
 )
@@ -142,9 +143,8 @@ class DuckDBEngine:
 
     def _configure(self, threads: int | None, memory: str | None) -> None:
         settings = {"TimeZone": "UTC", "temp_directory": str(self._scratch_folder())}
+        check_threads(threads)
         if threads is not None:
-            if threads < 1:
-                raise InputError(f"The number of threads must be at least 1; got {threads}.")
             settings["threads"] = str(threads)
         if memory is not None:
             settings["memory_limit"] = memory

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reconpriv.engines.base import memory_bytes
+from reconpriv.engines.base import check_threads, memory_bytes
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
 from reconpriv.messages.remedies import Control, Remedy
@@ -213,8 +213,7 @@ def _running_session(sessions: Any) -> Any:
 def _start(
     builder: Any, master: str | None, memory: str | None, threads: int | None, scratch: Path
 ) -> Any:
-    if threads is not None and threads < 1:
-        raise InputError(f"The number of threads must be at least 1; got {threads}.")
+    check_threads(threads)
     submitted = any(name in os.environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"))
     if master is not None and master.startswith("sc://"):
         if memory is not None or threads is not None:
