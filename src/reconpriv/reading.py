@@ -70,7 +70,11 @@ def read(
     is text, and its labels are in the order of the bins, or in that in which the groups appear.
     """
     public = [public] if isinstance(public, str) else public
-    drop = [drop] if isinstance(drop, str) else drop
+    drop = [drop] if isinstance(drop, str) else () if drop is None else drop
+    if not isinstance(sensitive, str):
+        raise InputError(
+            f"The sensitive column is given by its name; got a {type(sensitive).__name__}."
+        )
     if missing not in MISSING:
         raise InputError(
             f"There is no treatment of missing values called {missing!r}.",
@@ -157,7 +161,11 @@ def _settle_schema(
             f"The bins or groups of {sensitive!r} are its domain already.",
             hint=Remedy("leave {} out", Control.DOMAIN),
         )
-    declared = read_domain(Path(domain)) if isinstance(domain, str | os.PathLike) else domain
+    declared: Sequence[Value] | None = None
+    if isinstance(domain, str | os.PathLike):
+        declared = read_domain(Path(domain))
+    elif domain is not None:
+        declared = list(domain)  # a pandas column is neither true nor false
     # A column with more values than this is refused, so no more of them are fetched.
     limit = max(MAX_UNDECLARED_DOMAIN, len(declared or ())) + 2
     occurring = engine.value_counts(column, limit)

@@ -35,7 +35,7 @@ from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.errors import warn_caller
 from reconpriv.messages.remedies import Advice, Control, Remedy
-from reconpriv.policy import Policy
+from reconpriv.policy import Policy, check_policy
 from reconpriv.release.labels import labels_of
 from reconpriv.schema import Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
@@ -64,6 +64,10 @@ Watcher = Callable[[CellBatch], None]
 MERGED_NOTE = (
     "Which values are merged depends on the key: a release may merge others than this audit does."
 )
+
+
+# Leaving out each of more columns takes long; an audit does so only if it is asked to.
+_COLUMNS_COMPARED = 24
 
 
 def _merges(policy: Policy) -> bool:
@@ -121,6 +125,9 @@ class Table:
             k=check_k(k),
             counted=None if plan is None else plan.counted,
         )
+        asked = columns is not None
+        if not asked and len(self.schema.public) > _COLUMNS_COMPARED:
+            columns = False
         cells = CellKeeper(self.schema.records if columns else CELLS_IN_MEMORY)
         few = columns is None and self.schema.records <= CELLS_IN_MEMORY
         here = bool(watch or columns or few)
@@ -136,14 +143,14 @@ class Table:
         if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
             cube = cells.cube(self.schema) if here else collect(self.batches(), self.schema)
         progress("comparing columns", 0.0)
-        report = self._with_columns(report, columns, kept, cube)
+        report = self._with_columns(report, asked=asked, kept=kept, cube=cube)
         self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
         return replace(report, warnings=self.warnings)
 
     def settled(self, policy: Policy) -> Policy:
         """The policy with what it has to know about this table: harmless values, frequencies."""
-        if not policy.needs_facts:
+        if not check_policy(policy).needs_facts:
             return policy
         overall = None
         if policy.news_only:
@@ -241,7 +248,7 @@ class Table:
             yield batch
 
     def _with_columns(
-        self, report: AuditReport, wanted: bool | None, kept: frozenset[str], cube: Cube | None
+        self, report: AuditReport, *, asked: bool, kept: frozenset[str], cube: Cube | None
     ) -> AuditReport:
         if cube is not None:
             # Margins by a column that is left out would be other margins.
@@ -253,9 +260,10 @@ class Table:
             return replace(report, columns=columns, error=effects.error)
         distinct = distinct_values(self.engine, self.schema, drop_missing=self._drop_missing)
         note = "What the audit would be without each column was not computed"
-        if wanted is None:
+        if not asked:
             ask = Remedy("ask for it", Control.COLUMNS, True)
-            note = Advice(f"{note} for a table of {report.cells:,} cells.", ask)
+            size = f"{report.cells:,} cells and {len(self.schema.public):,} public columns"
+            note = Advice(f"{note} for a table of {size}.", ask)
         else:
             note += "."
         columns = column_risks(distinct, report.records, kept=kept)
@@ -330,7 +338,7 @@ class Table:
 
         check_format(file_format)
         secret = as_key(key)
-        policy.check_sampling()
+        check_policy(policy).check_sampling()
         policy = self.settled(policy)
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)

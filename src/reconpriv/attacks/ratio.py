@@ -12,17 +12,25 @@ from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.noisy_answers import noisy_answers
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
+from reconpriv.errors import PolicyError
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 KNEW = "every public value of a person, and the noisy answers to two counts, each λ-private"
 _FREQUENCIES = (0.1, 0.25, 0.5, 0.75, 1.0)
 
+_LEAST, _LARGEST = 1e-6, 1e6
+
 
 def attack_ratio(
     target: AttackedTable, *, privacy: float = 0.1, draws: int = 1_000, worst: int = 5
 ) -> AttackResult:
     """Ask for each group's size and for the count of its most frequent value."""
+    if not _LEAST <= privacy <= _LARGEST:
+        raise PolicyError(
+            f"λ of the noisy counts must lie between {_LEAST:g} and {_LARGEST:g}; got {privacy:g}.",
+            hint="λ = 0.1 is the paper's; smaller adds more noise.",
+        )
     epsilon, delta = target.policy.epsilon, target.policy.delta
     above, below = group_tails(target, privacy)
     exposed = np.flatnonzero(np.maximum(above, below) < delta)

@@ -12,10 +12,16 @@ def main() -> None:
     # First of all: a signal during the imports must not print a traceback either.
     from reconpriv.cli.garbage import search_seldom
     from reconpriv.cli.signals import ignore_signals, stop_on_signals, stopped
-    from reconpriv.cli.streams import open_closed_streams, say_no_more
+    from reconpriv.cli.streams import (
+        give_up_printing,
+        open_closed_streams,
+        print_any_character,
+        say_no_more,
+    )
 
     stop_on_signals()
     open_closed_streams()
+    print_any_character()
     search_seldom()
     # Before NumPy: our matrices are small, and BLAS threads that wait for a busy core use it up.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,6 +29,7 @@ def main() -> None:
     from reconpriv.cli.asked import with_asked_command
     from reconpriv.cli.completion import mend_split_word
     from reconpriv.cli.no_pandas import start_without_pandas
+    from reconpriv.cli.output import EXIT_BAD_INPUT
     from reconpriv.errors import ReconprivWarning
 
     # Show each warning once, as a single line, rather than as Python's two lines.
@@ -31,6 +38,9 @@ def main() -> None:
     mend_split_word(os.environ)
     try:
         with_asked_command(app, sys.argv[1:])()
+    except OSError as error:  # of a stream: what commands read and write, they report themselves
+        give_up_printing(error)
+        sys.exit(EXIT_BAD_INPUT)
     finally:
         ignore_signals()
         if stopped():

@@ -60,8 +60,8 @@ def audit(
         bool | None,
         typer.Option(
             "--columns/--no-columns",
-            help="Show the audit without each public column in turn; on by default up to a"
-            " million cells.",
+            help="Show the audit without each public column in turn; on by default up to 24"
+            " columns and a million cells.",
             show_default=False,
         ),
     ] = None,

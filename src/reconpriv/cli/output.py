@@ -14,7 +14,13 @@ import typer
 
 from reconpriv.cli.remedy_words import as_options, option_words
 from reconpriv.cli.signals import INTERRUPTED, exit_code, interruptible, stopped
-from reconpriv.cli.streams import NotPrinted, echo, printing, silence_standard_output
+from reconpriv.cli.streams import (
+    NotPrinted,
+    echo,
+    printing,
+    prints_unicode,
+    silence_standard_output,
+)
 from reconpriv.errors import ReconprivError
 from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, sentence
 from reconpriv.messages.remedies import worded
@@ -57,6 +63,9 @@ def reported() -> Iterator[None]:
                 " Files that the command writes may be in place.",
             )
             raise typer.Exit(EXIT_BAD_INPUT) from None
+        if isinstance(error, FileNotFoundError) and _current_folder_is_gone():
+            say("error", "The current folder no longer exists. Change to another one.")
+            raise typer.Exit(EXIT_BAD_INPUT) from None
         if os.environ.get("RECONPRIV_DEBUG"):
             raise
         say(
@@ -65,6 +74,14 @@ def reported() -> Iterator[None]:
             " Please report it; RECONPRIV_DEBUG=1 shows where.",
         )
         raise typer.Exit(EXIT_BUG) from None
+
+
+def _current_folder_is_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def say(kind: str, text: str) -> None:
@@ -96,7 +113,8 @@ def show(renderable: RenderableType) -> None:
 
 def show_json(value: dict[str, Any]) -> None:
     """JSON with readable text, whatever the language."""
-    text = json.dumps(_finite(as_options(value)), indent=2, ensure_ascii=False, allow_nan=False)
+    plain = not prints_unicode()
+    text = json.dumps(_finite(as_options(value)), indent=2, ensure_ascii=plain, allow_nan=False)
     echo(escaped_json(text))
 
 

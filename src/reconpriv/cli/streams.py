@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
 
@@ -15,6 +16,18 @@ def open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def print_any_character() -> None:
+    """Write the code of a character that the encoding of a terminal lacks, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def prints_unicode() -> bool:
+    """Whether standard output can show every character."""
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 class NotPrinted(Exception):  # noqa: N818 - it says what happened
@@ -40,8 +53,18 @@ def echo(text: str, *, nl: bool = True) -> None:
 
 def say_no_more() -> None:
     """Drop what libraries print at Python's end: of an interrupted one, that it was not done."""
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def give_up_printing(error: OSError) -> None:
+    """Say why help, a version or a message could not be printed, if anything can be."""
+    silence_standard_output()
+    try:
+        typer.echo(f"error: This could not be printed: {error.strerror}.", err=True)
+    except OSError:
+        say_no_more()
 
 
 def silence_standard_output() -> None:

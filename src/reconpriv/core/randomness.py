@@ -85,7 +85,7 @@ class Key:
         """A key from 64 hexadecimal digits."""
         try:
             secret = bytes.fromhex(text.strip())
-        except ValueError:
+        except (ValueError, TypeError, AttributeError):
             secret = b""
         if len(secret) != KEY_BYTES:
             raise KeyFileError(
@@ -140,6 +140,8 @@ class Key:
         except OSError as error:
             raise KeyFileError(f"The key cannot be written to {shown}: {error.strerror}.") from None
         try:
+            if os.name == "posix":
+                os.fchmod(handle, 0o600)  # whatever the umask takes away
             with os.fdopen(handle, "w") as stream:
                 stream.write(self.secret.hex() + "\n")
         except OSError as error:

@@ -47,8 +47,8 @@ def memory_bytes(text: str) -> int:
 
 def check_threads(threads: int | None) -> None:
     """Refuse a number of threads that no engine should start; None is the engine's own choice."""
-    if threads is not None and not 1 <= threads <= _THREADS:
-        raise InputError(f"The number of threads must be 1 to {_THREADS:,}; got {threads:,}.")
+    if threads is not None and not (isinstance(threads, int) and 1 <= threads <= _THREADS):
+        raise InputError(f"The number of threads must be 1 to {_THREADS:,}; got {threads!r}.")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ except ImportError:  # not on Windows, where publishers must take turns
 
 SUFFIX = ".ledger"
 # Neither follow a link nor wait for the other end of a pipe.
-_AS_A_FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+AS_A_FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _READ = 1 << 20
 
 
@@ -53,7 +53,7 @@ class LedgerFile:
         Nobody writes while they are looked at.
         """
         try:
-            handle = os.open(self.path, os.O_RDONLY | _AS_A_FILE)
+            handle = os.open(self.path, os.O_RDONLY | AS_A_FILE)
         except FileNotFoundError:
             yield read_lines(self._secret, b"")
             return
@@ -143,7 +143,7 @@ class LedgerFile:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _AS_A_FILE, 0o600)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | AS_A_FILE, 0o600)
         except OSError as error:
             raise self._refused("cannot be written", error) from None
         try:

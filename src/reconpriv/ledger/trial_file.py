@@ -20,7 +20,7 @@ import numpy as np
 
 from reconpriv.core.randomness import Key, seal, unseal
 from reconpriv.errors import LedgerError
-from reconpriv.ledger.file import see_ledger
+from reconpriv.ledger.file import AS_A_FILE, see_ledger
 from reconpriv.ledger.lines import Body
 from reconpriv.ledger.trials import Shown
 
@@ -157,8 +157,10 @@ class TrialFile:
 
     def _sealed(self, path: Path) -> bytes | None:
         try:
-            with path.open("rb") as stream:
+            with os.fdopen(os.open(path, os.O_RDONLY | AS_A_FILE), "rb") as stream:
                 mode = os.fstat(stream.fileno()).st_mode
+                if not stat.S_ISREG(mode):
+                    raise LedgerError(f"{path.name} is not a regular file.")
                 if os.name == "posix" and mode & 0o077:
                     raise LedgerError(
                         f"{path.name} is open to others (mode {stat.S_IMODE(mode):04o}).",

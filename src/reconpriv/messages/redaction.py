@@ -23,7 +23,8 @@ _WORD = re.compile(r"[^\s'\"]+")
 _GIVEN = re.compile(rf"{_PASSWORD}\s*[^\s'\"]+", re.I)
 # 256 bits in hexadecimal digits, in one piece or in blocks, or a part that was cut off; with an
 # ending it is a file.
-_KEY = re.compile(r"(?<![0-9a-f])(?:[0-9a-f][ :-]?){47,}[0-9a-f](?!\.?\w)", re.I)
+_BEGIN = r"(?<![0-9a-f])(?:(?=[0-9a-f]{2})|(?<!\w))"  # not at the e of "file"
+_KEY = re.compile(_BEGIN + r"(?:[0-9a-f][ :-]?){47,}[0-9a-f](?!\.?\w)", re.I)
 
 
 def may_hold_password(path: str | os.PathLike[str]) -> bool:

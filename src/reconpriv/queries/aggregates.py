@@ -232,7 +232,10 @@ class FigureReader:
             return None if inner is None else -inner
         if not isinstance(node, exp.Literal) or node.is_string:
             return None
-        return float(node.this)
+        try:
+            return float(node.this)
+        except ValueError:  # such as 1e, which sqlglot takes for a number
+            return None
 
     def _having(self, found: list[Aggregate]) -> tuple[Having, ...]:
         clause = self.tree.args.get("having")

@@ -150,11 +150,14 @@ class Design:
         return SAMPLE_SIZES.find(self.sample_size)
 
 
+_LEAST_CONFIDENCE = 1e-9  # below it, the quantile is that of 0
+
+
 def check_confidence(confidence: float) -> float:
     """Return a confidence level strictly between 0 and 1."""
-    if not 0 < confidence < 1:
+    if not isinstance(confidence, int | float) or not _LEAST_CONFIDENCE <= confidence < 1:
         raise PolicyError(
-            f"A confidence level must lie strictly between 0 and 1; got {confidence:g}.",
+            f"A confidence level must lie strictly between 0 and 1; got {confidence!r}.",
             hint="0.95 is usual.",
         )
     return float(confidence)

@@ -11,6 +11,8 @@ from reconpriv.errors import InputError
 from reconpriv.queries.bins import misused
 from reconpriv.schema import Schema
 
+_DIGITS = 18
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -186,7 +188,8 @@ class ShapeReader:
         plain = isinstance(number, self.exp.Literal) and not number.is_string
         if node.args.get("limit_options") or not plain or not number.this.isdigit():
             raise self.refuse(f"{clause.upper()} takes a whole number")
-        return int(number.this)
+        # No table has as many rows, and Python refuses to read thousands of digits.
+        return int(number.this[:_DIGITS])
 
 
 def _label(group: _Item, selected: Sequence[_Item | None]) -> str:

@@ -154,14 +154,18 @@ def _sensitive(
     return Measure(column.name, None, numbers, steps)
 
 
+_LARGEST_SCORE = 1e15  # beyond it, numbers that differ by one are the same
+
+
 def _score(value: Value, score: Any) -> float:
     if value is None and score is None:
         return float("nan")
     if isinstance(score, bool) or not isinstance(score, int | float | Decimal | np.number):
         raise InputError(f"The score of {value!r} must be a number; got {score!r}.")
-    if not np.isfinite(float(score)):
-        raise InputError(f"The score of {value!r} must be finite; got {score!r}.")
-    return float(score)
+    if not abs(number := float(score)) <= _LARGEST_SCORE:
+        limits = f"-{_LARGEST_SCORE:g} and {_LARGEST_SCORE:g}"
+        raise InputError(f"The score of {value!r} must lie between {limits}; got {score!r}.")
+    return number
 
 
 def _ranks(numbers: Floats) -> Floats:

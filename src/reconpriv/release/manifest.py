@@ -9,6 +9,7 @@ or where the table came from. Only this module and those of its parts (``describ
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -253,7 +254,7 @@ class Manifest:
                 "A release is opened from its folder, not from a database.",
                 hint="Give the folder of a release.",
             )
-        if not folder.exists():
+        if not os.path.exists(folder):
             raise MissingFileError(f"There is no release folder {shown_path(folder)}.")
         try:
             manifest = parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))

@@ -129,7 +129,10 @@ def _bernstein_rate(count: ObservedCount) -> Floats:
 
 
 def chebyshev(count: ObservedCount) -> Tails:
-    """Cantelli's one-sided form of Chebyshev's inequality: v / (v + n (εpf)²)."""
+    """Cantelli's one-sided form of Chebyshev's inequality: v / (v + n (εpf)²).
+
+    v is the variance where the number of holders is whole; rounding it at random adds to that.
+    """
     variance = count.trial_variance
     tail = variance / (variance + count.trials * count.shift**2)
     return Tails(tail, tail)

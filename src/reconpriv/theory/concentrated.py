@@ -21,11 +21,14 @@ _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _DIGITS = 6
 
 
+_LARGEST = 1_000_000  # such margins have no noise to speak of
+
+
 def check_epsilon(epsilon: float) -> float:
     """Return ε if it is a positive number."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
+    if not 0 < epsilon <= _LARGEST:
         raise PolicyError(
-            f"The ε of margins must be above 0; got {epsilon:g}.",
+            f"The ε of margins must be above 0 and at most {_LARGEST:,}; got {epsilon:g}.",
             hint="ε = 1 is usual; smaller is stricter and adds more noise.",
         )
     return float(epsilon)
@@ -43,9 +46,9 @@ def check_delta(delta: float) -> float:
 
 def check_rho(rho: float) -> float:
     """Return ρ if it is a positive number."""
-    if not (math.isfinite(rho) and rho > 0):
+    if not 0 < rho <= _LARGEST:
         raise PolicyError(
-            f"The ρ of margins must be above 0; got {rho:g}.",
+            f"The ρ of margins must be above 0 and at most {_LARGEST:,}; got {rho:g}.",
             hint="ρ = 0.015 is about ε = 1 at δ = 1e-9; smaller is stricter.",
         )
     return float(rho)

@@ -13,11 +13,21 @@ from reconpriv.theory.arrays import Floats
 PRIOR = 0.1
 
 
+LEAST_RETENTION = 1e-9  # the variance of an estimate grows with 1/p²
+_LARGEST_DOMAIN = 10**12
+
+
 def check_retention(retention: float) -> float:
     """Return p if 0 < p < 1, as section 3.1 requires; refuse anything else."""
     if not 0 < retention < 1:
         raise PolicyError(
             f"The retention probability p must lie strictly between 0 and 1; got {retention:g}.",
+            hint="p = 0.5 keeps half of the sensitive values.",
+        )
+    if retention < LEAST_RETENTION:
+        raise PolicyError(
+            f"A retention probability p below {LEAST_RETENTION:g} leaves nothing to estimate; got"
+            f" {retention:g}.",
             hint="p = 0.5 keeps half of the sensitive values.",
         )
     return float(retention)
@@ -30,6 +40,8 @@ def check_domain_size(domain_size: int) -> int:
             f"The sensitive domain needs at least two values; got {domain_size}.",
             hint="Declare the full domain if the table shows only part of it.",
         )
+    if domain_size > _LARGEST_DOMAIN:
+        raise PolicyError(f"A sensitive domain has at most {_LARGEST_DOMAIN:,} values.")
     return int(domain_size)
 
 

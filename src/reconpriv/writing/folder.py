@@ -49,7 +49,7 @@ def new_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE)
             with uninterrupted():
                 _put(work, target, scratch, overwrite=overwrite, earlier=earlier)
     finally:
-        if not target.exists():
+        if not os.path.lexists(target):
             # Parents that were made for this release are removed with it, innermost first.
             for parent in missing:
                 with suppress(OSError):
@@ -68,11 +68,23 @@ def _beside(target: Path) -> Iterator[Scratch]:
         yield scratch
 
 
+def check_name(target: Path) -> None:
+    """Refuse a name that nothing can have, before any work is done."""
+    try:
+        target.lstat()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "no file can be called that"
+        raise OutputError(f"{shown_path(target)} cannot be written: {why}.") from None
+
+
 def check_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE) -> None:
     """Refuse to overwrite what we did not make, or anything without being told to."""
     if is_uri(os.fspath(target)):
         raise OutputError("A folder on this machine is needed, not a URL.")
     refuse_inside_release(target, "another folder of results")
+    check_name(target)
     if not os.path.lexists(target):
         return
     if not overwrite:

@@ -103,7 +103,7 @@ def test_without_options_there_are_no_margins() -> None:
 
 
 REFUSED = {
-    "--margins 0": "ε of margins must be above 0; got 0",
+    "--margins 0": "ε of margins must be above 0 and at most 1,000,000; got 0",
     "--margins -1": "ε of margins must be above 0",
     "--margins nan": "ε of margins must be above 0",
     "--margins-rho 0": "ρ of margins must be above 0",

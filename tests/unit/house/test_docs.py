@@ -189,11 +189,11 @@ def test_made_up_text():
 def test_the_readme_compares_with_the_alternatives_as_measured() -> None:
     root = ROOT
     readme = (root / "README.md").read_text(encoding="utf-8")
-    section = readme.split("## A fair word on alternatives")[1].split("\n## ")[0]
+    section = readme.split("## When to use something else")[1].split("\n## ")[0]
     results = (root / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
     rows = re.findall(r"\| sex, region.*?\| ([\d,]+) \| ([\d.]+) \| ([\d,]+) \|", results)
     assert [groups for groups, _, _ in rows] == ["20", "1,400"]
     for groups, noisy, released in rows:
         assert f"{groups} groups" in section and released in section
         assert f"{float(noisy):.1f} per count" in section
-    assert readme.index("## A fair word") < readme.index("## More")
+    assert readme.index("## When to use something else") < readme.index("## More")

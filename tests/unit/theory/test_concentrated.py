@@ -79,9 +79,9 @@ def test_a_large_delta_may_need_no_epsilon_at_all() -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_a_measure_that_is_not_positive_is_refused(bad: float) -> None:
-    with pytest.raises(PolicyError, match=r"^The ε of margins must be above 0; got"):
+    with pytest.raises(PolicyError, match=r"^The ε of margins must be above 0 and at most"):
         rho_of(bad, 1e-9)
-    with pytest.raises(PolicyError, match=r"^The ρ of margins must be above 0; got"):
+    with pytest.raises(PolicyError, match=r"^The ρ of margins must be above 0 and at most"):
         epsilon_of(bad, 1e-9)
 
 
