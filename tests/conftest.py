@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,12 @@ typer.testing._get_command = cache(typer.testing._get_command)
 
 CHROMIUM = "/usr/bin/chromium"
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
+
+
+def pytest_configure() -> None:
+    """Under nohup, commands would inherit that hang-ups are ignored, and tests send some."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
