@@ -143,8 +143,8 @@ def test_the_internal_report_shows_both_frontiers(adult):
     assert found.setting.margins is None
     assert all(s.margins is None and s.retention <= POLICY.retention for s in found.alone)
     assert all(s.margins_epsilon == 1.0 for s in found.with_margins)
-    for front in (found.alone, found.with_margins):
-        assert len(front) > 10
+    for front, least in ((found.alone, 11), (found.with_margins, 7)):
+        assert len(front) >= least
         assert [s.error for s in front] == sorted(s.error for s in front)
         assert [s.group_error for s in front] == sorted(s.group_error for s in front)
     # At the same error of the adversary the analysts' is smaller with margins.
