@@ -45,9 +45,11 @@ CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupat
 
 
 def pytest_configure() -> None:
-    """Under nohup, commands would inherit that hang-ups are ignored, and tests send some."""
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """In the background or under nohup, commands would inherit that signals are ignored."""
+    usual = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    for number, handler in usual.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
