@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -33,9 +33,6 @@ from reconpriv.cli.output import (
 from reconpriv.cli.streams import echo
 from reconpriv.cli.usage import Commands
 from reconpriv.messages.redaction import shown_path
-
-if TYPE_CHECKING:
-    pass
 
 _ROOT_NOTES = """[bold]Start here[/bold]
 
