@@ -22,7 +22,7 @@ FLOOR = """
 import sys, duckdb
 duckdb.sql(f"SELECT *, count(*) FROM '{sys.argv[1]}' GROUP BY ALL").fetchall()
 """
-ROLES = ("-s", "Occupation", "--json")
+ROLES = ("-s", "Occupation", "--public=all", "--json")
 JOBS = {
     "group by": [sys.executable, "-c", FLOOR, "FILE"],
     "audit": ["audit", "FILE", *ROLES],

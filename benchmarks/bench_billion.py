@@ -12,7 +12,7 @@ import jobs
 from common import CACHE, draw_census, machine, write_section
 
 FILES = 10
-OPTIONS = ("--sensitive", "Occupation", "--memory", jobs.MEMORY)
+OPTIONS = ("--sensitive", "Occupation", "--public=all", "--memory", jobs.MEMORY)
 
 JOBS = {"group by": lambda folder: jobs.group_by(f"{folder}/*.parquet")}
 COMMANDS = {

@@ -36,7 +36,7 @@ def measure(
 ) -> list[str]:
     policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, margins=margins)
     name = f"{sensitive} {'alone' if margins is None else 'with margins'}"
-    with rp.read(census_rows(rows), sensitive=sensitive) as table:
+    with rp.read(census_rows(rows), sensitive=sensitive, public="all") as table:
         pool = table.workload(queries=queries)
         table.publish(policy, folder / name, key=rp.Key.generate())
         m = table.schema.domain_size

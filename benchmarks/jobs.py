@@ -36,7 +36,7 @@ def copy(file: str) -> None:
 def audit(file: str, columns: bool | None = None, **settings: Any) -> None:
     import reconpriv as rp
 
-    with rp.read(file, sensitive="Occupation", **settings) as table:
+    with rp.read(file, sensitive="Occupation", public="all", **settings) as table:
         table.audit(rp.Policy(retention=0.5, epsilon=0.5, delta=0.3), columns=columns)
 
 
@@ -47,7 +47,7 @@ def publish(file: str, form: str = "parquet", *, memory: str | None = None, **wi
     policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, **wishes)
     with (
         tempfile.TemporaryDirectory(dir=Path(file).parent) as folder,
-        rp.read(file, sensitive="Occupation", memory=memory) as table,
+        rp.read(file, sensitive="Occupation", public="all", memory=memory) as table,
     ):
         table.publish(policy, f"{folder}/release", key=rp.Key.test(), file_format=form)
 

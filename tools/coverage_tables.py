@@ -59,7 +59,7 @@ def open_table(name: str) -> rp.Table:
         values += np.repeat([f"v{i}" for i in range(6)], np.diff(shares, prepend=0)).tolist()
     columns = [np.repeat([g[i] for g in groups], records) for i in range(3)]
     table = pa.table([*map(pa.array, columns), pa.array(values)], names=["A", "B", "C", "S"])
-    return rp.read(table, sensitive="S")
+    return rp.read(table, sensitive="S", public="all")
 
 
 def selections(cube: Cube) -> Iterator[tuple[np.ndarray, int]]:

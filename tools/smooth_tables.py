@@ -55,7 +55,7 @@ def opened(name: str) -> rp.Table:
     likely = (a + 5 * b) % 6  # every value is as frequent in every row and column
     value = np.where(rng.random(n) < 0.7, likely, rng.integers(0, 6, n))
     columns = {"A": a, "B": b, "C": c, "S": [f"v{one}" for one in value]}
-    return rp.read(pa.table(columns), sensitive="S")
+    return rp.read(pa.table(columns), sensitive="S", public="all")
 
 
 def measured(name: str, size: str, pool: str, keys: int) -> list[dict[str, object]]:

@@ -101,7 +101,10 @@ def _make(rng: Random, place: Place) -> Case:
             Step(("query", "out", "SELECT region, income, count(*) FROM release GROUP BY ALL")),
             Step(("export", "out", "copy.csv"), writes=release.EXPORTED),
             Step(("report", "out", "-o", "report.html"), writes=("report.html",)),
-            Step(("publish", "out", "again", "-s", "income", "--key", "my.key"), writes=("again",)),
+            Step(
+                ("publish", "out", "again", "-s", "income", "--public=all", "--key", "my.key"),
+                writes=("again",),
+            ),
         )
     )
     return Case(f"{what}; {step.args[0]}", (step,))

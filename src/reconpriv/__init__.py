@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from reconpriv.policy import Policy as Policy
     from reconpriv.presets import PRESETS as PRESETS
     from reconpriv.presets import preset as preset
+    from reconpriv.proposals import Proposals as Proposals
     from reconpriv.queries.estimate import Estimate as Estimate
     from reconpriv.randomised_response import Frequencies as Frequencies
     from reconpriv.randomised_response import invariant_matrix as invariant_matrix
     from reconpriv.randomised_response import perturb as perturb
     from reconpriv.randomised_response import pram_matrix as pram_matrix
     from reconpriv.randomised_response import reconstruct as reconstruct
+    from reconpriv.reading import propose_roles as propose_roles
     from reconpriv.reading import read as read
     from reconpriv.recoding import Quantiles as Quantiles
     from reconpriv.release.release import Release as Release
@@ -53,6 +55,7 @@ _HOMES = {
     "PRESETS": "presets",
     "Policy": "policy",
     "PramMatrix": "core.pram",
+    "Proposals": "proposals",
     "Quantiles": "recoding",
     "ReconprivError": "errors",
     "ReconprivWarning": "errors",
@@ -69,6 +72,7 @@ _HOMES = {
     "preset": "presets",
     "perturb": "randomised_response",
     "pram_matrix": "randomised_response",
+    "propose_roles": "reading",
     "publish": "frames",
     "read": "reading",
     "reconstruct": "randomised_response",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
 from reconpriv.messages.one_line import sentence
 from reconpriv.messages.redaction import without_secrets
@@ -32,6 +33,20 @@ class ReconprivError(Exception):
 
 class InputError(ReconprivError, ValueError):
     """The table, a column or a value cannot be used as it is."""
+
+
+class RolesError(InputError):
+    """Some columns have no role yet; ``proposals`` has one for each."""
+
+    def __init__(self, what: str, proposals: Any, *, hint: str | Remedy = "") -> None:
+        """Add the proposals, a line for each column, to what is shown."""
+        super().__init__(what, hint=hint)
+        self.proposals = proposals
+
+    def __str__(self) -> str:
+        """The sentence, the proposals and the arguments that accept them."""
+        lines = "".join(f"\n  {one}" for one in self.proposals.lines())
+        return f"{self.what}{lines}\nTo accept this: read(…, {self.proposals.arguments()})"
 
 
 class PolicyError(ReconprivError, ValueError):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from reconpriv.core.audit_report import AuditReport
+from reconpriv.core.obstacles import MAX_UNIQUE
 from reconpriv.core.single_records import K
 from reconpriv.errors import InputError, OutputError, warn_caller
 from reconpriv.policy import Policy
@@ -46,12 +47,20 @@ def audit(
     k: int = K,
     columns: bool | None = None,
     keep_identifier: Iterable[str] = (),
+    keep_giveaway: Iterable[str] = (),
+    max_unique: float = MAX_UNIQUE,
     **roles: Any,
 ) -> AuditReport:
     """Audit a table in one call; ``roles`` and further settings are those of :func:`read`."""
     with read(source, sensitive=sensitive, **roles) as table:
         return table.audit(
-            policy, worst=worst, k=k, columns=columns, keep_identifier=keep_identifier
+            policy,
+            worst=worst,
+            k=k,
+            columns=columns,
+            keep_identifier=keep_identifier,
+            keep_giveaway=keep_giveaway,
+            max_unique=max_unique,
         )
 
 
@@ -65,6 +74,8 @@ def publish(
     file_format: str = "parquet",
     overwrite: bool = False,
     keep_identifier: Iterable[str] = (),
+    keep_giveaway: Iterable[str] = (),
+    max_unique: float = MAX_UNIQUE,
     second_sample: bool = False,
     **roles: Any,
 ) -> Any:
@@ -75,9 +86,17 @@ def publish(
     recoded column comes back as text. A lazy Polars frame comes back lazy, an Arrow stream as a
     stream, a DuckDB relation as an Arrow table. With ``out`` the release folder is written too;
     analysts need it for intervals. From a path, a database or Spark the release folder is what
-    comes out. A nearly unique public column is refused unless ``keep_identifier`` names it, and
-    what the ledger of a key file knows to be a second sample unless ``second_sample`` is true.
+    comes out. What is refused, and how to insist, is as in :meth:`Table.publish`.
     """
+    given: dict[str, Any] = {
+        "key": key,
+        "file_format": file_format,
+        "overwrite": overwrite,
+        "keep_identifier": keep_identifier,
+        "keep_giveaway": keep_giveaway,
+        "max_unique": max_unique,
+        "second_sample": second_sample,
+    }
     give_back = _kind_of(source)
     if give_back is None:
         if out is None:
@@ -88,9 +107,7 @@ def publish(
                 hint="Give one: publish(source, policy, sensitive=…, out='release').",
             )
         with read(source, sensitive=sensitive, **roles) as table:
-            return _publish(
-                table, policy, out, key, file_format, overwrite, keep_identifier, second_sample
-            )
+            return _publish(table, policy, out, **given)
     if out is not None and is_uri(out):
         raise OutputError("The release of a frame goes into a folder on this machine.")
     if out is None and policy.margins is not None:
@@ -113,43 +130,14 @@ def publish(
             notes.extend(unused_categories(made[0], table.schema))
 
         folder = scratch / "release" if out is None else out
-        _publish(
-            table,
-            policy,
-            folder,
-            key,
-            file_format,
-            overwrite,
-            keep_identifier,
-            second_sample,
-            convert,
-        )
+        _publish(table, policy, folder, also=convert, **given)
     for note in notes:
         warn_caller(note)
     return made[0]
 
 
-def _publish(
-    table: Table,
-    policy: Policy,
-    out: str | os.PathLike[str],
-    key: Key | bytes | str | os.PathLike[str] | None,
-    file_format: str,
-    overwrite: bool,
-    keep_identifier: Iterable[str],
-    second_sample: bool,
-    also: Callable[[Path], None] | None = None,
-) -> Release:
-    release = table.publish(
-        policy,
-        out,
-        key=key,
-        file_format=file_format,
-        overwrite=overwrite,
-        keep_identifier=keep_identifier,
-        second_sample=second_sample,
-        also=also,
-    )
+def _publish(table: Table, policy: Policy, out: str | os.PathLike[str], **given: Any) -> Release:
+    release = table.publish(policy, out, **given)
     for note in release.warnings:
         if note not in table.warnings:  # already given
             warn_caller(note)

@@ -12,6 +12,7 @@ from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.messages.phrases import listed
 from reconpriv.theory.bounds import BOUNDS
 
+ONE_ROW = "one_row_per_person"
 NOTHING = "Nothing is promised about groups: each record is only perturbed."
 REFUSED = "None: a release with this policy is refused."
 
@@ -21,7 +22,15 @@ def promise(policy: Mapping[str, Any]) -> str:
     said = guarantee(policy)
     if said == NOTHING:
         return said
-    return " ".join(filter(None, (said, exposed_words(policy), pooled_words(policy))))
+    parts = (said, exposed_words(policy), pooled_words(policy), rows_words(policy))
+    return " ".join(filter(None, parts))
+
+
+def rows_words(policy: Mapping[str, Any]) -> str:
+    """Whether each row is known to be one person, or only assumed to be."""
+    if policy.get(ONE_ROW):
+        return "Each row is one person (checked)."
+    return "Each row is assumed to be one person; that was not checked."
 
 
 def guarantee(policy: Mapping[str, Any]) -> str:

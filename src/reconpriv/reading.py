@@ -11,11 +11,14 @@ from typing import Any
 from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, quantile_notes, recode
-from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.errors import InputError, ReconprivWarning, RolesError
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.remedies import Control, Remedy, either
+from reconpriv.proposals import Proposals, propose
 from reconpriv.schema import (
+    ALL,
     MAX_UNDECLARED_DOMAIN,
+    Roles,
     Schema,
     Value,
     check_domain,
@@ -24,6 +27,7 @@ from reconpriv.schema import (
     read_domain,
     require_columns,
     settle_domain,
+    without_role,
 )
 from reconpriv.sources.formats import format_of
 from reconpriv.table import Table
@@ -31,6 +35,8 @@ from reconpriv.writing.marker import is_release
 
 MISSING = ("refuse", "drop", "value")
 LABELS = ("describe", "apply")
+ROWS_PER_PERSON = ("refuse", "one")
+_NAMED = 8  # columns without a role that a sentence names
 
 
 def read(
@@ -39,6 +45,8 @@ def read(
     sensitive: str,
     public: Sequence[str] | str | None = None,
     drop: Sequence[str] | str = (),
+    person: str | None = None,
+    rows_per_person: str = "refuse",
     domain: Sequence[Value] | str | os.PathLike[str] | None = None,
     missing: str = "refuse",
     sql: str | None = None,
@@ -56,8 +64,15 @@ def read(
     ``source`` is a path (Parquet, CSV, JSON lines, Arrow, SPSS, Stata, SAS, Excel; a folder or glob
     of Parquet; ``-`` for CSV on standard input), a list of paths, a database (``postgresql://…``, a
     SQLite or DuckDB file), or a pandas, Polars, PyArrow, DuckDB or Spark table. ``table`` names a
-    table of a database or a sheet of a spreadsheet. By default every column but the sensitive one
-    is public. ``missing`` says what to do with records that lack the sensitive value: refuse, drop
+    table of a database or a sheet of a spreadsheet.
+
+    Every column gets a role. ``public`` names the public columns, and all that are not named are
+    left out; ``public="all"`` makes every other column public. Without ``public``, the table is
+    refused with a proposal for each column. ``person`` names the column that says who a row is
+    about: it is never published, and people with several rows are refused unless
+    ``rows_per_person`` is ``"one"``, which keeps one row of each, chosen by the key.
+
+    ``missing`` says what to do with records that lack the sensitive value: refuse, drop
     them, or make missing a value of the domain. ``engine`` is duckdb (one machine) or spark, which
     takes the session that is active or starts one at ``master``. With ``labels="apply"`` the value
     labels of an SPSS or Stata file take the place of its codes; otherwise they describe them in the
@@ -69,11 +84,21 @@ def read(
     every other value), a CSV file of value,group, or (file, level) of a hierarchy. A recoded column
     is text, and its labels are in the order of the bins, or in that in which the groups appear.
     """
-    public = [public] if isinstance(public, str) else public
+    public = [public] if isinstance(public, str) and public != ALL else public
     drop = [drop] if isinstance(drop, str) else () if drop is None else drop
     if not isinstance(sensitive, str):
         raise InputError(
             f"The sensitive column is given by its name; got a {type(sensitive).__name__}."
+        )
+    if rows_per_person not in ROWS_PER_PERSON:
+        raise InputError(
+            f"There is no treatment of several rows per person called {rows_per_person!r}.",
+            hint=f"Choose one of: {', '.join(ROWS_PER_PERSON)}.",
+        )
+    if rows_per_person != "refuse" and person is None:
+        raise InputError(
+            "To keep one row per person, reconpriv must know who a row is about.",
+            hint=Remedy("name that column", Control.PERSON),
         )
     if missing not in MISSING:
         raise InputError(
@@ -90,7 +115,8 @@ def read(
     opened = open_engine(source, engine, master=master, **settings)
     try:
         declared = Declared.of(bin or {}, group or {})
-        schema = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
+        roles = _settle_roles(opened, sensitive, public, drop, person, missing, declared)
+        schema = _settle_schema(opened, roles, domain, missing, declared)
         notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
         notes += quantile_notes(schema.recodings) + _single_precision(opened, schema)
     except BaseException:
@@ -98,7 +124,45 @@ def read(
         raise
     for note in notes:
         warnings.warn(note, ReconprivWarning, stacklevel=2)
-    return Table(opened, schema, drop_missing=missing == "drop", notes=notes)
+    found = Table(opened, schema, drop_missing=missing == "drop", notes=notes)
+    if rows_per_person == "one":
+        try:
+            found.keep_one_row_each()
+        except BaseException:
+            found.close()
+            raise
+    return found
+
+
+def propose_roles(
+    source: Any,
+    *,
+    sensitive: str | None = None,
+    sql: str | None = None,
+    table: str | None = None,
+    threads: int | None = None,
+    memory: str | None = None,
+    engine: str | None = None,
+    master: str | None = None,
+    labels: str = "describe",
+) -> Proposals:
+    """Propose a role for every column of a table: public, dropped, or the person's number.
+
+    The arguments are those of :func:`read`. With ``sensitive``, columns that give its value away
+    are found, too. A proposal is a start: only you know what else is sensitive.
+    """
+    _refuse_release(source)
+    settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
+    opened = open_engine(source, engine, master=master, **settings)
+    try:
+        names = [column.name for column in opened.columns()]
+        if sensitive is not None:
+            require_columns(opened.columns(), [sensitive], "sensitive")
+        opened.expect_columns(names)
+        chosen = next((one for one in opened.columns() if one.name == sensitive), None)
+        return propose(opened, chosen)
+    finally:
+        opened.close()
 
 
 def _refuse_release(source: Any) -> None:
@@ -135,25 +199,57 @@ def _single_precision(engine: Engine, schema: Schema) -> tuple[str, ...]:
     )
 
 
-def _settle_schema(
+def _settle_roles(
     engine: Engine,
     sensitive: str,
-    public: Sequence[str] | None,
+    public: Sequence[str] | str | None,
     drop: Sequence[str],
+    person: str | None,
+    missing: str,
+    recoded: Declared,
+) -> Roles:
+    """The role of every column; refuses a table with columns that have none."""
+    available = engine.columns()
+    named = [sensitive, *drop, *([] if person is None else [person])]
+    unnamed = without_role(available, named, public)
+    # Names that do not exist, or twice, are wrong whatever the others become.
+    roles = choose_columns(available, sensitive, () if public is None else public, drop, person)
+    require_columns(available, list(recoded.by_column), "binned or grouped")
+    if unnamed:
+        engine.expect_columns([column.name for column in available])
+        column = roles.among(engine.columns()).sensitive
+        if sensitive in recoded.by_column:
+            recode(engine, (column,), recoded.only(sensitive), column)
+            column = roles.among(engine.columns()).sensitive
+        names = [one.name for one in unnamed]
+        proposals = propose(
+            engine, column, drop_missing=missing == "drop", only=[*names, sensitive]
+        )
+        some = ", ".join(f"{name!r}" for name in names[:_NAMED])
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        verb = "column has" if len(names) == 1 else "columns have"
+        raise RolesError(
+            f"{len(names):,} {verb} no role yet: {some}{more}.",
+            proposals,
+            hint=Remedy("name the public columns", Control.PUBLIC),
+        )
+    engine.expect_columns([column.name for column in roles.columns])
+    # The fetched values may say more about a column's kind than its declaration did.
+    return roles.among(engine.columns())
+
+
+def _settle_schema(
+    engine: Engine,
+    roles: Roles,
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
     recoded: Declared,
 ) -> Schema:
-    publics, column = choose_columns(engine.columns(), sensitive, public, drop)
-    require_columns(engine.columns(), list(recoded.by_column), "binned or grouped")
-    engine.expect_columns([kept.name for kept in (*publics, column)])
-    # The fetched values may say more about a column's kind than its declaration did.
-    publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
-    present = column if missing == "drop" else None
-    recodings = recode(engine, (*publics, column), recoded, present)
-    if recodings:
-        kept_names = [kept.name for kept in publics]
-        publics, column = choose_columns(engine.columns(), sensitive, kept_names)
+    sensitive = roles.sensitive.name
+    present = roles.sensitive if missing == "drop" else None
+    recodings = recode(engine, (*roles.public, roles.sensitive), recoded, present)
+    roles = roles.among(engine.columns())
+    column = roles.sensitive
     check_sensitive_kind(column)
     own = next((one for one in recodings if one.column == sensitive), None)
     if own is not None and domain is not None:
@@ -191,4 +287,4 @@ def _settle_schema(
     else:
         settled = (*own.labels, *([None] if absent and missing == "value" else []))
         check_domain(column, settled)
-    return Schema(publics, column, settled, sum(occurring.values()), recodings)
+    return Schema(roles.public, column, settled, sum(occurring.values()), recodings, roles.person)

@@ -20,6 +20,9 @@ from reconpriv.recoding import Recoding
 
 Value = Any
 
+ALL = "all"
+"""In place of the names of public columns: every column without another role."""
+
 MAX_UNDECLARED_DOMAIN = 1000
 
 # A public column with at least this share of distinct values looks like an identifier.
@@ -66,7 +69,8 @@ class ColumnLabels:
 class Schema:
     """Public attributes, the sensitive attribute, its full domain in order, and |D|.
 
-    The domain ascends; that of a recoded column is in the order of its bins or groups.
+    The domain ascends; that of a recoded column is in the order of its bins or groups. ``person``
+    says who a row is about; it is never published.
     """
 
     public: tuple[Column, ...]
@@ -74,6 +78,7 @@ class Schema:
     domain: tuple[Value, ...]
     records: int = 0
     recodings: tuple[Recoding, ...] = ()
+    person: Column | None = None
 
     @property
     def domain_size(self) -> int:
@@ -137,41 +142,87 @@ def require_columns(available: Sequence[Column], names: Sequence[str], role: str
     return found
 
 
+@dataclass(frozen=True)
+class Roles:
+    """What each column of a table is: sensitive, public, the person's number, or left out."""
+
+    sensitive: Column
+    public: tuple[Column, ...]
+    person: Column | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Every column that is read."""
+        person = () if self.person is None else (self.person,)
+        return (*self.public, self.sensitive, *person)
+
+    def among(self, available: Sequence[Column]) -> Roles:
+        """The same roles for columns whose kinds are better known by now."""
+        kinds = {column.name: column for column in available}
+        return Roles(
+            kinds[self.sensitive.name],
+            tuple(kinds[column.name] for column in self.public),
+            None if self.person is None else kinds[self.person.name],
+        )
+
+
+def without_role(
+    available: Sequence[Column], named: Sequence[str], public: Sequence[str] | str | None
+) -> tuple[Column, ...]:
+    """The columns that nobody gave a role.
+
+    There are none once the public columns are known: all others are left out, or public.
+    """
+    if public is not None:
+        return ()
+    return tuple(column for column in available if column.name not in named)
+
+
 def choose_columns(
     available: Sequence[Column],
     sensitive: str,
-    public: Sequence[str] | None,
+    public: Sequence[str] | str,
     drop: Sequence[str] = (),
-) -> tuple[tuple[Column, ...], Column]:
-    """Settle the roles: by default every column that is neither sensitive nor dropped is public."""
+    person: str | None = None,
+) -> Roles:
+    """Settle the roles; with ``ALL`` as ``public``, every column without another role is public."""
     chosen = require_columns(available, [sensitive], "sensitive")[0]
     require_columns(available, drop, "dropped")
-    if sensitive in drop:
-        raise InputError(f"The sensitive column {sensitive!r} cannot also be dropped.")
-    if public is None:
-        kept = [c for c in available if c.name != sensitive and c.name not in drop]
+    persons = require_columns(available, [] if person is None else [person], "the person's number")
+    others = {sensitive: "sensitive", **dict.fromkeys(drop, "dropped")}
+    if person is not None:
+        others.setdefault(person, "the person's number")
+    for role, names in (("dropped", drop), ("the person's number", [c.name for c in persons])):
+        clash = next((name for name in names if others[name] != role), None)
+        if clash is not None:
+            raise _two_roles(clash, others[clash], role)
+    if public == ALL:
+        kept = [column for column in available if column.name not in others]
     else:
-        if sensitive in public:
-            raise InputError(
-                f"The sensitive column {sensitive!r} is also listed as public.",
-                hint="A column is one or the other; take it out of the public ones.",
-            )
-        both = [name for name in public if name in drop]
-        if both:
-            raise InputError(f"Column {both[0]!r} is listed both as public and as dropped.")
+        clash = next((name for name in public if name in others), None)
+        if clash is not None:
+            raise _two_roles(clash, others[clash], "public")
         repeated = [name for i, name in enumerate(public) if name in public[:i]]
         if repeated:
             raise InputError(f"Column {repeated[0]!r} is listed twice as public.")
         kept = require_columns(available, public, "public")
-    for column in (*kept, chosen):
+    roles = Roles(chosen, tuple(kept), persons[0] if persons else None)
+    for column in roles.columns:
         if column.kind is Kind.OTHER:
             raise InputError(
                 f"Column {column.name!r} holds values of a type that cannot be published.",
-                hint=AS_TEXT
-                if column == chosen
-                else either(Remedy("leave it out", Control.DROP, (column.name,)), AS_TEXT),
+                hint=either(Remedy("leave it out", Control.DROP, (column.name,)), AS_TEXT)
+                if column in roles.public
+                else AS_TEXT,
             )
-    return tuple(kept), chosen
+    return roles
+
+
+def _two_roles(name: str, first: str, second: str) -> InputError:
+    """The error for a column that was given two roles."""
+    return InputError(
+        f"Column {name!r} has two roles: {first} and {second}.", hint="Give it only one of them."
+    )
 
 
 def settle_domain(

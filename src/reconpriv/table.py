@@ -11,28 +11,35 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
 from reconpriv.core.audit import audit_part, join_parts
 from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cells import CellBatch
+from reconpriv.core.checks import Checks
 from reconpriv.core.column_risk import ColumnRisk, column_risks
 from reconpriv.core.cube import CellKeeper, Cube, collect
+from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.identifiers import (
-    columns_to_keep,
     distinct_values,
-    find_identifiers,
     identifier_note,
     refuse_identifiers,
 )
+from reconpriv.core.obstacles import (
+    MAX_UNIQUE,
+    Accepted,
+    giveaway_obstacle,
+)
 from reconpriv.core.protection import Settled
 from reconpriv.core.randomness import Key, as_key
+from reconpriv.core.row_choice import RowChoice
 from reconpriv.core.single_records import K, check_k
 from reconpriv.core.verdicts import verdict_table
-from reconpriv.engines.base import Engine, Progress, no_progress
+from reconpriv.engines.base import Engine, Progress, Written, no_progress
 from reconpriv.engines.choice import open_engine
+from reconpriv.engines.local import LocalEngine
 from reconpriv.errors import warn_caller
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy, check_policy
@@ -45,6 +52,7 @@ from reconpriv.tuning.columns import (
     distinct_in,
     standard_workload,
 )
+from reconpriv.tuning.hints import hints_of
 from reconpriv.tuning.tuner import Tuner
 from reconpriv.writing.folder import is_uri
 
@@ -61,6 +69,10 @@ Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
 
 
+CHOSEN_NOTE = (
+    "Which row of a person is kept depends on the key: until something is published, figures are"
+    " those of a key that everybody knows."
+)
 MERGED_NOTE = (
     "Which values are merged depends on the key: a release may merge others than this audit does."
 )
@@ -87,7 +99,7 @@ class Table:
         self.labels = labels_of(schema, engine.labels)
         self.warnings = notes
         self._warned: set[str] = set()
-        self._identifiers: dict[str, int] | None = None
+        self._all_rows: tuple[Engine, Schema, bool] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
         self._pooled: dict[Policy, Settled] = {}
         self._drop_missing = drop_missing
@@ -100,21 +112,28 @@ class Table:
         k: int = K,
         columns: bool | None = None,
         keep_identifier: Iterable[str] = (),
+        keep_giveaway: Iterable[str] = (),
+        max_unique: float = MAX_UNIQUE,
         progress: Progress = no_progress,
         watch: Sequence[Watcher] = (),
     ) -> AuditReport:
         """Test micro groups (Corollary 2), single records and columns against the policy.
 
         ``k``: records in groups of fewer than ``k`` are counted. ``columns`` says whether to
-        compute what the audit would be without each public column; None does so if the cells fit
-        into memory. ``keep_identifier`` names nearly unique columns that are kept on purpose. Each
-        function in ``watch`` sees every batch of groups, in the same single pass. If the policy
-        asks for protection groups, these are the groups.
+        compute what the audit would be without each public column, and which columns give the
+        sensitive value away; None leaves out the former if the cells do not fit into memory.
+        ``keep_identifier`` names nearly unique columns, and ``keep_giveaway`` columns that give the
+        sensitive value away, that are kept on purpose; at most the share ``max_unique`` of the
+        records may be unique on the public columns. Each function in ``watch`` sees every batch of
+        groups, in the same single pass. If the policy asks for protection groups, these are the
+        groups.
         """
-        kept = columns_to_keep(keep_identifier, self.schema)
+        accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
+        kept = accepted.identifiers
         policy = self.settled(policy)
         if policy.protect is not None:
             report = self._audit_protected(policy, worst, k, columns, kept, progress, watch)
+            report = self._with_obstacles(report, accepted, columns=columns)
             return replace(report, warnings=self.warnings + report.warnings)
         plan = self.margin_plan(policy)
         work = partial(
@@ -144,9 +163,66 @@ class Table:
             cube = cells.cube(self.schema) if here else collect(self.batches(), self.schema)
         progress("comparing columns", 0.0)
         report = self._with_columns(report, asked=asked, kept=kept, cube=cube)
-        self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
+        self.checks.identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
+        report = self._with_obstacles(report, accepted, columns=columns, cube=cube)
         return replace(report, warnings=self.warnings)
+
+    def _with_obstacles(
+        self,
+        report: AuditReport,
+        accepted: Accepted,
+        *,
+        columns: bool | None,
+        cube: Cube | None = None,
+    ) -> AuditReport:
+        """The report with what stands in the way of a publication, and what would help."""
+        single = report.single_records
+        without = {c.name: c.without.unique for c in report.columns if c.without is not None}
+        told: tuple[Giveaway, ...] = ()
+        if columns is not False:
+            told = self.checks.giveaways(report.policy, cube)
+        obstacles = (
+            self.checks.people_obstacle(),
+            giveaway_obstacle(told, report.sensitive, accepted),
+            self.checks.unique_obstacle(single.unique, single.records, accepted, without),
+        )
+        return replace(
+            report,
+            giveaways=told,
+            people=self.checks.people,
+            obstacles=tuple(one for one in obstacles if one is not None),
+            hints=() if cube is None else hints_of(report, cube),
+        )
+
+    def keep_one_row_each(self, key: Key | None = None) -> None:
+        """From now on, the table holds one row of each person, chosen by the key.
+
+        Without a key, the rows are those that a key known to everybody chooses; publishing chooses
+        anew with its own.
+        """
+        if self._all_rows is None:
+            obstacle, people = self.checks.people_obstacle(), self.checks.people
+            if obstacle is not None and people is not None and people.unknown:
+                obstacle.refuse()
+            self._all_rows = self.engine, self.schema, self._drop_missing
+            self.warnings += (CHOSEN_NOTE,)
+        else:
+            self.engine.close()
+        engine, schema, drop_missing = self._all_rows
+        chosen = RowChoice(schema, Key.test() if key is None else key)
+        self.engine = engine.one_row_each(chosen, drop_missing=drop_missing)
+        self.schema = replace(schema, records=self.engine.records())
+        self._drop_missing = False
+        self._margin_plan = None
+        for found in ("checks", "truth"):
+            self.__dict__.pop(found, None)
+
+    @cached_property
+    def checks(self) -> Checks:
+        """What is found out about the table before it is published."""
+        chosen = self._all_rows is not None
+        return Checks(self.engine, self.schema, self._drop_missing, one_row_each=chosen)
 
     def settled(self, policy: Policy) -> Policy:
         """The policy with what it has to know about this table: harmless values, frequencies."""
@@ -186,7 +262,7 @@ class Table:
         if wanted and policy.can_sample and (pool := standard_workload(raw)) is not None:
             error = expected_error(raw, coarsened, policy, pool)
         found = column_risks(distinct_in(raw), report.records, kept=kept)
-        self._identifiers = {c.name: c.distinct for c in found if c.identifier}
+        self.checks.identifiers = {c.name: c.distinct for c in found if c.identifier}
         self._warn_of(c for c in found if c.identifier)
         note = "What the audit would be without each column is not computed for protection groups."
         guessed = _merges(policy) and policy not in self._pooled
@@ -278,13 +354,6 @@ class Table:
                 self.warnings += (note,)
                 warn_caller(note)
 
-    def _find_identifiers(self) -> dict[str, int]:
-        if self._identifiers is None:
-            self._identifiers = find_identifiers(
-                self.engine, self.schema, drop_missing=self._drop_missing
-            )
-        return self._identifiers
-
     def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
         policy = self.settled(policy)
@@ -313,13 +382,17 @@ class Table:
         file_format: str = "parquet",
         overwrite: bool = False,
         keep_identifier: Iterable[str] = (),
+        keep_giveaway: Iterable[str] = (),
+        max_unique: float = MAX_UNIQUE,
         second_sample: bool = False,
         progress: Progress = no_progress,
         also: Callable[[Path], None] | None = None,
     ) -> Release:
         """Write a release folder; see docs/threat-model.md for what it promises.
 
-        A nearly unique public column is refused unless ``keep_identifier`` names it.
+        A nearly unique public column is refused unless ``keep_identifier`` names it, one that gives
+        the sensitive value away unless ``keep_giveaway`` does, people with several rows always, and
+        a table in which more than the share ``max_unique`` of the records is unique.
 
         The ledger of a key file records what is published with it. Another p, domain or set of
         columns for the same table is refused unless ``second_sample`` is true.
@@ -340,8 +413,27 @@ class Table:
         secret = as_key(key)
         check_policy(policy).check_sampling()
         policy = self.settled(policy)
-        kept = columns_to_keep(keep_identifier, self.schema)
-        refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
+        accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
+        if self._all_rows is not None:
+            self.keep_one_row_each(secret)
+        refuse_identifiers(self.checks.identifiers, accepted.identifiers, self.schema.records)
+        for obstacle in (
+            self.checks.people_obstacle(),
+            giveaway_obstacle(
+                self.checks.giveaways(policy, self._small_cube(progress)),
+                self.schema.sensitive.name,
+                accepted,
+            ),
+        ):
+            if obstacle is not None:
+                obstacle.refuse()
+
+        def check(written: Written) -> None:
+            unique, records = written.unique_records, written.records
+            obstacle = self.checks.unique_obstacle(unique, records, accepted, {})
+            if obstacle is not None:
+                obstacle.refuse()
+
         account = Account.open(secret, self.schema, policy, second_sample=second_sample)
         secret = replace(secret, file=None)  # workers need not know where it lies
         manifest, written, plan = write_release(
@@ -356,11 +448,12 @@ class Table:
             overwrite=overwrite,
             progress=progress,
             also=also,
+            check=check,
             account=account,
         )
         self._warn_of(
             ColumnRisk(name, values, identifier=True, kept=True)
-            for name, values in self._find_identifiers().items()
+            for name, values in self.checks.identifiers.items()
         )
         if manifest.protect is not None:
             self._pooled[policy] = manifest.protect
@@ -370,6 +463,12 @@ class Table:
             return Release(Path(out), manifest, written, notes, uri=uri)
         notes += tuple(account.warnings)
         return Release(Path(out), manifest, written, notes, uri=uri, notes=tuple(account.notes))
+
+    def _small_cube(self, progress: Progress) -> Cube | None:
+        """All cells, if the engine is on this machine and keeps them for the publication, too."""
+        if self.engine.name != LocalEngine.name or self.schema.records > CELLS_IN_MEMORY:
+            return None
+        return collect(self.batches(progress=progress), self.schema)
 
     def workload(
         self,
@@ -432,7 +531,7 @@ class Table:
         if looks_like_identifier(found.batch.groups, self.schema.records):
             self._warn_of(
                 ColumnRisk(name, values, identifier=True)
-                for name, values in self._find_identifiers().items()
+                for name, values in self.checks.identifiers.items()
             )
         return found
 
@@ -521,7 +620,7 @@ class Table:
         )
         found = tuple(
             ColumnRisk(name, values, identifier=True)
-            for name, values in (self._identifiers or {}).items()
+            for name, values in self.checks.known_identifiers.items()
         )
         return replace(report, warnings=self.warnings, identifiers=found)
 
@@ -534,12 +633,13 @@ class Table:
         source: str = "",
         overwrite: bool = False,
         k: int = K,
-        keep_identifier: Iterable[str] = (),
         progress: Progress = no_progress,
+        **accepted: Any,
     ) -> None:
         """Write the publisher's report, one HTML file about the raw table: not for release.
 
         ``release`` is what was published with this policy, ``source`` a name to show for the table.
+        ``accepted`` is what the steward accepts, as :meth:`audit` takes it: ``keep_identifier``, ….
         """
         from reconpriv.reports import internal  # noqa: PLC0415 - needs an extra
 
@@ -551,14 +651,16 @@ class Table:
             release=release,
             source=source,
             k=k,
-            keep_identifier=keep_identifier,
             progress=progress,
+            **accepted,
         )
         internal.write_findings(found, Path(path), overwrite=overwrite)
 
     def close(self) -> None:
         """Close the engine's connection and remove its temporary files."""
         self.engine.close()
+        if self._all_rows is not None:
+            self._all_rows[0].close()
 
     def __enter__(self) -> Self:
         """Use the table in a with statement."""

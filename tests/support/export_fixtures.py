@@ -52,5 +52,7 @@ def published(kind: str, folder: Path, key: rp.Key, sensitive: str = "text") -> 
     policy = rp.Policy(0.4, 0.5, 0.3, **KINDS[kind])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
-        with rp.read(people(sensitive=sensitive), sensitive="ill", missing="value") as table:
+        with rp.read(
+            people(sensitive=sensitive), sensitive="ill", public="all", missing="value"
+        ) as table:
             return table.publish(policy, folder, key=key)

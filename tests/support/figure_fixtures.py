@@ -22,7 +22,7 @@ P = 0.5
 @cache
 def _opened(kind: str) -> tuple[list, Cube]:
     table = people() if kind == "people" else null_table()
-    with rp.read(table, sensitive="job", missing="value") as opened:
+    with rp.read(table, sensitive="job", public="all", missing="value") as opened:
         batches = list(opened.batches())
         return batches, collect(batches, opened.schema)
 

@@ -59,7 +59,7 @@ def people_release(sample_size: str) -> rp.Release:
     """A release of :func:`people`, made once and opened as an analyst would."""
     folder = _RELEASES / sample_size
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.publish(policy, folder, key=numbered_key(1))
     return rp.open(folder)
 
@@ -92,7 +92,7 @@ def publish_quietly(table: pa.Table, folder: Path, **options: Any) -> rp.Release
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=options.pop("sample_size", "octave"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
-        with rp.read(table, sensitive="job", missing="value") as opened:
+        with rp.read(table, sensitive="job", public="all", missing="value") as opened:
             opened.publish(policy, folder, key=numbered_key(2), **options)
         return rp.open(folder)
 

@@ -13,6 +13,7 @@ from reconpriv.cli import (
     analyst,
     attack,
     audit,
+    columns,
     crosstab,
     doctor,
     learning,
@@ -37,13 +38,13 @@ from reconpriv.messages.redaction import shown_path
 _ROOT_NOTES = """[bold]Start here[/bold]
 
 reconpriv demo
-reconpriv audit TABLE -s COLUMN
+reconpriv columns TABLE -s COLUMN
 reconpriv COMMAND --help
 
 [bold]Exit status[/bold]
 
 0  done
-1  audit: a group is not private, or a column is nearly unique;
+1  audit: a group is not private, or something must not be published;
    tune: no setting reaches the target; doctor: something needed is missing;
    ledger: a line is torn or was edited
 2  bad input; nothing was written
@@ -157,6 +158,7 @@ def _add(command: Callable[..., None], panel: str, example: str) -> None:
     app.command(rich_help_panel=panel, epilog=opt.EXAMPLE + example)(command)
 
 
+columns.register(app)
 audit.register(app)
 publish.register(app)
 _add(retention, opt.PUBLISHER, "reconpriv retention --rho1 0.1 --rho2 0.5 -m 10")

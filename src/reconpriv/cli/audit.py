@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from reconpriv.cli.progress import ticking
 from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
+from reconpriv.core.obstacles import MAX_UNIQUE
 from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -66,19 +67,25 @@ def audit(
         ),
     ] = None,
     keep_identifier: opt.KeepIdentifier = None,
+    keep_giveaway: opt.KeepGiveaway = None,
+    max_unique: opt.MaxUnique = MAX_UNIQUE,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
-    """Check for groups that could be reconstructed, unique records and nearly unique columns.
+    """Check for groups that could be reconstructed, and for what must not be published.
 
-    Exits 0 if every group is private and no public column is nearly unique
-    (except those named in --keep-identifier), 1 if not, 2 on bad input. Records
-    that are unique on the public columns do not change the exit status; the
-    verdict says how many there are.
+    Exits 0 if every group is private and nothing stands in the way of a
+    publication, 1 if not, 2 on bad input. In the way stand nearly unique columns,
+    columns that give the sensitive value away, people with several rows, and more
+    unique records than --max-unique allows.
     """
     with reported():
         policy = policy_options.chosen(margins.chosen(), protect.chosen())
-        kept = opt.split_names(keep_identifier or "")
+        accepted: dict[str, Any] = {
+            "keep_identifier": opt.split_names(keep_identifier or ""),
+            "keep_giveaway": opt.split_names(keep_giveaway or ""),
+            "max_unique": max_unique,
+        }
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails needs --groups FILE.")
         if groups is not None:
@@ -107,7 +114,7 @@ def audit(
                 worst=worst if report_file is None else max(worst, TAILS),
                 k=k,
                 columns=columns,
-                keep_identifier=kept,
+                **accepted,
                 progress=bar,
                 watch=watch,
             )

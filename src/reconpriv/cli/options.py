@@ -34,6 +34,22 @@ KeepIdentifier = Annotated[
         help="Nearly unique public columns to publish anyway; others are refused.",
     ),
 ]
+KeepGiveaway = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-giveaway",
+        metavar="A,B,…",
+        help="Public columns to publish although they give the sensitive value away.",
+    ),
+]
+MaxUnique = Annotated[
+    float,
+    typer.Option(
+        "--max-unique",
+        metavar="SHARE",
+        help="The largest share of records that may be unique on the public columns.",
+    ),
+]
 InternalReport = Annotated[
     Path | None,
     typer.Option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from reconpriv.cli.remedy_words import as_options, option_words
+from reconpriv.cli.remedy_words import as_options, option_words, proposal_options
 from reconpriv.cli.signals import INTERRUPTED, exit_code, interruptible, stopped
 from reconpriv.cli.streams import (
     NotPrinted,
@@ -21,8 +22,10 @@ from reconpriv.cli.streams import (
     prints_unicode,
     silence_standard_output,
 )
-from reconpriv.errors import ReconprivError
-from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, sentence
+from reconpriv.errors import ReconprivError, RolesError
+from reconpriv.messages.commands import folded
+from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, printable, sentence
+from reconpriv.messages.redaction import without_secrets
 from reconpriv.messages.remedies import worded
 
 if TYPE_CHECKING:
@@ -46,6 +49,9 @@ def reported() -> Iterator[None]:
         if isinstance(error, KeyboardInterrupt) or stopped():
             say("interrupted", INTERRUPTED)
             raise typer.Exit(exit_code()) from None
+        if isinstance(error, RolesError):
+            say_roles(error)
+            raise typer.Exit(EXIT_BAD_INPUT) from None
         if isinstance(error, ReconprivError):
             say("error", error.worded(option_words))
             raise typer.Exit(EXIT_BAD_INPUT) from None
@@ -90,6 +96,15 @@ def say(kind: str, text: str) -> None:
     typer.secho(f"{kind}: ", fg=colours[kind], bold=True, err=True, nl=False)
     # An error and its hint are bounded on their own; a note may be as long as both.
     typer.echo(sentence(worded(text, option_words), 2 * LONGEST_SENTENCE + 1), err=True)
+
+
+def say_roles(error: RolesError) -> None:
+    """A proposal for each column without a role, and the command that accepts them all."""
+    say("error", error.what)
+    typed = without_secrets(shlex.join(["reconpriv", *sys.argv[1:]]))
+    command = folded([typed, *proposal_options(error.proposals)])
+    lines = "".join(f"  {line}\n" for line in error.proposals.lines())
+    typer.echo(printable(f"{lines}\nTo accept this proposal, type:\n\n{command}"), err=True)
 
 
 def say_all(kind: str, texts: Iterable[str]) -> None:

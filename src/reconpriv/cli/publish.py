@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
 from reconpriv.cli.progress import ticking
 from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.table_options import TableOptions, taking_table
+from reconpriv.core.obstacles import MAX_UNIQUE
 from reconpriv.errors import PolicyError
 
 _SQL_NOTE = (
@@ -90,6 +91,8 @@ def publish(
         ),
     ] = None,
     keep_identifier: opt.KeepIdentifier = None,
+    keep_giveaway: opt.KeepGiveaway = None,
+    max_unique: opt.MaxUnique = MAX_UNIQUE,
     second_sample: Annotated[
         bool,
         typer.Option(
@@ -114,7 +117,11 @@ def publish(
         policy = policy_options.chosen(margins.chosen(), protect.chosen())
         policy.check_sampling()
         check_format(file_format)
-        kept = opt.split_names(keep_identifier or "")
+        accepted: dict[str, Any] = {
+            "keep_identifier": opt.split_names(keep_identifier or ""),
+            "keep_giveaway": opt.split_names(keep_giveaway or ""),
+            "max_unique": max_unique,
+        }
         loading = begin_loading(table.source, to, to_table, out, overwrite=overwrite)
         if out is None:
             out = str(stack.enter_context(temporary_release()))
@@ -139,7 +146,7 @@ def publish(
                 key=secret,
                 file_format=file_format,
                 overwrite=overwrite,
-                keep_identifier=kept,
+                **accepted,
                 second_sample=second_sample,
                 progress=bar,
                 also=loading,
@@ -151,7 +158,7 @@ def publish(
                     release=release,
                     source=table.name,
                     overwrite=overwrite,
-                    keep_identifier=kept,
+                    **accepted,
                     progress=bar,
                 )
         if loading is not None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconpriv.messages.commands import columns_option
 from reconpriv.messages.remedies import Control, Remedy, worded
+
+if TYPE_CHECKING:
+    from reconpriv.proposals import Proposals
 
 # Every other option has the same name as the argument in Python.
 _OTHER_NAMES = {Control.DATABASE: "--to"}
@@ -27,6 +30,14 @@ def option_words(remedy: Remedy) -> str:
     if control is Control.BIN:
         return remedy.by(f"{option} {_bins(*value)}")
     return remedy.by(columns_option(option, value))
+
+
+def proposal_options(proposals: Proposals) -> list[str]:
+    """The options that give columns the proposed roles."""
+    found = [columns_option("--public", proposals.named("public"))]
+    found += [columns_option("--drop", names) for names in [proposals.named("drop")] if names]
+    found += [f"--person {shlex.quote(name)}" for name in proposals.named("person")]
+    return found + [f"--bin {_bins(name, bins)}" for name, bins in proposals.bins.items()]
 
 
 def as_options(value: Any) -> Any:

@@ -6,7 +6,7 @@ with the arguments and options of the command line. To add an option, add a fiel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -30,6 +30,7 @@ from reconpriv.engines.choice import ENGINES, kind_of_engine
 from reconpriv.messages.commands import Part
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.redaction import shown_file
+from reconpriv.schema import ALL
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
@@ -55,13 +56,34 @@ Public = Annotated[
     typer.Option(
         "--public",
         metavar="A,B,…",
-        help="The public columns; by default all but the sensitive one.",
+        help="The public columns; those that are not named are left out. `all` makes every other"
+        " column public.",
         rich_help_panel=TABLE,
     ),
 ]
 Drop = Annotated[
     str | None,
     typer.Option("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
+]
+Person = Annotated[
+    str | None,
+    typer.Option(
+        "--person",
+        metavar="COLUMN",
+        help="The column that says who a row is about; it is never published.",
+        rich_help_panel=TABLE,
+    ),
+]
+RowsPerPerson = Annotated[
+    str,
+    typer.Option(
+        "--rows-per-person",
+        metavar="refuse|one",
+        autocompletion=one_of("refuse", "one"),
+        help="People with several rows: refuse the table, or keep one row of each, chosen by the"
+        " key.",
+        rich_help_panel=TABLE,
+    ),
 ]
 Domain = Annotated[
     Path | None,
@@ -164,6 +186,8 @@ class TableOptions:
     sensitive: Sensitive
     public: Public = None
     drop: Drop = None
+    person: Person = None
+    rows_per_person: RowsPerPerson = "refuse"
     domain: Domain = None
     missing: Missing = "refuse"
     bin: BinOption = None
@@ -223,8 +247,10 @@ class TableOptions:
         return read(
             self.source,
             sensitive=self.sensitive,
-            public=None if self.public is None else split_names(self.public),
+            public=self.public if self.public in (None, ALL) else split_names(self.public),
             drop=split_names(self.drop or ""),
+            person=self.person,
+            rows_per_person=self.rows_per_person,
             domain=self.domain,
             missing=self.missing,
             sql=self.sql,
@@ -245,15 +271,19 @@ def taking_table(
     source: Any = Source,
     sensitive_required: bool = True,
     unattainable: bool = True,
+    left_out: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
     """Replace a command's ``TableOptions`` parameter with its arguments and options.
 
     ``engines`` adds the choice of engine; ``source`` describes another kind of argument. A
     parameter of type ``PolicyOptions``, ``MarginOptions`` or ``ProtectOptions`` is replaced
-    likewise; a command that publishes nothing does without ``unattainable``.
+    likewise; a command that publishes nothing does without ``unattainable``. ``left_out`` are
+    options that a command has no use for.
     """
     table = parameters_of(
-        TableOptions, left_out=() if engines else _ENGINE, instead={"source": source}
+        TableOptions,
+        left_out=(*left_out, *(() if engines else _ENGINE)),
+        instead={"source": source},
     )
     if not sensitive_required:
         table = [one.replace(default=None) if one.name == "sensitive" else one for one in table]

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
+from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.margin_cost import MarginCost
+from reconpriv.core.obstacles import Obstacle
+from reconpriv.core.people import People
 from reconpriv.core.protection import Settled
 from reconpriv.core.single_records import SingleRecords
 from reconpriv.core.verdicts import GroupVerdict
 from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
-from reconpriv.promise import REFUSED, promise
+from reconpriv.promise import ONE_ROW, REFUSED, promise
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +29,9 @@ class AuditReport(Readable):
     records alone. If the effect of each column was not computed, ``columns_note`` says why.
     ``exposed_groups`` have an exposed value; in ``unattainable_groups`` no number of trials is
     private. ``margins`` is there if the policy asks for margins: what they cost the groups. With
-    ``protection`` the groups are protection groups.
+    ``protection`` the groups are protection groups. ``giveaways`` are public columns that tell the
+    sensitive value, ``people`` is there if the person's number is known, ``obstacles`` are reasons
+    not to publish beside nearly unique columns, and ``hints`` say what would make a better release.
     """
 
     policy: Policy
@@ -49,6 +54,10 @@ class AuditReport(Readable):
     margins: MarginCost | None = None
     warnings: tuple[str, ...] = ()
     protection: Settled | None = None
+    giveaways: tuple[Giveaway, ...] = ()
+    people: People | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def private(self) -> bool:
@@ -57,8 +66,13 @@ class AuditReport(Readable):
 
     @property
     def passes(self) -> bool:
-        """Whether every group is private and no nearly unique column is kept unknowingly."""
-        return self.private and not any(column.refused for column in self.columns)
+        """Whether every group is private and nothing stands in the way of a publication."""
+        return self.private and self.ready
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing has to be removed, or accepted by an explicit word, before publishing."""
+        return not self.obstacles and not any(column.refused for column in self.columns)
 
     @property
     def standing(self) -> str:
@@ -124,7 +138,12 @@ class AuditReport(Readable):
         refused = self.unattainable_groups and self.policy.unattainable == "refuse"
         if refused or not self.policy.can_sample:
             return REFUSED
-        return promise(self.policy.as_dict())
+        return promise(self.policy.as_dict() | {ONE_ROW: self.one_row_per_person})
+
+    @property
+    def one_row_per_person(self) -> bool:
+        """Whether the person's number is known, and nobody has several rows."""
+        return self.people is not None and not self.people.several and not self.people.unknown
 
     @property
     def columns_sentence(self) -> str:
@@ -149,7 +168,7 @@ class AuditReport(Readable):
             parts.append(found)
         if self.margins is not None:
             parts.append(self.margins.sentence)
-        return tuple(parts)
+        return (*(one.sentence for one in self.obstacles), *parts)
 
     @property
     def sentence(self) -> str:
@@ -199,5 +218,9 @@ class AuditReport(Readable):
                 "identifiers": [column.name for column in self.columns if column.identifier],
                 "error": self.error,
                 "each": [column.as_dict() for column in self.columns],
+                "giveaways": [one.as_dict() for one in self.giveaways],
             },
+            "people": None if self.people is None else self.people.as_dict(),
+            "obstacles": [one.as_dict() for one in self.obstacles],
+            "hints": list(self.hints),
         }

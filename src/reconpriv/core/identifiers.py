@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reconpriv.core.column_risk import ColumnRisk, identifier_remedies, identifiers_named
@@ -12,18 +12,6 @@ from reconpriv.schema import Column, Schema, looks_like_identifier
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine
-
-
-def columns_to_keep(names: Iterable[str], schema: Schema) -> frozenset[str]:
-    """The columns to keep although they are nearly unique; only public ones are allowed."""
-    kept = frozenset([names] if isinstance(names, str) else names)
-    public = [column.name for column in schema.public]
-    for name in sorted(kept.difference(public)):
-        raise InputError(
-            f"{name!r} is to be kept as an identifier, but it is not a public column.",
-            hint=f"Public columns: {', '.join(public) or 'none'}.",
-        )
-    return kept
 
 
 def distinct_values(engine: Engine, schema: Schema, *, drop_missing: bool) -> dict[str, int]:

@@ -282,6 +282,11 @@ def merging_purpose(retention: float, column: Column, domain: Sequence[Value]) -
     return b"merging" + perturbation_purpose(retention, column, domain)
 
 
+def rows_purpose(column: Column, domain: Sequence[Value]) -> bytes:
+    """What the choice of one row per person is bound to."""
+    return b"rows" + perturbation_purpose(0.0, column, domain)
+
+
 def encoded(column: Column, value: Value) -> bytes:
     """A value of a column as unambiguous bytes, the same in every input format."""
     return _encode(column.kind, value)

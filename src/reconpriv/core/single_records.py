@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.core.cells import CellBatch
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import share_words
 from reconpriv.policy import Policy
@@ -94,6 +96,11 @@ class SingleRecords:
             "prior": self.prior,
             "posterior": self.posterior,
         }
+
+
+def count_unique(batches: Iterator[CellBatch]) -> int:
+    """How many records are alone in their group; for workers."""
+    return sum(int((batch.sizes == 1).sum()) for batch in batches)
 
 
 def check_k(k: int) -> int:

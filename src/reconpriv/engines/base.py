@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.kernel import PublishedBatch
+from reconpriv.core.row_choice import RowChoice
 from reconpriv.errors import InputError
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, ColumnLabels, Schema, Value
@@ -79,7 +80,10 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class Written:
-    """What a publication wrote, and totals that stay with the publisher."""
+    """What a publication wrote, and totals that stay with the publisher.
+
+    ``unique_records`` are alone in their group, ``few_records`` in one of fewer than five.
+    """
 
     data: tuple[WrittenFile, ...]
     groups_files: tuple[WrittenFile, ...]
@@ -89,6 +93,8 @@ class Written:
     trials: int
     unattainable_groups: int
     unattainable_records: int
+    unique_records: int
+    few_records: int
 
 
 class Engine(Protocol):
@@ -111,6 +117,10 @@ class Engine(Protocol):
 
     def expect_columns(self, names: Sequence[str]) -> None:
         """Take note, before anything is counted, of the columns that will be asked for."""
+        ...
+
+    def records(self) -> int:
+        """How many records there are."""
         ...
 
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
@@ -144,6 +154,10 @@ class Engine(Protocol):
 
     def recode(self, column: Column, recoding: Recoding) -> None:
         """From now on the column holds the labels of the recoding."""
+        ...
+
+    def one_row_each(self, choose: RowChoice, *, drop_missing: bool) -> Engine:
+        """An engine over the chosen rows, which needs this one to stay open."""
         ...
 
     def batches(

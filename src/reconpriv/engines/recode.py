@@ -49,6 +49,10 @@ class Declared:
         found: dict[str, Bins | Groups] = {n: declared_bins(n, said) for n, said in bins.items()}
         return cls(found | {name: declared_groups(name, said) for name, said in groups.items()})
 
+    def only(self, column: str) -> Declared:
+        """What was declared for one column."""
+        return Declared({column: self.by_column[column]})
+
 
 def recode(
     engine: Engine, columns: Sequence[Column], declared: Declared, present: Column | None

@@ -11,6 +11,7 @@ import pyarrow as pa
 from reconpriv.core.cells import CellBatch, Encoded
 from reconpriv.core.kernel import PublishedBatch
 from reconpriv.core.protected import ProtectedPublication
+from reconpriv.core.single_records import K
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
 from reconpriv.engines.record_file import RecordFile
 from reconpriv.schema import Schema
@@ -18,6 +19,7 @@ from reconpriv.sources.column_names import free_name
 
 TOTALS = (
     "records", "groups", "sampled_groups", "trials", "unattainable_groups", "unattainable_records",
+    "unique_records", "few_records",
 )  # fmt: skip
 
 
@@ -150,4 +152,6 @@ def batch_totals(published: PublishedBatch) -> dict[str, int]:
         "trials": int(published.trials.sum()),
         "unattainable_groups": int(unattainable.sum()),
         "unattainable_records": int(published.sizes[unattainable].sum()),
+        "unique_records": int((published.records == 1).sum()),
+        "few_records": int(published.records[published.records < K].sum()),
     }

@@ -23,7 +23,7 @@ def publish_command(source: str, parts: Iterable[Part], *, variable: bool = Fals
     With ``variable`` the source is the name of an environment variable that holds it.
     """
     table = f'"${source}"' if variable else shlex.quote(source)
-    return _folded([f"reconpriv publish {table} {OUT}/", *map(_written, parts)])
+    return folded([f"reconpriv publish {table} {OUT}/", *map(written, parts)])
 
 
 def policy_parts(policy: Policy) -> list[Part]:
@@ -69,10 +69,10 @@ def listed(names: Iterable[str]) -> str:
 
 def columns_option(option: str, names: Iterable[str]) -> str:
     """An option that takes columns, as a shell takes it."""
-    return _written((option, listed(names)))
+    return written((option, listed(names)))
 
 
-def _folded(words: Sequence[str]) -> str:
+def folded(words: Sequence[str]) -> str:
     """Words on lines of readable length, with a continuation mark on all but the last."""
     lines = [words[0]]
     for one in words[1:]:
@@ -83,7 +83,8 @@ def _folded(words: Sequence[str]) -> str:
     return " \\\n".join(lines) + "\n"
 
 
-def _written(part: Part) -> str:
+def written(part: Part) -> str:
+    """An option as a shell takes it."""
     option, value = part
     return option if value is None else f"{option} {shlex.quote(value)}"
 

@@ -25,6 +25,7 @@ from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
 from reconpriv.policy import Policy
+from reconpriv.promise import ONE_ROW
 from reconpriv.recoding import Recoding, read_recoding
 from reconpriv.release import json_parts
 from reconpriv.release.described_files import Files
@@ -48,7 +49,8 @@ class Manifest:
 
     ``group_files`` and ``count_names`` (of records and trials) are there if trials are published,
     ``cell_count`` if the data are cells, ``margins`` if there are any, ``protect`` if groups and
-    trials are those of protection groups. ``unknown`` names whatever else was in the file.
+    trials are those of protection groups. ``one_row_per_person`` says that this was checked, not
+    only assumed. ``unknown`` names whatever else was in the file.
     """
 
     schema: Schema
@@ -73,6 +75,7 @@ class Manifest:
     harmless: tuple[Value, ...] = ()
     news_only: bool = False
     protect: Settled | None = None
+    one_row_per_person: bool = False
     unknown: tuple[str, ...] = ()
 
     @classmethod
@@ -91,7 +94,9 @@ class Manifest:
         """The manifest of what was just written; ``labels`` are those that are published."""
         of_groups = schema if protect is None else protect.coarse(schema)
         return cls(
-            schema=replace(schema, records=0),  # the source's number is not published
+            # Neither the source's number of records nor who they are about is published.
+            schema=replace(schema, records=0, person=None),
+            one_row_per_person=schema.person is not None,
             **{name: value for name, value in policy.as_dict().items() if name in _POLICY},
             exposed_above=policy.exposed_above,
             harmless=policy.harmless_in(schema),
@@ -167,7 +172,8 @@ class Manifest:
         plain = {name: getattr(self, name) for name in names}
         if self.unattainable != "refuse":
             plain["unattainable"] = self.unattainable
-        return plain | {name: value for name, value in exposed.items() if value}
+        plain |= {name: value for name, value in exposed.items() if value}
+        return plain | ({ONE_ROW: True} if self.one_row_per_person else {})
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -330,6 +336,7 @@ class Manifest:
             harmless=tuple(parse_value(sensitive, value) for value in block.get("harmless", ())),
             news_only=block.get("news_only", False) is True,
             protect=_protect(block),
+            one_row_per_person=block.get(ONE_ROW, False) is True,
         )
         recoded = found.schema.recoding(sensitive.name)
         known = tuple(value for value in domain if value is not None)

@@ -67,11 +67,13 @@ def write_release(
     overwrite: bool,
     progress: Progress,
     also: Callable[[Path], None] | None,
+    check: Callable[[Written], None],
     account: Account | None = None,
 ) -> tuple[Manifest, Written, MarginPlan | None]:
     """Write a release to a folder, or to a URI that only the engine can reach.
 
-    ``account`` is its entry in the ledger of the key, written just before it becomes final.
+    ``check`` may refuse what was written before it becomes final. ``account`` is its entry in the
+    ledger of the key, written just before that.
     """
     layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
     plan = None
@@ -100,6 +102,7 @@ def write_release(
     def describe(written: Written, margins: DescribedMargins | None) -> Manifest:
         if written.unattainable_groups and policy.unattainable == "refuse":
             raise _unattainable(policy, written)
+        check(written)
         return Manifest.of(
             schema,
             policy,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
@@ -127,17 +126,20 @@ def find(
     release: Release | None = None,
     source: str = "",
     k: int = K,
-    keep_identifier: Iterable[str] = (),
     progress: Progress = no_progress,
+    **accepted: Any,
 ) -> Findings:
-    """Audit a table and gather what the report shows, in one pass over its groups."""
+    """Audit a table and gather what the report shows, in one pass over its groups.
+
+    ``accepted`` is what the steward accepts on purpose, as arguments of ``Table.audit``.
+    """
     policy = table.settled(policy)
     survey = Survey(table.group_schema(policy), policy, table.margin_plan(policy))
     audit = table.audit(
         policy,
         worst=TAILS,
         k=k,
-        keep_identifier=keep_identifier,
+        **accepted,
         progress=progress,
         watch=[survey.add],
     )

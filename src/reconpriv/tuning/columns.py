@@ -91,6 +91,14 @@ def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     )
 
 
+def expected_error(cube: Cube, policy: Policy) -> float | None:
+    """The expected mean relative error of the standard workload; None if there is none."""
+    workload = standard_workload(cube)
+    if workload is None:
+        return None
+    return _Errors.of(cube, workload, Coded.of(cube, workload), policy).mean()
+
+
 def standard_workload(cube: Cube, queries: int = QUERIES) -> Workload | None:
     """The standard workload; None if the table has no such queries."""
     try:

@@ -164,7 +164,7 @@ def test_a_number_is_what_all_its_values_say(server, schema):
         f"CREATE TABLE {schema}.numbers ({columns}, y int);"
         f" INSERT INTO {schema}.numbers VALUES {filled}"
     )
-    with rp.read(server.url(), table=f"{schema}.numbers", sensitive="y") as table:
+    with rp.read(server.url(), table=f"{schema}.numbers", sensitive="y", public="all") as table:
         found = [column.kind for column in table.schema.public]
         assert found == [kind for _, _, kind in NUMBERS]
         assert table.count(c1=decimal.Decimal("2.5")) == 1 and table.count("c1 IS NULL") == 1
@@ -204,7 +204,7 @@ def test_dates_that_python_does_not_know_are_refused(server, schema, declared, v
         f" INSERT INTO {schema}.days VALUES ('{value}', 1), ('2020-01-01', 2)"
     )
     with pytest.raises(InputError, match="outside the years 1 to 9999"):
-        rp.read(server.url(), table=f"{schema}.days", sensitive="y").audit(policy)
+        rp.read(server.url(), table=f"{schema}.days", sensitive="y", public="all").audit(policy)
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
@@ -219,12 +219,12 @@ def test_a_database_of_another_encoding(server, encoding):
         "CREATE TABLE t AS SELECT 'café'::text AS x, i AS y FROM generate_series(1, 2) i",
         database=name,
     )
-    with rp.read(server.url(name), table="t", sensitive="y") as table:
+    with rp.read(server.url(name), table="t", sensitive="y", public="all") as table:
         assert table.count(x="café") == 2
     if encoding == "SQL_ASCII":
         server.run("SET client_encoding = 'SQL_ASCII'; UPDATE t SET x = E'\\xe9'", database=name)
         assert "not UTF-8" in refusal(server.url(name), table="t", sensitive="y")
-        rp.read(server.url(name), table="t", sensitive="y", drop="x").close()
+        rp.read(server.url(name), table="t", sensitive="y", public="all", drop="x").close()
 
 
 def test_a_time_that_no_day_has_is_refused(server, schema):
@@ -263,7 +263,7 @@ def named(server: Server, schema: str) -> str:
      '"{0}"."Mixed"', " {0} . seen "],
 )  # fmt: skip
 def test_tables_views_and_partitioned_tables_are_found_by_name(server, named, name):
-    with rp.read(server.url(), table=name.format(named), sensitive="y") as table:
+    with rp.read(server.url(), table=name.format(named), sensitive="y", public="all") as table:
         assert table.schema.records == 2
 
 
@@ -292,7 +292,7 @@ def test_a_table_that_is_not_there(server, named, name, sentence):
 
 def test_the_search_path_is_followed(server, named, monkeypatch):
     monkeypatch.setenv("PGOPTIONS", f"-csearch_path={named}")
-    with rp.read(server.url(), table="seen", sensitive="y") as table:
+    with rp.read(server.url(), table="seen", sensitive="y", public="all") as table:
         assert table.schema.records == 2
 
 
@@ -341,7 +341,7 @@ def test_a_row_policy_does_not_give_a_part_for_the_whole(server, schema):
             for more in ({}, {"drop": "n"}, {"drop": "n", "sql": "FROM input"}):
                 message = refusal(url, table=f"{schema}.{name}", sensitive="y", **more)
                 assert message.startswith("A row policy hides some records from this user.")
-        with rp.read(server.url(), table=f"{schema}.t", sensitive="y") as table:
+        with rp.read(server.url(), table=f"{schema}.t", sensitive="y", public="all") as table:
             assert table.schema.records == 30  # a superuser sees all
     finally:
         server.run(f"DROP OWNED BY {role}; DROP ROLE {role}")
@@ -351,7 +351,7 @@ def test_an_address_is_as_the_server_shows_it(server, schema):
     shown = ["10.0.0.1", "10.0.0.1/24", "2001:db8::1", "2001:db8::/64"]
     values = ", ".join(f"('{one}'::inet, {i})" for i, one in enumerate(shown))
     server.run(f"CREATE TABLE {schema}.t (a, y) AS VALUES {values}")
-    with rp.read(server.url(), table=f"{schema}.t", sensitive="y") as table:
+    with rp.read(server.url(), table=f"{schema}.t", sensitive="y", public="all") as table:
         assert [table.count(a=one) for one in shown] == [1, 1, 1, 1]
 
 
@@ -431,7 +431,7 @@ def test_credentials_come_from_the_usual_places(server, place, tmp_path, monkeyp
         monkeypatch.setenv("PGSERVICEFILE", str(file))
         monkeypatch.setenv("PGSERVICE", "survey")
         url = "postgresql://"
-    with rp.read(url, table="small", sensitive="Education") as table:
+    with rp.read(url, table="small", sensitive="Education", public="all") as table:
         assert table.schema.records == 4000
 
 
@@ -457,7 +457,7 @@ def test_a_connection_that_fails_is_told_in_one_sentence_of_ours(
     monkeypatch.setenv("RECONPRIV_DEBUG", "1")
     url = server.url().replace(*change)
     assert url != server.url()
-    done = cli("audit", url, "-s", "Education", "--table", "small")
+    done = cli("audit", url, "-s", "Education", "--public=all", "--table", "small")
     assert (done.code, done.out) == (2, "")
     error = done.err.splitlines()[-1]
     assert error.startswith("error: ") and sentence in error
@@ -467,19 +467,27 @@ def test_a_connection_that_fails_is_told_in_one_sentence_of_ours(
 
 def test_the_drivers_words_do_not_hang_on_our_error(server):
     with pytest.raises(InputError) as caught:
-        rp.read(server.url(login=f"{USER}:wrong@"), table="small", sensitive="y")
+        rp.read(server.url(login=f"{USER}:wrong@"), table="small", sensitive="y", public="all")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 
 def test_a_server_that_is_not_there(server, cli):
-    done = cli("audit", f"postgresql://{USER}@127.0.0.1:1/people", "-s", "y", "--table", "small")
+    done = cli(
+        "audit",
+        f"postgresql://{USER}@127.0.0.1:1/people",
+        "-s",
+        "y",
+        "--public=all",
+        "--table",
+        "small",
+    )
     assert done.code == 2
     assert "The PostgreSQL server cannot be reached." in done.err
     assert secretless(done.err, server)
 
 
 def test_nothing_shows_a_credential(server, cli, tmp_path):
-    table = (server.url(), "-s", "Education", "--table", "small")
+    table = (server.url(), "-s", "Education", "--public=all", "--table", "small")
     audit = cli("audit", *table)
     assert audit.code in (0, 1)
     assert "Other users of this machine can see the password" in audit.err
@@ -502,13 +510,13 @@ def test_a_url_given_for_a_release_a_folder_or_to_spark_is_not_repeated(server, 
     for command in (
         ("info", url),
         ("query", url, "SELECT count(*) FROM release"),
-        ("publish", "example:adult", url, "-s", "occupation", "--missing", "drop"),
-        ("publish", "example:adult", url, "-s", "occupation", "--engine", "spark"),
-        ("audit", url, "-s", "y", "--engine", "spark"),
-        ("audit", url.replace("postgresql", "mysql"), "-s", "y"),
-        ("audit", url, "-s", "y", "--sql", "FROM input"),
-        ("audit", "example:adult", "-s", "occupation", "--domain", url),
-        ("audit", "example:adult", url, "-s", "occupation"),
+        ("publish", "example:adult", url, "-s", "occupation", "--public=all", "--missing", "drop"),
+        ("publish", "example:adult", url, "-s", "occupation", "--public=all", "--engine", "spark"),
+        ("audit", url, "-s", "y", "--public=all", "--engine", "spark"),
+        ("audit", url.replace("postgresql", "mysql"), "-s", "y", "--public=all"),
+        ("audit", url, "-s", "y", "--public=all", "--sql", "FROM input"),
+        ("audit", "example:adult", "-s", "occupation", "--public=all", "--domain", url),
+        ("audit", "example:adult", url, "-s", "occupation", "--public=all"),
         ("keygen", url),
     ):
         done = cli(*command)
@@ -535,7 +543,7 @@ def tables_of(server: Server, schema: str) -> set[str]:
 
 
 def test_a_release_goes_into_tables_as_it_is(server, schema, small, key, policy, tmp_path):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     made = release.to_table(server.url(), f"{schema}.survey")
     assert made == tuple(f"{schema}.survey{end}" for end in ("", "_groups", "_manifest"))
@@ -552,13 +560,15 @@ def test_a_release_goes_into_tables_as_it_is(server, schema, small, key, policy,
         ((tmp_path / "out" / "datapackage.json").read_text(),)
     ]
     # And back in again: every published table is a table.
-    with rp.read(server.url(), table=f"{schema}.survey", sensitive="Education") as table:
+    with rp.read(
+        server.url(), table=f"{schema}.survey", sensitive="Education", public="all"
+    ) as table:
         assert table.schema.records == 4000
 
 
 def test_every_type_goes_out(server, schema, key, policy, tmp_path):
     _, typed = typed_rows()
-    with rp.read(typed, sensitive='odd "name"; --') as table:
+    with rp.read(typed, sensitive='odd "name"; --', public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     release.to_table(server.url(), f'{schema}."Odd Name"')
     found = server.ask(
@@ -571,7 +581,9 @@ def test_every_type_goes_out(server, schema, key, policy, tmp_path):
         "big": "bigint", "price": "numeric", "real": "double precision", "flag": "boolean",
         "day": "date", "moment": "timestamp with time zone",
     }  # fmt: skip
-    with rp.read(server.url(), table=f'{schema}."Odd Name"', sensitive='odd "name"; --') as table:
+    with rp.read(
+        server.url(), table=f'{schema}."Odd Name"', sensitive='odd "name"; --', public="all"
+    ) as table:
         names = [column.name for column in table.schema.public]
         back = table.engine.columns()
         assert names == release.column_names()[:-1]
@@ -579,7 +591,7 @@ def test_every_type_goes_out(server, schema, key, policy, tmp_path):
 
 
 def test_only_an_earlier_release_is_replaced(server, schema, small, key, policy, tmp_path):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "octave", key=key)
         plain = table.publish(
             rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "none", key=key
@@ -609,7 +621,7 @@ def test_only_an_earlier_release_is_replaced(server, schema, small, key, policy,
 
 def test_a_name_that_is_too_long_is_told_before_any_work(server, schema, cli, tmp_path):
     done = cli(
-        "publish", tmp_path / "none.csv", "-s", "y", "--to", server.url(),
+        "publish", tmp_path / "none.csv", "-s", "y", "--public=all", "--to", server.url(),
         "--to-table", f"{schema}.{'x' * 60}",
     )  # fmt: skip
     assert done.code == 2 and "is too long for the database" in done.err
@@ -617,7 +629,7 @@ def test_a_name_that_is_too_long_is_told_before_any_work(server, schema, cli, tm
 
 def test_what_postgresql_does_not_take(server, schema, key, policy, tmp_path):
     table = pa.table({"x": ["a\0b", "c"] * 20, "y": [1, 2] * 20})
-    with rp.read(table, sensitive="y") as opened:
+    with rp.read(table, sensitive="y", public="all") as opened:
         release = opened.publish(policy, tmp_path / "out", key=key)
     with pytest.raises(OutputError, match="text with a null character"):
         release.to_table(server.url(), f"{schema}.t")
@@ -646,9 +658,18 @@ def test_a_load_that_fails_leaves_neither_tables_nor_folder(server, schema, cli,
     )
     try:
         done = cli(
-            "publish", server.url(), tmp_path / "out", "-s", "Education", "--table", "small",
-            "--test-key", "--to-table", f"{schema}.survey",
-        )  # fmt: skip
+            "publish",
+            server.url(),
+            tmp_path / "out",
+            "-s",
+            "Education",
+            "--public=all",
+            "--table",
+            "small",
+            "--test-key",
+            "--to-table",
+            f"{schema}.survey",
+        )
     finally:
         server.run("DROP EVENT TRIGGER refuse")
     assert done.code == 2
@@ -661,18 +682,34 @@ def test_a_load_that_fails_leaves_neither_tables_nor_folder(server, schema, cli,
 def test_without_a_folder_only_the_tables_stay(server, schema, cli, scratch, tmp_path):
     before = set(tmp_path.iterdir())
     done = cli(
-        "publish", server.url(), "-s", "Education", "--table", "small", "--test-key",
-        "--to-table", f"{schema}.Survey",
-    )  # fmt: skip
+        "publish",
+        server.url(),
+        "-s",
+        "Education",
+        "--public=all",
+        "--table",
+        "small",
+        "--test-key",
+        "--to-table",
+        f"{schema}.Survey",
+    )
     assert done.code == 0, done.err
     assert f"Release {schema}.survey in a PostgreSQL database" in done.out
     assert secretless(done.out + done.err, server)
     assert tables_of(server, schema) == {"survey", "survey_groups", "survey_manifest"}
     assert set(tmp_path.iterdir()) == before and list(scratch.iterdir()) == []
     again = cli(
-        "publish", server.url(), "-s", "Education", "--table", "small", "--test-key",
-        "--to-table", f"{schema}.survey",
-    )  # fmt: skip
+        "publish",
+        server.url(),
+        "-s",
+        "Education",
+        "--public=all",
+        "--table",
+        "small",
+        "--test-key",
+        "--to-table",
+        f"{schema}.survey",
+    )
     assert (again.code, again.out) == (2, "")
     assert f"The table {schema}.survey exists already." in again.err
 
@@ -690,7 +727,9 @@ def start(server: Server, scratch: Path, *args: object) -> subprocess.Popen[byte
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_query_in_the_server_too(server, scratch, number, code):
-    command = start(server, scratch, "audit", server.url(), "-s", "Education", "--table", "slow")
+    command = start(
+        server, scratch, "audit", server.url(), "-s", "Education", "--public=all", "--table", "slow"
+    )
     server.wait_for("slow", command)
     command.send_signal(number)
     out, err = command.communicate(timeout=60)
@@ -745,9 +784,18 @@ def test_killing_the_server_in_the_middle_of_an_audit(small, scratch):
         server.run("CREATE VIEW slow AS SELECT * FROM small WHERE pg_sleep(0.05) IS NOT NULL")
         groups = scratch.parent / "groups.csv"
         command = start(
-            server, scratch, "audit", server.url(), "-s", "Education", "--table", "slow",
-            "--groups", groups,
-        )  # fmt: skip
+            server,
+            scratch,
+            "audit",
+            server.url(),
+            "-s",
+            "Education",
+            "--public=all",
+            "--table",
+            "slow",
+            "--groups",
+            groups,
+        )
         server.wait_for("slow", command)
         server.kill()
         out, err = command.communicate(timeout=60)
@@ -772,9 +820,20 @@ def test_killing_the_server_while_a_release_is_loaded(small, scratch, tmp_path):
             " EXECUTE FUNCTION linger()"
         )
         command = start(
-            server, scratch, "publish", server.url(), tmp_path / "out", "-s", "Education",
-            "--table", "small", "--test-key", "--to-table", "survey",
-        )  # fmt: skip
+            server,
+            scratch,
+            "publish",
+            server.url(),
+            tmp_path / "out",
+            "-s",
+            "Education",
+            "--public=all",
+            "--table",
+            "small",
+            "--test-key",
+            "--to-table",
+            "survey",
+        )
         server.wait_for("CREATE TABLE", command)
         os.kill(server.postmaster, signal.SIGQUIT)  # what pg_ctl stop -m immediate sends
         out, err = command.communicate(timeout=60)

@@ -117,7 +117,7 @@ def test_the_internal_report_begins_with_the_promise_and_the_risk(internal, adul
 
 def test_a_promise_of_probabilities_names_what_is_exposed(tmp_path):
     policy = replace(preset("signed"), harmless=("nurse",), unattainable="one-trial")
-    with rp.read(people().slice(0, 900), sensitive="job", missing="value") as table:
+    with rp.read(people().slice(0, 900), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=numbered_key(3))
         internal = Seen(internal_html(find(table, policy))).text
     analyst = Seen(analyst_html(rp.open(release.path))).text
@@ -131,7 +131,7 @@ def test_a_promise_of_probabilities_names_what_is_exposed(tmp_path):
 
 def test_a_policy_that_exposes_nothing_has_a_report():
     even = pa.table({"s": ["x", "y", "z"] * 400, "town": ["a", "b"] * 600})
-    with rp.read(even, sensitive="s") as table:
+    with rp.read(even, sensitive="s", public="all") as table:
         text = Seen(internal_html(find(table, replace(POLICY, exposed_above=0.9)))).text
     assert "people reconstructed 0.00%" in text
     assert "inf" not in text.replace("information", "").replace("infer", "")
@@ -183,7 +183,7 @@ def test_trials_and_totals_are_those_of_the_release(pages, adult):
 
 
 def test_a_report_without_violations_says_so(tmp_path):
-    with rp.read(people().slice(0, 900), sensitive="job", missing="value") as table:
+    with rp.read(people().slice(0, 900), sensitive="job", public="all", missing="value") as table:
         policy = rp.Policy(0.05, 0.1, 0.05, sample_size="none")
         text = Seen(internal_html(find(table, policy))).text
     assert "Every group meets this policy" in text and "nothing to attack" in text
@@ -199,7 +199,7 @@ def test_a_large_table_is_not_attacked(adult, monkeypatch):
 
 @pytest.mark.parametrize("bound", ["markov", "exact", "chebyshev"])
 def test_other_bounds_have_a_report_too(bound):
-    with rp.read(people().slice(0, 500), sensitive="job", missing="value") as table:
+    with rp.read(people().slice(0, 500), sensitive="job", public="all", missing="value") as table:
         policy = rp.Policy(0.5, 0.5, 0.1, bound=bound, sample_size="paper")
         assert "Group sizes against s_g" in internal_html(find(table, policy))
 
@@ -222,7 +222,7 @@ def test_dates_booleans_and_numbers_can_be_asked_as_the_report_says(tmp_path, cl
     day = pa.array([datetime.date(2020, 1, 1 + i % 3) for i in range(120)])
     table = pa.table({"day": day, "flag": [True, False] * 60, "n": [0.5, 1.5, 2.5] * 40})
     for sensitive in ("day", "flag"):
-        with rp.read(table, sensitive=sensitive) as opened:
+        with rp.read(table, sensitive=sensitive, public="all") as opened:
             release = opened.publish(POLICY, tmp_path / sensitive, key=numbered_key(2))
         *shell, script = commands(analyst_html(rp.open(release.path)))
         for command in shell:
@@ -235,7 +235,7 @@ def test_dates_booleans_and_numbers_can_be_asked_as_the_report_says(tmp_path, cl
 
 def test_a_table_without_public_columns_has_a_report(tmp_path):
     table = pa.table({"s": ["x", "y", "x"] * 50})
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         release = opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
         assert "(all records)" in internal_html(find(opened, POLICY))
     assert "How to ask" in analyst_html(rp.open(release.path))
@@ -269,7 +269,9 @@ def test_nothing_internal_is_in_the_analyst_report(tmp_path):
     home.mkdir()
     pa.parquet.write_table(people(), home / "secret-people.parquet")
     key = rp.Key(bytes(range(32)))
-    with rp.read(home / "secret-people.parquet", sensitive="job", missing="value") as table:
+    with rp.read(
+        home / "secret-people.parquet", sensitive="job", public="all", missing="value"
+    ) as table:
         release = table.publish(POLICY, tmp_path / "out" / "release", key=key)
         report = table.audit(POLICY, worst=100)
         raw = table.workload(queries=200).answers
@@ -363,7 +365,7 @@ def commands(html):
 ])  # fmt: skip
 def test_the_commands_of_the_report_run_as_they_stand(tmp_path, cli, column, value):
     table = pa.table({"a b": ["x", "y'"] * 60, column: [value, value, "other"] * 40})
-    with rp.read(table, sensitive=column) as opened:
+    with rp.read(table, sensitive=column, public="all") as opened:
         opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
     html = analyst_html(rp.open(tmp_path / "r"))
     *shell, script = commands(html)
@@ -393,7 +395,7 @@ def nasty(tmp_path_factory):
         "plain": rng.choice(["</style>", "<!--", "-->", "\u2028"], 400),
         f"s{NASTY}": rng.choice([f"v{NASTY}", "w", "]]>"], 400, p=[0.8, 0.1, 0.1]),
     })  # fmt: skip
-    with rp.read(table, sensitive=f"s{NASTY}") as opened:
+    with rp.read(table, sensitive=f"s{NASTY}", public="all") as opened:
         release = opened.publish(POLICY, folder / "r", key=rp.Key.generate())
         opened.report(POLICY, folder / "internal.html", release=release, source=f"{NASTY}.csv")
     rp.open(folder / "r").report(folder / "analyst.html")

@@ -106,7 +106,7 @@ def test_a_full_disk_keeps_the_old_release(
 ) -> None:
     pq.write_table(small, tmp_path / "good.parquet")
     good = tmp_path / "good.parquet"
-    done = cli("publish", good, small_disk / "out", "-s", "Education", "--test-key")
+    done = cli("publish", good, small_disk / "out", "-s", "Education", "--public=all", "--test-key")
     assert done.code == 0, done.err
     before = files_of(small_disk)
     outcome = process(
@@ -119,7 +119,9 @@ def test_a_full_disk_keeps_the_old_release(
 
 def test_a_full_disk_for_standard_input(small_disk: Path, process: Callable) -> None:
     rows = b"a,s\n" + b"1,x\n2,y\n" * 20_000
-    outcome = process("audit", "-", "-s", "s", stdin=rows, env={"TMPDIR": str(small_disk)})
+    outcome = process(
+        "audit", "-", "-s", "s", "--public=all", stdin=rows, env={"TMPDIR": str(small_disk)}
+    )
     assert outcome.code == 2, outcome.err
     check_sentence(outcome.err)
     assert list(small_disk.iterdir()) == []
@@ -155,7 +157,7 @@ def small_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = folder / "table.csv"
     table.write_text("sex,disease\n" + "f,flu\nm,cold\n" * 20, encoding="utf-8")
     rp.publish(
-        table, rp.Policy(0.5, 0.5, 0.3), sensitive="disease", out=folder / "release",
+        table, rp.Policy(0.5, 0.5, 0.3), sensitive="disease", public="all", out=folder / "release",
         key=rp.Key(bytes(range(32))),
     )  # fmt: skip
     return folder
@@ -163,8 +165,17 @@ def small_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 COMMANDS = {
     "retention": ("retention", "--rho1=0.1", "--rho2=0.5", "-m", "10"),
-    "audit": ("audit", "table.csv", "-s", "disease"),
-    "publish": ("publish", "table.csv", "out", "-s", "disease", "--test-key", "--overwrite"),
+    "audit": ("audit", "table.csv", "-s", "disease", "--public=all"),
+    "publish": (
+        "publish",
+        "table.csv",
+        "out",
+        "-s",
+        "disease",
+        "--public=all",
+        "--test-key",
+        "--overwrite",
+    ),
     "info": ("info", "release"),
     "info as JSON": ("info", "release", "--json"),
     "query": ("query", "release", "SELECT count(*) FROM release"),

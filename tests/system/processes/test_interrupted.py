@@ -48,7 +48,9 @@ def check_ended(command: Command, number: signal.Signals, code: int, *empty: Pat
 def test_ctrl_c_while_counting(large: Path, desk: Path, scratch: Path, command: str) -> None:
     out = ["out", "--test-key"] if command == "publish" else []
     args = [command, large, *(desk / name if name == "out" else name for name in out)]
-    running = Command(*args, "-s", "s", "--sql", ENDLESS, "--threads", 1, scratch=scratch)
+    running = Command(
+        *args, "-s", "s", "--public=all", "--sql", ENDLESS, "--threads", 1, scratch=scratch
+    )
     running.until(working(running.process.pid, lambda: any(scratch.iterdir())))
     check_ended(running, signal.SIGINT, 130, desk, scratch)
 
@@ -57,13 +59,13 @@ def test_ctrl_c_while_counting(large: Path, desk: Path, scratch: Path, command: 
 def test_a_signal_while_writing(
     large: Path, desk: Path, scratch: Path, number: signal.Signals, code: int
 ) -> None:
-    args = ["publish", large, desk / "out", "-s", "s", "--test-key"]
+    args = ["publish", large, desk / "out", "-s", "s", "--public=all", "--test-key"]
     running = Command(*args, scratch=scratch, hold_at=desk / DATA).until_held()
     check_ended(running, number, code, desk, scratch)
 
 
 def test_ctrl_c_while_waiting_for_standard_input(desk: Path, scratch: Path) -> None:
-    args = ["publish", "-", desk / "out", "-s", "s"]
+    args = ["publish", "-", desk / "out", "-s", "s", "--public=all"]
     running = Command(*args, scratch=scratch, stdin=subprocess.PIPE)
     running.until(lambda: any(scratch.glob("*/*")))
     check_ended(running, signal.SIGINT, 130, desk, scratch)
@@ -72,9 +74,14 @@ def test_ctrl_c_while_waiting_for_standard_input(desk: Path, scratch: Path) -> N
 def test_ctrl_c_while_overwriting_keeps_the_old_release(
     large: Path, desk: Path, cli: Callable, files_of: Callable, scratch: Path
 ) -> None:
-    args = ["publish", large, desk / "out", "-s", "s", "--test-key"]
+    args = ["publish", large, desk / "out", "-s", "s", "--public=all", "--test-key"]
     (desk / "small.csv").write_text("a,s\n" + "x,u\nx,v\ny,u\ny,v\n" * 30)
-    assert cli("publish", desk / "small.csv", desk / "out", "-s", "s", "--test-key").code == 0
+    assert (
+        cli(
+            "publish", desk / "small.csv", desk / "out", "-s", "s", "--public=all", "--test-key"
+        ).code
+        == 0
+    )
     before = files_of(desk)
     running = Command(*args, "--overwrite", scratch=scratch, hold_at=desk / DATA).until_held()
     assert files_of(desk) != before
@@ -114,7 +121,15 @@ runpy.run_module("reconpriv", run_name="__main__")
 def test_a_second_signal_while_it_ends_changes_nothing(
     desk: Path, scratch: Path, first: signal.Signals, code: int, second: signal.Signals
 ) -> None:
-    args = ["publish", "example:census_workers", desk / "out", "-s", "Education", "--test-key"]
+    args = [
+        "publish",
+        "example:census_workers",
+        desk / "out",
+        "-s",
+        "Education",
+        "--public=all",
+        "--test-key",
+    ]
     done = subprocess.run(
         [sys.executable, "-c", TWICE, str(int(first)), str(int(second)), *map(str, args),
          "--public", "Gender"],
@@ -134,7 +149,14 @@ def test_a_signal_inside_eval_does_not_change_the_status(
         "Kernel.__call__ = lambda *_: eval('os.kill(os.getpid(), 15)'); main()"
     )
     (tmp_path / "told.py").write_text(script)
-    args = ["publish", "example:census_workers", str(desk / "out"), "-s", "Education"]
+    args = [
+        "publish",
+        "example:census_workers",
+        str(desk / "out"),
+        "-s",
+        "Education",
+        "--public=all",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "told", *args, "--test-key", "--public", "Gender"],
         capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
@@ -179,7 +201,7 @@ def test_a_signal_before_anything_has_begun(scratch: Path) -> None:
 def test_what_a_killed_publication_left_is_removed_by_the_next(
     large: Path, desk: Path, scratch: Path, process: Callable
 ) -> None:
-    args = ["publish", large, desk / "out", "-s", "s", "--test-key"]
+    args = ["publish", large, desk / "out", "-s", "s", "--public=all", "--test-key"]
     running = Command(*args, scratch=scratch, hold_at=desk / DATA).until_held()
     running.stop(signal.SIGKILL)
     (left,) = desk.iterdir()
@@ -202,7 +224,7 @@ def test_a_signal_ends_a_sqlite_query(
         " SELECT y % 3 AS y FROM n"
     )
     connection.close()
-    args = ["audit", tmp_path / "slow.db", "-s", "y", "--table", "slow"]
+    args = ["audit", tmp_path / "slow.db", "-s", "y", "--public=all", "--table", "slow"]
     running = Command(*args, scratch=scratch)
     running.until(working(running.process.pid, lambda: any(scratch.glob("reconpriv-*"))))
     check_ended(running, number, code, scratch)

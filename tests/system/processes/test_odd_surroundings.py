@@ -26,7 +26,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("odd")
     rows = "".join(f"é😀{i % 4},v{i * i % 3}\n" for i in range(200))
     (folder / "t.csv").write_text("a,s\n" + rows, encoding="utf-8")
-    with rp.read(folder / "t.csv", sensitive="s") as table:
+    with rp.read(folder / "t.csv", sensitive="s", public="all") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "out", key=rp.Key(bytes(range(32))))
     return folder
 
@@ -34,7 +34,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii"])
 def test_a_character_that_the_terminal_lacks_is_spelled_out(release: Path, encoding: str) -> None:
     env = {**os.environ, "PYTHONIOENCODING": encoding}
-    audit = run("audit", release / "t.csv", "-s", "s", env=env)
+    audit = run("audit", release / "t.csv", "-s", "s", "--public=all", env=env)
     assert (audit.returncode, audit.stderr) == (1, b"")  # not private
     # Typer takes ASCII for a mistake, and writes UTF-8.
     assert "é" in audit.stdout.decode("utf-8" if encoding == "ascii" else encoding)
@@ -58,7 +58,9 @@ def test_the_current_folder_is_gone(release: Path, tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     script = 'rmdir "$PWD"; exec "$0" -m reconpriv "$@"'
-    done = run_in(here, script, "publish", release / "t.csv", "out", "-s", "s", "--test-key")
+    done = run_in(
+        here, script, "publish", release / "t.csv", "out", "-s", "s", "--public=all", "--test-key"
+    )
     assert done.returncode == 2
     assert done.stderr == b"error: The current folder no longer exists. Change to another one.\n"
 
@@ -74,7 +76,17 @@ def test_a_name_that_no_folder_can_have(release: Path, tmp_path: Path) -> None:
     """Refused before the ledger gets a line for it."""
     key = tmp_path / "my.key"
     rp.Key(bytes(range(32))).write(key)
-    done = run("publish", release / "t.csv", "x" * 300, "-s", "s", "--key", key, cwd=tmp_path)
+    done = run(
+        "publish",
+        release / "t.csv",
+        "x" * 300,
+        "-s",
+        "s",
+        "--public=all",
+        "--key",
+        key,
+        cwd=tmp_path,
+    )
     assert done.returncode == 2 and b"cannot be written: File name too long" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["my.key"]
     assert run("info", "x" * 300, cwd=tmp_path).returncode == 2

@@ -55,13 +55,28 @@ def test_the_command_on_a_cluster_writes_the_same_bytes(
     key.write(tmp_path / "key")
     env = environment(**LOOPBACK, **defaults(tmp_path / "conf"), TMPDIR=str(scratch))
     done = run(
-        sys.executable, "-m", "reconpriv", "publish", file, tmp_path / "spark", "-s", "Education",
-        "--key", tmp_path / "key", "--engine", "spark", "--master", cluster.master,
-        "--memory", "512MB", env=env,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "reconpriv",
+        "publish",
+        file,
+        tmp_path / "spark",
+        "-s",
+        "Education",
+        "--public=all",
+        "--key",
+        tmp_path / "key",
+        "--engine",
+        "spark",
+        "--master",
+        cluster.master,
+        "--memory",
+        "512MB",
+        env=env,
+    )
     assert (done.code, done.err) == (0, "")
     assert hashes(tmp_path / "spark") == publish(
-        file, tmp_path / "duckdb", Choice(key), sensitive="Education"
+        file, tmp_path / "duckdb", Choice(key), sensitive="Education", public="all"
     )
     assert cluster.alive() == 2
 
@@ -87,7 +102,7 @@ def test_neither_a_second_attempt_nor_a_lost_worker_changes_a_byte(
         done = running.result()
     assert done.code == 0, done.err
     limit_rows_per_file(monkeypatch, 700)
-    by_duckdb = publish(file, tmp_path / "duckdb", Choice(key), sensitive="Education")
+    by_duckdb = publish(file, tmp_path / "duckdb", Choice(key), sensitive="Education", public="all")
     assert sum(name.startswith("data-") for name in by_duckdb) == 6
 
     assert hashes(tmp_path / "speculative") == by_duckdb

@@ -40,9 +40,9 @@ def test_a_connect_session_writes_the_same_bytes_and_stays_as_it_is(
     facts = json.loads(done.out)
     for name, file_format in (("frame", "parquet"), ("path", "csv")):
         choice = Choice(key, file_format=file_format)
-        expected = publish(file, tmp_path / name, choice, sensitive="Education")
+        expected = publish(file, tmp_path / name, choice, sensitive="Education", public="all")
         assert hashes(tmp_path / "spark" / name) == expected
-    with rp.read(file, sensitive="Education") as table:
+    with rp.read(file, sensitive="Education", public="all") as table:
         report = table.audit(policy).as_dict()
     assert facts["report"] == json.loads(json.dumps(report))
     assert facts["groups"] == report["groups"]
@@ -56,13 +56,30 @@ def test_the_command_over_connect_writes_the_same_bytes(
 ) -> None:
     key.write(tmp_path / "key")
     done = run(
-        sys.executable, "-m", "reconpriv", "publish", file, tmp_path / "spark", "-s", "Education",
-        "--key", tmp_path / "key", "--master", server, "--format", "cells",
+        sys.executable,
+        "-m",
+        "reconpriv",
+        "publish",
+        file,
+        tmp_path / "spark",
+        "-s",
+        "Education",
+        "--public=all",
+        "--key",
+        tmp_path / "key",
+        "--master",
+        server,
+        "--format",
+        "cells",
         env=environment(TMPDIR=str(scratch)),
-    )  # fmt: skip
+    )
     assert (done.code, done.err) == (0, "")
     expected = publish(
-        file, tmp_path / "duckdb", Choice(key, file_format="cells"), sensitive="Education"
+        file,
+        tmp_path / "duckdb",
+        Choice(key, file_format="cells"),
+        sensitive="Education",
+        public="all",
     )
     assert hashes(tmp_path / "spark") == expected
     assert processes_with(str(scratch)) == []
@@ -75,9 +92,20 @@ def test_a_connect_server_that_does_not_answer_is_named_in_one_sentence(
 ) -> None:
     require_spark()
     done = run(
-        sys.executable, "-m", "reconpriv", "publish", file, tmp_path / "out", "-s", "Education",
-        "--test-key", "--master", f"sc://127.0.0.1:{port}", env=environment(TMPDIR=str(scratch)),
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "reconpriv",
+        "publish",
+        file,
+        tmp_path / "out",
+        "-s",
+        "Education",
+        "--public=all",
+        "--test-key",
+        "--master",
+        f"sc://127.0.0.1:{port}",
+        env=environment(TMPDIR=str(scratch)),
+    )
     assert done.code == 2, done.err
     assert done.err.startswith("error: ") and done.err.count("\n") == 1
     assert not (tmp_path / "out").exists() and list(scratch.iterdir()) == []

@@ -119,7 +119,7 @@ def test_a_task_that_always_fails_leaves_nothing_and_quotes_nothing(
     folder, desk = gate(failing=True), tmp_path / "desk"
     desk.mkdir()
     with (
-        rp.read(spark.read.parquet(str(file)), sensitive="Education") as table,
+        rp.read(spark.read.parquet(str(file)), sensitive="Education", public="all") as table,
         pytest.raises(rp.ReconprivError, match="Spark could not finish publishing") as caught,
     ):
         table.publish(rp.Policy(0.5, 0.5, 0.3), desk / "out", key=key)
@@ -167,7 +167,7 @@ def test_an_interrupted_publication_leaves_nothing_and_the_session_goes_on(
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     watcher = threading.Thread(target=interrupt)
     try:
-        with rp.read(spark.read.parquet(str(file)), sensitive="Education") as table:
+        with rp.read(spark.read.parquet(str(file)), sensitive="Education", public="all") as table:
             watcher.start()
             with pytest.raises(KeyboardInterrupt):
                 table.publish(rp.Policy(0.5, 0.5, 0.3), desk / "out", key=key)

@@ -30,7 +30,7 @@ from spark_fixtures import (
 
 pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
-ROLES = ("-s", "s", "--engine", "spark", "--test-key")
+ROLES = ("-s", "s", "--public=all", "--engine", "spark", "--test-key")
 
 
 # --- a full disk ---------------------------------------------------------------------------------
@@ -67,7 +67,9 @@ def test_a_full_disk_keeps_the_old_release_and_leaves_nothing_else(
     be_patient(monkeypatch, 2.0)
     few = write(pa.table({"a": [1, 2] * 50, "s": list("xyxz") * 25}), tmp_path / "few.parquet")
     many = write(make(), tmp_path / "secret.parquet")
-    assert cli("publish", few, small_disk / "out", "-s", "s", "--test-key").code == 0
+    assert (
+        cli("publish", few, small_disk / "out", "-s", "s", "--public=all", "--test-key").code == 0
+    )
     before = hashes(small_disk)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
     try:
@@ -105,8 +107,8 @@ def test_a_release_at_a_uri_is_the_same_bytes(
 ) -> None:
     limit_rows_per_file(monkeypatch, 400)
     choice = Choice(key, file_format=file_format)
-    by_duckdb = publish(everything, tmp_path / "duckdb", choice, sensitive="s")
-    with rp.read(spark.read.parquet(str(everything)), sensitive="s") as table:
+    by_duckdb = publish(everything, tmp_path / "duckdb", choice, sensitive="s", public="all")
+    with rp.read(spark.read.parquet(str(everything)), sensitive="s", public="all") as table:
         table.publish(choice.policy, f"file://{tmp_path}/uri", key=key, file_format=file_format)
     # Hadoop keeps checksums beside the files of a local file system.
     by_spark = {
@@ -128,7 +130,7 @@ def test_margins_are_the_same_bytes_in_a_folder_and_at_a_uri(
     by_duckdb, by_spark = published_by_both(spark, everything, tmp_path, choice, sensitive="s")
     assert "margins.parquet" in by_duckdb
     assert by_spark == by_duckdb
-    with rp.read(spark.read.parquet(str(everything)), sensitive="s") as table:
+    with rp.read(spark.read.parquet(str(everything)), sensitive="s", public="all") as table:
         table.publish(choice.policy, f"file://{tmp_path}/uri", key=key)
     at_uri = {n: h for n, h in hashes(tmp_path / "uri").items() if not n.endswith(".crc")}
     assert at_uri == by_duckdb
@@ -168,5 +170,5 @@ def test_a_uri_that_spark_does_not_know_is_refused(
 
 def test_duckdb_refuses_a_uri(tmp_path: Path, cli: Callable) -> None:
     file = write(pa.table({"a": [1, 2] * 50, "s": list("xyxz") * 25}), tmp_path / "t.parquet")
-    done = cli("publish", file, "s3a://bucket/out", "-s", "s", "--test-key")
+    done = cli("publish", file, "s3a://bucket/out", "-s", "s", "--public=all", "--test-key")
     assert done.code == 2 and "use --engine spark" in done.err

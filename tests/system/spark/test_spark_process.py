@@ -60,12 +60,27 @@ def test_the_command_publishes_the_same_bytes(
     file = write(small, tmp_path / "t.parquet")
     key.write(tmp_path / "key")
     done = run(
-        RECONPRIV, "publish", file, "release", "-s", "Education", "--key", tmp_path / "key",
-        "--engine", "spark", "--master", "local[2]", "--memory", "1GB", "--json",
-        cwd=desk, env=environment(**defaults(tmp_path / "conf"), TMPDIR=str(scratch)),
-    )  # fmt: skip
+        RECONPRIV,
+        "publish",
+        file,
+        "release",
+        "-s",
+        "Education",
+        "--public=all",
+        "--key",
+        tmp_path / "key",
+        "--engine",
+        "spark",
+        "--master",
+        "local[2]",
+        "--memory",
+        "1GB",
+        "--json",
+        cwd=desk,
+        env=environment(**defaults(tmp_path / "conf"), TMPDIR=str(scratch)),
+    )
     assert (done.code, done.err) == (0, "")
-    by_duckdb = publish(file, tmp_path / "duckdb", Choice(key), sensitive="Education")
+    by_duckdb = publish(file, tmp_path / "duckdb", Choice(key), sensitive="Education", public="all")
     assert hashes(desk / "release") == by_duckdb
     assert json.loads(done.out)["records"] == 4_000
     assert [path.name for path in desk.iterdir()] == ["release"]
@@ -79,15 +94,32 @@ def test_a_submitted_command_audits_as_duckdb_does(
     program = tmp_path / "main.py"
     program.write_text("from reconpriv.cli import main\n\nmain()\n")
     done = run(
-        spark_home() / "bin" / "spark-submit", "--master", "local[2]", "--conf",
-        "spark.ui.enabled=false", "--conf", f"spark.local.dir={scratch}", program,
-        "audit", file, "-s", "Education", "--json", "--engine", "spark", "--groups", "g.csv",
+        spark_home() / "bin" / "spark-submit",
+        "--master",
+        "local[2]",
+        "--conf",
+        "spark.ui.enabled=false",
+        "--conf",
+        f"spark.local.dir={scratch}",
+        program,
+        "audit",
+        file,
+        "-s",
+        "Education",
+        "--public=all",
+        "--json",
+        "--engine",
+        "spark",
+        "--groups",
+        "g.csv",
         cwd=desk,
         env=environment(
             **defaults(tmp_path / "conf"), TMPDIR=str(scratch), PYSPARK_PYTHON=sys.executable
         ),
-    )  # fmt: skip
-    by_duckdb = cli("audit", file, "-s", "Education", "--json", "--groups", tmp_path / "g.csv")
+    )
+    by_duckdb = cli(
+        "audit", file, "-s", "Education", "--public=all", "--json", "--groups", tmp_path / "g.csv"
+    )
     assert done.code == by_duckdb.code == 1, done.err
     assert json.loads(done.out) == json.loads(by_duckdb.out)
     assert (desk / "g.csv").read_bytes() == (tmp_path / "g.csv").read_bytes()
@@ -120,7 +152,9 @@ def test_options_that_do_not_go_together_are_refused_before_java_starts(
     monkeypatch.setattr("pyspark.java_gateway.launch_gateway", None)
     file = tmp_path / "t.csv"
     file.write_text("a,s\n1,x\n2,y\n")
-    outcome = cli("publish", file, tmp_path / "out", "-s", "s", "--test-key", *options)
+    outcome = cli(
+        "publish", file, tmp_path / "out", "-s", "s", "--public=all", "--test-key", *options
+    )
     assert outcome.code == 2 and outcome.out == ""
     assert outcome.err.startswith("error: ") and outcome.err.count("\n") == 1
     assert sentence in outcome.err
@@ -132,7 +166,17 @@ def test_what_spark_submit_settles_is_not_settled_again(
 ) -> None:
     monkeypatch.setattr("reconpriv.engines.spark.session._running_session", lambda _: None)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    outcome = cli("audit", tmp_path / "t.parquet", "-s", "s", "--engine", "spark", "--threads", 2)
+    outcome = cli(
+        "audit",
+        tmp_path / "t.parquet",
+        "-s",
+        "s",
+        "--public=all",
+        "--engine",
+        "spark",
+        "--threads",
+        2,
+    )
     assert outcome.code == 2 and "spark-submit sets memory and threads" in outcome.err
 
 
@@ -140,7 +184,7 @@ def test_without_pyspark_the_command_says_what_to_install(
     tmp_path: Path, cli: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    outcome = cli("audit", tmp_path / "t.parquet", "-s", "s", "--engine", "spark")
+    outcome = cli("audit", tmp_path / "t.parquet", "-s", "s", "--public=all", "--engine", "spark")
     assert outcome.code == 2 and "-m pip install '" in outcome.err and "'pyspark>=" in outcome.err
 
 
@@ -155,9 +199,19 @@ def test_without_java_the_command_says_what_it_needs(
     env = environment(TMPDIR=str(scratch), PATH=str(tools))
     env.pop("JAVA_HOME", None)
     done = run(
-        RECONPRIV, "publish", tmp_path / "secret.csv", desk / "out", "-s", "s", "--test-key",
-        "--engine", "spark", cwd=desk, env=env,
-    )  # fmt: skip
+        RECONPRIV,
+        "publish",
+        tmp_path / "secret.csv",
+        desk / "out",
+        "-s",
+        "s",
+        "--public=all",
+        "--test-key",
+        "--engine",
+        "spark",
+        cwd=desk,
+        env=env,
+    )
     assert done.code == 2 and done.out == ""
     assert done.err.startswith("error: ") and done.err.count("\n") == 1
     assert "Java 17 or newer" in done.err
@@ -182,9 +236,19 @@ def test_a_master_that_is_none_is_refused_in_one_sentence(
 ) -> None:
     (tmp_path / "secret.csv").write_text("a,s\nhidden,x\n2,y\n")
     done = run(
-        RECONPRIV, "audit", tmp_path / "secret.csv", "-s", "s", "--engine", "spark", "--master",
-        "nonsense", cwd=desk, env=environment(TMPDIR=str(scratch)),
-    )  # fmt: skip
+        RECONPRIV,
+        "audit",
+        tmp_path / "secret.csv",
+        "-s",
+        "s",
+        "--public=all",
+        "--engine",
+        "spark",
+        "--master",
+        "nonsense",
+        cwd=desk,
+        env=environment(TMPDIR=str(scratch)),
+    )
     assert done.code == 2 and done.out == ""
     assert done.err.startswith("error: No Spark session could be started")
     assert done.err.count("\n") == 1 and "secret" not in done.err
@@ -204,10 +268,25 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(
         " chr(65 + (hash(i + 3) % 10)::INT) s FROM range(300_000) r(i)"
     ).write_parquet(str(large))
     running = subprocess.Popen(
-        [RECONPRIV, "publish", large, "out", "-s", "s", "--test-key", "--master", "local[2]"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        cwd=desk, env=environment(TMPDIR=str(scratch)),
-    )  # fmt: skip
+        [
+            RECONPRIV,
+            "publish",
+            large,
+            "out",
+            "-s",
+            "s",
+            "--public=all",
+            "--test-key",
+            "--master",
+            "local[2]",
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=desk,
+        env=environment(TMPDIR=str(scratch)),
+    )
 
     def at_work() -> bool:
         assert running.poll() is None, "it ended before it could be interrupted"

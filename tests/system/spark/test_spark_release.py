@@ -143,7 +143,7 @@ def test_missing_sensitive_values_give_the_same_bytes(
 def test_missing_sensitive_values_are_refused(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame([("a", "x"), ("a", None), ("b", "y")], "a string, s string")
     with pytest.raises(rp.ReconprivError, match="missing in some records"):
-        rp.read(frame, sensitive="s")
+        rp.read(frame, sensitive="s", public="all")
 
 
 @pytest.mark.parametrize("sensitive", ["flag", "day"])
@@ -278,9 +278,9 @@ def test_another_key_or_another_p_gives_another_release(
         "key": Choice(rp.Key(bytes(range(32)))),
         "p": Choice(choice.key, rp.Policy(0.5 * 1.3, 0.5, 0.3)),
     }
-    first = publish(frame, tmp_path / "first", choice, sensitive="Education")
+    first = publish(frame, tmp_path / "first", choice, sensitive="Education", public="all")
     for name, other in others.items():
-        release = publish(frame, tmp_path / name, other, sensitive="Education")
+        release = publish(frame, tmp_path / name, other, sensitive="Education", public="all")
         assert release["data.parquet"] != first["data.parquet"]
 
 
@@ -305,11 +305,11 @@ def test_a_release_is_replaced_only_where_asked(
     spark: Any, everything: Path, tmp_path: Path, choice: Choice
 ) -> None:
     frame = spark.read.parquet(str(everything)).select("flag", "s")
-    first = publish(frame, tmp_path / "out", choice, sensitive="s")
+    first = publish(frame, tmp_path / "out", choice, sensitive="s", public="all")
     with pytest.raises(rp.ReconprivError, match="exists already"):
-        publish(frame, tmp_path / "out", choice, sensitive="s")
+        publish(frame, tmp_path / "out", choice, sensitive="s", public="all")
     assert hashes(tmp_path / "out") == first
-    with rp.read(frame.where("flag"), sensitive="s") as table:
+    with rp.read(frame.where("flag"), sensitive="s", public="all") as table:
         table.publish(choice.policy, tmp_path / "out", key=choice.key, overwrite=True)
     assert hashes(tmp_path / "out") != first
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
@@ -321,7 +321,7 @@ def test_groups_that_cannot_be_private_are_refused_and_nothing_stays(
     frame = spark.createDataFrame([(i % 2, "xyz"[i % 3]) for i in range(90)], "a int, s string")
     strict = rp.Policy(0.9, 0.9, 0.9)
     with (
-        rp.read(frame, sensitive="s") as table,
+        rp.read(frame, sensitive="s", public="all") as table,
         pytest.raises(rp.ReconprivError, match="not even one trial is private"),
     ):
         table.publish(strict, tmp_path / "out", key=key)
@@ -331,14 +331,14 @@ def test_groups_that_cannot_be_private_are_refused_and_nothing_stays(
 def test_two_columns_of_one_name_are_refused(spark: Any) -> None:
     frame = spark.sql("SELECT 1 AS a, 2 AS A, 'x' AS s")
     with pytest.raises(rp.ReconprivError, match="differ only in case"):
-        rp.read(frame, sensitive="s")
+        rp.read(frame, sensitive="s", public="all")
 
 
 def test_nested_columns_are_refused_unless_left_out(spark: Any) -> None:
     frame = spark.sql("SELECT array(1) AS a, IF(id > 0, 'x', 'y') AS s FROM range(2)")
     with pytest.raises(rp.ReconprivError, match="'a' holds values of a type that cannot be"):
-        rp.read(frame, sensitive="s")
-    rp.read(frame, sensitive="s", drop="a").close()
+        rp.read(frame, sensitive="s", public="all")
+    rp.read(frame, sensitive="s", public="all", drop="a").close()
 
 
 def test_bins_and_groups_give_the_same_bytes(

@@ -48,7 +48,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_data_frame_is_read_in_its_own_session(spark: Any, file: Path, untouched: None) -> None:
     frame = spark.read.parquet(str(file))
-    with rp.read(frame, sensitive="s") as table:
+    with rp.read(frame, sensitive="s", public="all") as table:
         assert table.engine.name == "spark"
         assert table.engine.session.spark is spark
         table.audit(rp.Policy(0.5, 0.5, 0.3))
@@ -56,7 +56,7 @@ def test_a_data_frame_is_read_in_its_own_session(spark: Any, file: Path, untouch
 
 
 def test_a_path_is_read_in_the_session_that_runs(spark: Any, file: Path, untouched: None) -> None:
-    with rp.read(file, sensitive="s", engine="spark") as table:
+    with rp.read(file, sensitive="s", public="all", engine="spark") as table:
         assert table.engine.session.spark is spark
         assert table.schema.records == 200
 
@@ -68,7 +68,7 @@ def test_a_session_of_another_thread_is_used_and_goes_on(
     records = []
 
     def read() -> None:
-        with rp.read(file, sensitive="s", engine="spark") as table:
+        with rp.read(file, sensitive="s", public="all", engine="spark") as table:
             records.append(table.schema.records)
 
     worker = threading.Thread(target=read)
@@ -84,7 +84,7 @@ def test_a_data_frame_takes_no_settings_of_a_session(
     spark: Any, file: Path, setting: dict[str, Any]
 ) -> None:
     with pytest.raises(rp.ReconprivError, match="comes with its session"):
-        rp.read(spark.read.parquet(str(file)), sensitive="s", **setting)
+        rp.read(spark.read.parquet(str(file)), sensitive="s", public="all", **setting)
 
 
 @pytest.mark.parametrize("setting", [{"master": "local"}, {"threads": 1}, {"memory": "1GB"}])
@@ -92,7 +92,7 @@ def test_a_running_session_keeps_its_settings(
     spark: Any, file: Path, setting: dict[str, Any], untouched: None
 ) -> None:
     with pytest.raises(rp.ReconprivError, match="already running"):
-        rp.read(file, sensitive="s", engine="spark", **setting)
+        rp.read(file, sensitive="s", public="all", engine="spark", **setting)
 
 
 def test_settings_of_the_session_do_not_show_in_a_release(
@@ -118,7 +118,7 @@ def test_settings_of_the_session_do_not_show_in_a_release(
         by_duckdb, by_spark = published_by_both(
             spark, file, tmp_path / "out", Choice(key), sensitive="s"
         )
-        with rp.read(spark.read.parquet(str(file)), sensitive="s") as table:
+        with rp.read(spark.read.parquet(str(file)), sensitive="s", public="all") as table:
             groups = sum(batch.groups for batch in table.batches())
     finally:
         for name, value in before.items():
@@ -171,8 +171,10 @@ def test_a_csv_gives_the_same_bytes_whatever_its_texts_look_like(
         lines.append(",".join([*values, "xyz"[i * i % 3]]))
     file = tmp_path / "t.csv"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    by_duckdb = publish(file, tmp_path / "duckdb", Choice(key), sensitive="s")
-    by_spark = publish(file, tmp_path / "spark", Choice(key), sensitive="s", engine="spark")
+    by_duckdb = publish(file, tmp_path / "duckdb", Choice(key), sensitive="s", public="all")
+    by_spark = publish(
+        file, tmp_path / "spark", Choice(key), sensitive="s", public="all", engine="spark"
+    )
     kinds = [
         [(field["name"], field["type"]) for field in resource["schema"]["fields"]]
         for engine in ("duckdb", "spark")
@@ -199,7 +201,7 @@ def test_a_csv_is_read_alike_whatever_its_form(
     (tmp_path / name).write_bytes(content)
     found = []
     for engine in ("duckdb", "spark"):
-        with rp.read(tmp_path / name, sensitive="s", engine=engine) as table:
+        with rp.read(tmp_path / name, sensitive="s", public="all", engine=engine) as table:
             found.append((table.schema, table.audit(policy).as_dict()))
     assert found[0] == found[1]
     assert [column.kind.value for column in found[1][0].columns] == ["integer", "string", "string"]
@@ -211,14 +213,14 @@ def test_a_csv_is_read_alike_whatever_its_form(
 def test_a_folder_and_a_pattern_of_parquet_are_read(spark: Any, file: Path) -> None:
     pq.write_table(pq.read_table(file).slice(0, 30), file.with_name("u.parquet"))
     for source in (file.parent, f"{file.parent}/*.parquet"):
-        with rp.read(source, sensitive="s", engine="spark") as table:
+        with rp.read(source, sensitive="s", public="all", engine="spark") as table:
             assert table.schema.records == 230
 
 
 @pytest.mark.parametrize("name", ["x[1].parquet", "{a}*?.parquet", "50%20 off.parquet"])
 def test_a_file_may_have_the_name_of_a_pattern(spark: Any, file: Path, name: str) -> None:
     file = file.rename(file.with_name(name))
-    with rp.read(file, sensitive="s", engine="spark") as table:
+    with rp.read(file, sensitive="s", public="all", engine="spark") as table:
         assert table.schema.records == 200
 
 
@@ -227,7 +229,15 @@ def test_a_query_over_the_input_gives_the_same_bytes(
 ) -> None:
     sql = "SELECT a + 1 AS c, s FROM input WHERE b = 'u';"
     releases = [
-        publish(file, tmp_path / str(i), Choice(key), sensitive="s", sql=sql, engine=engine)
+        publish(
+            file,
+            tmp_path / str(i),
+            Choice(key),
+            sensitive="s",
+            public="all",
+            sql=sql,
+            engine=engine,
+        )
         for i, engine in enumerate(("duckdb", "spark", "spark"))
     ]
     assert releases[0] == releases[1] == releases[2]
@@ -248,7 +258,7 @@ def test_a_query_over_the_input_gives_the_same_bytes(
 def test_anything_but_a_select_that_works_is_refused(
     spark: Any, file: Path, cli: Callable, sql: str, capfd: pytest.CaptureFixture, untouched: None
 ) -> None:
-    outcome = cli("audit", file, "-s", "s", "--engine", "spark", "--sql", sql)
+    outcome = cli("audit", file, "-s", "s", "--public=all", "--engine", "spark", "--sql", sql)
     assert outcome.code == 2 and outcome.err.startswith("error: ")
     assert outcome.err.count("\n") == 1 and outcome.out == ""
     captured = capfd.readouterr()
@@ -275,7 +285,17 @@ def test_an_input_that_cannot_be_read_is_refused_in_one_sentence(
     path = Path(name) if name == "-" else tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    outcome = cli("publish", path, tmp_path / "out", "-s", "s", "--engine", "spark", "--test-key")
+    outcome = cli(
+        "publish",
+        path,
+        tmp_path / "out",
+        "-s",
+        "s",
+        "--public=all",
+        "--engine",
+        "spark",
+        "--test-key",
+    )
     assert outcome.code == 2, outcome.err
     assert outcome.err.startswith("error: ") and outcome.err.count("\n") == 1
     assert sentence in outcome.err

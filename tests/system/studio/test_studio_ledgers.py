@@ -83,7 +83,10 @@ def test_the_ledger_of_a_key_in_memory_is_downloaded(
         (tmp_path / name).chmod(0o600)
     ledger = rp.Ledger(tmp_path / KEY_FILE)
     assert ledger.check().sound and len(ledger.entries) == 1
-    with pytest.raises(LedgerError), rp.read(tmp_path / "t.csv", sensitive="job") as table:
+    with (
+        pytest.raises(LedgerError),
+        rp.read(tmp_path / "t.csv", sensitive="job", public="all") as table,
+    ):
         table.publish(OTHER, tmp_path / "out", key=tmp_path / KEY_FILE)
     # The key itself is in no file of the studio.
     assert not list(desk.home.rglob(KEY_FILE))
@@ -99,7 +102,7 @@ def test_a_key_given_by_its_path_has_its_ledger_beside_it(
     given = form("own", path=str(tmp_path / "my.key"))
     made = publish(desk, opened, "own", given=given)
     assert lines(tmp_path / "my.key.ledger") == 1 and not desk.ledgers.keeps(made.key)
-    with rp.read(tmp_path / "t.csv", sensitive="job") as table:
+    with rp.read(tmp_path / "t.csv", sensitive="job", public="all") as table:
         table.publish(made.plan.policy, tmp_path / "out", key=tmp_path / "my.key")
     with pytest.raises(SecondSampleError):
         publish(desk, opened, "own", OTHER, given=given)

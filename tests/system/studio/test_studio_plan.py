@@ -166,7 +166,7 @@ def test_explanations_name_no_command_line_options() -> None:
     nested = pa.table({"a": [[1], [2]], "x": ["u", "v"]})
     for table in (doubles, nulls, one, many, nested):
         with pytest.raises(rp.ReconprivError) as caught:
-            rp.read(table, sensitive="x")
+            rp.read(table, sensitive="x", public="all")
         assert "--" not in explain(caught.value)
 
 
@@ -192,7 +192,7 @@ def test_refusals_of_bins_name_no_command_line_options(bins, groups, where: str)
 
 def test_warnings_name_no_command_line_options() -> None:
     data = pa.table({"a": list(range(40)), "x": ["u", "v"] * 20})
-    with rp.read(data, sensitive="x") as table, pytest.warns(rp.ReconprivWarning):
+    with rp.read(data, sensitive="x", public="all") as table, pytest.warns(rp.ReconprivWarning):
         (warning,) = table.audit(rp.Policy(0.5, 0.5, 0.3)).warnings
     assert 'drop=["a"]' in warning
     assert worded(warning, page_words).endswith(" Leave it out in the roles step.")

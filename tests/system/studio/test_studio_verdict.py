@@ -111,7 +111,7 @@ def test_the_first_sentence_is_the_worst_of_the_three(
     assert "Without sampling" in first_notice(verdict_card(report, lost, tuner.setting(lost)))
     rows = range(3000)
     data = pa.table({"id": list(rows), "x": [str(i % 7) for i in rows]})
-    with rp.read(data, sensitive="x") as table, pytest.warns(rp.ReconprivWarning):
+    with rp.read(data, sensitive="x", public="all") as table, pytest.warns(rp.ReconprivWarning):
         found = table.audit(POLICY, columns=False)
     assert found.private
     first = first_notice(plain_verdict(found, ""))

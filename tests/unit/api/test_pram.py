@@ -118,7 +118,7 @@ def test_intervals_of_a_retention_are_those_of_a_release_that_is_not_sampled(tmp
     table = pd.DataFrame({"all": ["x"] * 400, "answer": COLUMN})
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
     with pytest.warns(rp.ReconprivWarning, match="only perturbs"):
-        rp.publish(table, policy, sensitive="answer", out=tmp_path / "r", key=key(1))
+        rp.publish(table, policy, sensitive="answer", public="all", out=tmp_path / "r", key=key(1))
     release = rp.open(tmp_path / "r")
     found = rp.reconstruct(release.to_pandas()["answer"], sorted(set(COLUMN)), retention=0.5)
     for row in found.as_rows():

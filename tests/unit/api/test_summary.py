@@ -52,7 +52,7 @@ def test_an_empty_table_is_refused() -> None:
 
 def test_true_counts_are_those_of_the_table() -> None:
     data = pa.table({"sex": ["f", "m", "f", "f"], "job": ["a", "b", "b", None]})
-    with rp.read(data, sensitive="job", missing="value") as table:
+    with rp.read(data, sensitive="job", public="all", missing="value") as table:
         assert table.count() == 4
         assert table.count("sex = 'f'") == 3
         assert table.count("sex = 'f'", job="b") == 1
@@ -70,7 +70,7 @@ def test_a_publication_can_be_stopped_from_another_thread(tmp_path: Path) -> Non
         while not done.wait(0.02):
             table.interrupt()
 
-    with rp.read(file, sensitive="b") as table:
+    with rp.read(file, sensitive="b", public="all") as table:
         worker = threading.Thread(target=interrupt)
         worker.start()
         with pytest.raises(KeyboardInterrupt):

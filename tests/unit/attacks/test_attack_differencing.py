@@ -57,7 +57,7 @@ def test_families_agree_on_all_but_one_attribute(census_tables):
 def test_a_table_of_one_group_has_nothing_to_subtract() -> None:
     data = pa.table({"s": ["x", "y", "x"] * 200})
     with (
-        rp.read(data, sensitive="s") as table,
+        rp.read(data, sensitive="s", public="all") as table,
         pytest.raises(rp.ReconprivError, match="nothing to subtract"),
     ):
         attack("differencing", table, rp.Policy(0.5, 0.5, 0.3))

@@ -72,7 +72,7 @@ def test_a_group_nobody_of_which_is_published_is_not_in_the_release(pairs):
 
 def test_naive_bayes_is_the_one_of_the_package(small, tmp_path):
     policy = Policy(0.5, 0.5, 0.3)
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         target = AttackedTable.of(table, policy)
         release = table.publish(policy, tmp_path / "r", key=attack_key(0))
     cube = target.publish(0)
@@ -213,7 +213,7 @@ def test_a_table_of_one_person_cannot_be_split():
 
 def test_the_command_takes_a_classifier_by_name(cli, tmp_path, small):
     pa.parquet.write_table(small, tmp_path / "small.parquet")
-    given = (tmp_path / "small.parquet", "-s", "Education")
+    given = (tmp_path / "small.parquet", "-s", "Education", "--public=all")
     done = cli("attack", "infer", *given, "--classifier", "forest")
     assert done.code == 0, done.err
     assert "guessed by forest (octave)" in " ".join(done.out.split())
@@ -221,7 +221,7 @@ def test_the_command_takes_a_classifier_by_name(cli, tmp_path, small):
     assert refused.code == 2 and "--classifier works only with the attack infer" in refused.err
     unknown = cli("attack", "infer", *given, "--classifier", "oracle")
     assert unknown.code == 2 and "Choose one of: forest, boosting, logistic" in unknown.err
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         effort = Effort(keys=2, classifier=KNeighborsClassifier(50))
         result = attack("infer", table, Policy(0.5, 0.5, 0.3), effort)
     assert (
@@ -231,7 +231,7 @@ def test_the_command_takes_a_classifier_by_name(cli, tmp_path, small):
 
 
 def test_margins_are_left_aside_and_the_result_says_so(small):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         result = attack("infer", table, Policy(0.5, 0.5, 0.3, margins=1.0))
     assert result.verdict.endswith("Margins were left aside.")
 

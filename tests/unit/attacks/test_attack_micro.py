@@ -93,7 +93,9 @@ def test_example_1_of_the_paper():
     k, p = 400, retention_for_privacy(0.1, 0.5, 10)
     group = ["M30"] * k + ["other"] * (9 * k)
     disease = ["x1"] * k + [f"x{2 + i % 9}" for i in range(9 * k)]
-    with rp.read(pa.table({"group": group, "disease": disease}), sensitive="disease") as table:
+    with rp.read(
+        pa.table({"group": group, "disease": disease}), sensitive="disease", public="all"
+    ) as table:
         target = AttackedTable.of(table, Policy(p, 0.5, 0.3, sample_size="none"))
     published = target.publish(0)
     bob = int(np.argmax(target.frequency))
@@ -105,7 +107,9 @@ def test_example_1_of_the_paper():
 
 
 def test_a_table_without_a_violating_group_is_refused_kindly():
-    with rp.read(pa.table({"a": ["x", "y"], "s": ["u", "v"]}), sensitive="s") as table:
+    with rp.read(
+        pa.table({"a": ["x", "y"], "s": ["u", "v"]}), sensitive="s", public="all"
+    ) as table:
         target = AttackedTable.of(table, Policy(0.5, 0.5, 0.3))
     with pytest.raises(rp.ReconprivError, match="nothing to attack"):
         attack_micro(target)

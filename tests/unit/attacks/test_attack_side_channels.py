@@ -26,13 +26,13 @@ def leaks(folder: Path) -> set[str]:
 
 @pytest.fixture
 def release(small, key, tmp_path) -> Path:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         return table.publish(Policy(0.5, 0.5, 0.3), tmp_path / "release", key=key).path
 
 
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
 def test_no_channel_of_a_release_leaks(small, size):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         result = attack_side_channels(table, Policy(0.5, 0.5, 0.3, sample_size=size))
     assert result.success is not None and result.control is not None
     assert result.success.successes == 0
@@ -46,7 +46,7 @@ def test_no_channel_of_the_census_release_leaks(census_release, sensitive):
 
 
 def test_a_csv_release_leaks_nothing_either(small, key, tmp_path):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         made = table.publish(
             Policy(0.5, 0.5, 0.3), tmp_path / "release", key=key, file_format="csv"
         )
@@ -109,7 +109,7 @@ def test_the_scan_leaves_the_release_as_it_was(release, files_of):
 
 
 def test_shuffled_records_are_the_same_records(small, count_rows):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         shuffled = shuffled_records(AttackedTable.of(table, Policy(0.5, 0.5, 0.3)))
     assert count_rows(shuffled) == count_rows(small)
     assert not shuffled.equals(small)
@@ -119,7 +119,7 @@ def test_missing_values_survive_the_shuffle(tmp_path):
     table = pa.table({
         "a": ["x", None, "x", "y"] * 20, "n": [1, 2, None, 4] * 20, "s": ["u", "v", None, "u"] * 20
     })  # fmt: skip
-    with rp.read(table, sensitive="s", missing="value") as opened:
+    with rp.read(table, sensitive="s", public="all", missing="value") as opened:
         result = attack_side_channels(opened, Policy(0.5, 0.5, 0.3))
     assert result.success is not None
     assert result.success.successes == 0, result.table

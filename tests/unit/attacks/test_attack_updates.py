@@ -100,5 +100,7 @@ def test_protection_groups(adult):
 def test_no_update_is_refused(adult, cli):
     with pytest.raises(PolicyError, match="updates"):
         Effort(updates=0)
-    done = cli("attack", "micro", "example:adult", "-s", "occupation", "--updates", "3")
+    done = cli(
+        "attack", "micro", "example:adult", "-s", "occupation", "--public=all", "--updates", "3"
+    )
     assert done.code == 2 and "--updates works only with the attack updates" in done.err

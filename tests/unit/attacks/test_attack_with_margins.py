@@ -63,7 +63,7 @@ def towns() -> Iterator[rp.Table]:
     chance = draw.dirichlet([0.8] * 6, size=60 * 4)
     illness = (draw.random(size)[:, None] > chance[town * 4 + job].cumsum(axis=1)[:, :-1]).sum(1)
     data = {"town": town, "job": job, "illness": [f"i{i}" for i in illness]}
-    with rp.read(pa.table(data), sensitive="illness") as table:
+    with rp.read(pa.table(data), sensitive="illness", public="all") as table:
         yield table
 
 

@@ -23,7 +23,9 @@ def table():
     rng = np.random.default_rng(1)
     ill = rng.choice(list("xyz"), 3_000, p=[0.6, 0.3, 0.1])
     with rp.read(
-        pa.table({"age": np.tile(np.arange(20, 30), 300), "ill": ill}), sensitive="ill"
+        pa.table({"age": np.tile(np.arange(20, 30), 300), "ill": ill}),
+        sensitive="ill",
+        public="all",
     ) as t:
         yield t
 

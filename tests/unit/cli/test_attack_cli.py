@@ -24,7 +24,7 @@ def file(small, tmp_path_factory):
 def releases(file, key, tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacked")
     made = {}
-    with rp.read(file, sensitive="Education") as table:
+    with rp.read(file, sensitive="Education", public="all") as table:
         for size in ("paper", "octave", "none"):
             policy = Policy(0.5, 0.5, 0.3, sample_size=size)
             made[size] = table.publish(policy, folder / size, key=key).path
@@ -33,7 +33,9 @@ def releases(file, key, tmp_path_factory):
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_every_attack_runs_on_a_table(cli, file, name):
-    done = cli("attack", name, file, "-s", "Education", "--sample-size", "paper", "--json")
+    done = cli(
+        "attack", name, file, "-s", "Education", "--public=all", "--sample-size", "paper", "--json"
+    )
     assert done.code == 0, done.err
     result = json.loads(done.out)
     assert result["attack"] == name
@@ -43,7 +45,7 @@ def test_every_attack_runs_on_a_table(cli, file, name):
 
 
 def test_text_has_the_verdict_first_and_says_what_is_internal(cli, file):
-    done = cli("attack", "micro", file, "-s", "Education")
+    done = cli("attack", "micro", file, "-s", "Education", "--public=all")
     assert done.code == 0
     assert done.out.startswith("With perturbation alone, f is")
     assert "internal: not for release" in done.out
@@ -75,20 +77,36 @@ def test_guesses_from_a_paper_release_are_near_the_truth(releases, file):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nonsense", "FILE", "-s", "Education"], "no attack called"),
+        (["nonsense", "FILE", "-s", "Education", "--public=all"], "no attack called"),
         (["micro", "FILE"], "needs its sensitive column"),
         (["repeat", "RELEASE"], "needs the table itself"),
         (["granularity", "NONE"], "not sampled"),
-        (["micro", "FILE", "-s", "Nothing"], "Nothing"),
-        (["micro", "FILE", "-s", "Education", "--sample-size", "large"], "sample size"),
+        (["micro", "FILE", "-s", "Nothing", "--public=all"], "Nothing"),
         (
-            ["micro", "FILE", "-s", "Education", "--bound", "exact", "--margins", "1"],
+            ["micro", "FILE", "-s", "Education", "--public=all", "--sample-size", "large"],
+            "sample size",
+        ),
+        (
+            [
+                "micro",
+                "FILE",
+                "-s",
+                "Education",
+                "--public=all",
+                "--bound",
+                "exact",
+                "--margins",
+                "1",
+            ],
             "δ is a probability",
         ),
-        (["ratio", "FILE", "-s", "Education", "--privacy", "0"], "λ"),
-        (["micro", "FILE", "-s", "Education", "--keys", "0"], "keys"),
-        (["repeat", "FILE", "-s", "Education", "--releases", "1"], "at least 4"),
-        (["micro", "FILE", "-s", "Education", "-e", "0.01", "-d", "0.01"], "nothing to attack"),
+        (["ratio", "FILE", "-s", "Education", "--public=all", "--privacy", "0"], "λ"),
+        (["micro", "FILE", "-s", "Education", "--public=all", "--keys", "0"], "keys"),
+        (["repeat", "FILE", "-s", "Education", "--public=all", "--releases", "1"], "at least 4"),
+        (
+            ["micro", "FILE", "-s", "Education", "--public=all", "-e", "0.01", "-d", "0.01"],
+            "nothing to attack",
+        ),
     ],
 )
 def test_errors_are_one_sentence_and_exit_2(cli, file, releases, arguments, words):
@@ -100,17 +118,30 @@ def test_errors_are_one_sentence_and_exit_2(cli, file, releases, arguments, word
 
 
 def test_the_exact_bound_can_be_attacked_where_it_can_be_published(cli, file):
-    done = cli("attack", "micro", file, "-s", "Education", "-d", "0.1", "--bound", "exact",
-               "--sample-size", "paper", "--json")  # fmt: skip
+    done = cli(
+        "attack",
+        "micro",
+        file,
+        "-s",
+        "Education",
+        "--public=all",
+        "-d",
+        "0.1",
+        "--bound",
+        "exact",
+        "--sample-size",
+        "paper",
+        "--json",
+    )
     assert done.code == 0, done.err
     sizes = [row["sample size"] for row in json.loads(done.out)["table"]]
     assert sizes == ["none", "public", "octave", "paper"]
 
 
 def test_the_library_gives_the_same_as_the_command(cli, file):
-    with rp.read(file, sensitive="Education") as table:
+    with rp.read(file, sensitive="Education", public="all") as table:
         result = attack("micro", table, Policy(0.5, 0.5, 0.3), Effort(keys=2))
-    done = cli("attack", "micro", file, "-s", "Education", "--keys", "2", "--json")
+    done = cli("attack", "micro", file, "-s", "Education", "--public=all", "--keys", "2", "--json")
     assert json.loads(done.out)["table"] == json.loads(json.dumps(result.as_dict()))["table"]
 
 
@@ -123,13 +154,13 @@ def test_help_has_an_example(cli):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["micro", "-s", "s"], "already"),
+        (["micro", "-s", "s", "--public=all"], "already"),
         (["micro", "-p", "0.4"], "already"),
         (["micro", "--releases", "3"], "--releases works only with"),
     ],
 )
 def test_an_attack_refuses_options_that_it_has_no_use_for(cli, tiny, tmp_path, arguments, words):
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         opened.publish(Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
     name, *rest = arguments
     done = cli("attack", name, tmp_path / "r", *rest)

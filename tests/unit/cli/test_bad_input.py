@@ -30,7 +30,7 @@ def good(desk: Desk, small: pa.Table) -> Path:
     return desk.source("good.parquet", small)
 
 
-EDU = ("-s", "Education")
+EDU = ("-s", "Education", "--public=all")
 
 
 # --- no such file or column -------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_an_unknown_example(desk: Desk) -> None:
 def test_no_such_sensitive_column_and_the_nearest_name(
     desk: Desk, good: Path, asked: str, hint: str
 ) -> None:
-    message = desk.both(good, "-s", asked)
+    message = desk.both(good, "-s", asked, "--public=all")
     assert f"'{asked}'" in message
     assert f"Did you mean {hint}?" in message
 
@@ -93,7 +93,7 @@ def test_no_such_dropped_column(desk: Desk, good: Path) -> None:
 
 
 def test_a_name_like_no_other_gets_the_list(desk: Desk, good: Path) -> None:
-    message = desk.both(good, "-s", "zzzzzz")
+    message = desk.both(good, "-s", "zzzzzz", "--public=all")
     assert "Gender, Race, Workclass, Education" in message
 
 
@@ -102,7 +102,7 @@ def test_a_name_like_no_other_gets_the_list(desk: Desk, good: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a,s\n", "a,s", "a,s\r\n"])
 def test_a_csv_of_a_header_only_is_empty(desk: Desk, text: str) -> None:
-    assert "empty" in desk.both(desk.source("t.csv", text), "-s", "s")
+    assert "empty" in desk.both(desk.source("t.csv", text), "-s", "s", "--public=all")
 
 
 def test_a_parquet_of_no_rows_is_empty(desk: Desk, small: pa.Table) -> None:
@@ -112,11 +112,11 @@ def test_a_parquet_of_no_rows_is_empty(desk: Desk, small: pa.Table) -> None:
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.csv.gz"])
 def test_a_file_of_no_bytes_is_empty(desk: Desk, name: str) -> None:
     content = gzip.compress(b"") if name.endswith("gz") else b""
-    assert "empty" in desk.both(desk.source(name, content), "-s", "s")
+    assert "empty" in desk.both(desk.source(name, content), "-s", "s", "--public=all")
 
 
 def test_standard_input_of_no_bytes_is_empty(desk: Desk) -> None:
-    assert "standard input is empty" in desk.both("-", "-s", "s", stdin="")
+    assert "standard input is empty" in desk.both("-", "-s", "s", "--public=all", stdin="")
 
 
 def test_a_query_that_leaves_nothing_is_empty(desk: Desk, good: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_query_that_leaves_nothing_is_empty(desk: Desk, good: Path) -> None:
 
 def test_an_empty_data_frame_is_empty(small: pa.Table) -> None:
     with pytest.raises(rp.ReconprivError, match="empty"):
-        rp.read(small.slice(0, 0).to_pandas(), sensitive="Education")
+        rp.read(small.slice(0, 0).to_pandas(), sensitive="Education", public="all")
 
 
 # --- roles ------------------------------------------------------------------------------------
@@ -152,41 +152,48 @@ def test_a_public_column_is_listed_twice(desk: Desk, good: Path) -> None:
 def test_nested_and_binary_columns_are_refused_with_a_hint_to_drop(desk: Desk) -> None:
     for column in ([[1], [2]] * 10, [b"\x00", b"\x01"] * 10, [{"x": 1}] * 20):
         table = pa.table({"odd": column, "s": ["x", "y"] * 10})
-        message = desk.both(desk.source("t.parquet", table), "-s", "s")
+        message = desk.both(desk.source("t.parquet", table), "-s", "s", "--public=all")
         assert "'odd'" in message
         assert "--drop odd" in message
 
 
 def test_a_nested_column_that_is_dropped_does_no_harm(cli: Callable, desk: Desk) -> None:
     table = pa.table({"odd": [[1], [2]] * 10, "s": ["x", "y"] * 10})
-    assert cli("audit", desk.source("t.parquet", table), "-s", "s", "--drop", "odd").code == 0
+    assert (
+        cli(
+            "audit", desk.source("t.parquet", table), "-s", "s", "--public=all", "--drop", "odd"
+        ).code
+        == 0
+    )
 
 
 # --- the domain -------------------------------------------------------------------------------
 
 
 def test_a_domain_of_one_value(desk: Desk) -> None:
-    message = desk.both(desk.source("t.csv", "a,s\n1,x\n2,x\n"), "-s", "s")
+    message = desk.both(desk.source("t.csv", "a,s\n1,x\n2,x\n"), "-s", "s", "--public=all")
     assert "one value" in message
     assert "--domain" in message
 
 
 def test_a_declared_domain_of_one_value(desk: Desk) -> None:
     domain = desk.file("domain.txt", "x\nx\n")
-    message = desk.both(desk.source("t.csv", "a,s\n1,x\n2,x\n"), "-s", "s", "--domain", domain)
+    message = desk.both(
+        desk.source("t.csv", "a,s\n1,x\n2,x\n"), "-s", "s", "--public=all", "--domain", domain
+    )
     assert "one value" in message
 
 
 def test_one_occurring_value_is_fine_in_a_larger_declared_domain(cli: Callable, desk: Desk) -> None:
     source, domain = desk.source("t.csv", "a,s\n1,x\n2,x\n"), desk.file("domain.txt", "x\ny\n")
-    outcome = cli("audit", source, "-s", "s", "--domain", domain, "--json")
+    outcome = cli("audit", source, "-s", "s", "--public=all", "--domain", domain, "--json")
     assert outcome.code == 0
     assert json.loads(outcome.out)["domain_size"] == 2
 
 
 def test_a_value_outside_the_declared_domain(desk: Desk) -> None:
     source, domain = desk.source("t.csv", "a,s\n1,x\n2,y\n"), desk.file("domain.txt", "x\nz\n")
-    message = desk.both(source, "-s", "s", "--domain", domain)
+    message = desk.both(source, "-s", "s", "--public=all", "--domain", domain)
     assert "outside the declared domain" in message
     assert "for example 'y'" in message
 
@@ -206,7 +213,7 @@ def test_a_value_outside_the_declared_domain(desk: Desk) -> None:
 )
 def test_bad_domain_files(desk: Desk, name: str, content: bytes | str, words: str) -> None:
     source, domain = desk.source("t.csv", "a,s\n1,x\n2,y\n"), desk.file(name, content)
-    message = desk.both(source, "-s", "s", "--domain", domain)
+    message = desk.both(source, "-s", "s", "--public=all", "--domain", domain)
     assert words in message
 
 
@@ -232,7 +239,7 @@ def test_a_folder_as_domain_file(desk: Desk, good: Path) -> None:
 def test_a_declared_value_of_the_wrong_type(desk: Desk, name: str, content: str) -> None:
     """3.7 is not 3, and true is not 1."""
     source, domain = desk.source("t.csv", "a,s\nu,1\nv,2\n"), desk.file(name, content)
-    message = desk.both(source, "-s", "s", "--domain", domain)
+    message = desk.both(source, "-s", "s", "--public=all", "--domain", domain)
     assert "does not fit" in message
     assert "integer" in message
 
@@ -266,7 +273,7 @@ def test_epsilon_past_the_range_of_the_bound_names_the_limit(desk: Desk, value: 
     """With p = 1/2 and m = 5 the limit is 1 + (1-p)/(mp) = 1.2."""
     rows = "".join(f"g,{v}\n" for v in "aaaaaaaaaaaabcde") + "h,a\n" * 9
     source = desk.source("t.csv", "x,s\n" + rows)
-    message = desk.both(source, "-s", "s", f"--epsilon={value}")
+    message = desk.both(source, "-s", "s", "--public=all", f"--epsilon={value}")
     assert "= 1.2." in message
     assert f"ε = {float(value):g}" in message
 
@@ -274,8 +281,8 @@ def test_epsilon_past_the_range_of_the_bound_names_the_limit(desk: Desk, value: 
 def test_epsilon_at_its_limit_is_allowed(cli: Callable, desk: Desk) -> None:
     rows = "".join(f"g,{v}\n" for v in "aaaaaaaaaaaabcde") + "h,a\n" * 9
     source = desk.source("t.csv", "x,s\n" + rows)
-    assert cli("audit", source, "-s", "s", "-e", "1.2").code in (0, 1)
-    assert cli("audit", source, "-s", "s", "-e", "1.2001").code == 2
+    assert cli("audit", source, "-s", "s", "--public=all", "-e", "1.2").code in (0, 1)
+    assert cli("audit", source, "-s", "s", "--public=all", "-e", "1.2001").code == 2
 
 
 def test_unknown_bound(desk: Desk, good: Path) -> None:
@@ -361,14 +368,16 @@ HOLES = "a,s\n" + "1,x\n1,y\n2,x\n2,\n,y\n" * 10
 
 
 def test_a_missing_sensitive_value_is_refused_and_both_ways_out_are_offered(desk: Desk) -> None:
-    message = desk.both(desk.source("t.csv", HOLES), "-s", "s")
+    message = desk.both(desk.source("t.csv", HOLES), "-s", "s", "--public=all")
     assert "--missing drop" in message
     assert "--missing value" in message
 
 
 def test_missing_drop_leaves_those_records_out(cli: Callable, desk: Desk) -> None:
     source = desk.source("t.csv", HOLES)
-    outcome = cli("publish", source, desk.out, "-s", "s", "--missing", "drop", "--test-key")
+    outcome = cli(
+        "publish", source, desk.out, "-s", "s", "--public=all", "--missing", "drop", "--test-key"
+    )
     assert outcome.code == 0, outcome.err
     data = pq.read_table(desk.out / "data.parquet")
     assert data.num_rows == 40
@@ -377,7 +386,9 @@ def test_missing_drop_leaves_those_records_out(cli: Callable, desk: Desk) -> Non
 
 def test_missing_value_makes_it_a_value_of_the_domain(cli: Callable, desk: Desk) -> None:
     source = desk.source("t.csv", HOLES)
-    outcome = cli("publish", source, desk.out, "-s", "s", "--missing", "value", "--test-key")
+    outcome = cli(
+        "publish", source, desk.out, "-s", "s", "--public=all", "--missing", "value", "--test-key"
+    )
     assert outcome.code == 0, outcome.err
     data = pq.read_table(desk.out / "data.parquet")
     assert data.num_rows == 50
@@ -388,13 +399,15 @@ def test_missing_value_makes_it_a_value_of_the_domain(cli: Callable, desk: Desk)
 
 def test_a_sensitive_column_missing_in_every_record(desk: Desk) -> None:
     source = desk.source("t.csv", "a,s\n1,\n2,\n")
-    assert "every record" in desk.both(source, "-s", "s", "--missing", "drop")
-    assert "one value" in desk.both(source, "-s", "s", "--missing", "value")
+    assert "every record" in desk.both(source, "-s", "s", "--public=all", "--missing", "drop")
+    assert "one value" in desk.both(source, "-s", "s", "--public=all", "--missing", "value")
 
 
 def test_missing_is_a_public_value_of_its_own(cli: Callable, desk: Desk) -> None:
     source = desk.source("t.csv", HOLES)
-    outcome = cli("publish", source, desk.out, "-s", "s", "--missing", "value", "--test-key")
+    outcome = cli(
+        "publish", source, desk.out, "-s", "s", "--public=all", "--missing", "value", "--test-key"
+    )
     assert outcome.code == 0, outcome.err
     groups = pq.read_table(desk.out / "groups.parquet")
     sizes = dict(zip(groups["a"].to_pylist(), groups["records"].to_pylist(), strict=True))
@@ -428,7 +441,7 @@ def test_a_dropped_identifier_is_not_warned_of(small: pa.Table, cli: Callable, d
 
 def test_an_identifier_is_a_warning_in_python_too(small: pa.Table) -> None:
     table = small.append_column("id", pa.array(np.arange(4_000)))
-    opened = rp.read(table, sensitive="Education")
+    opened = rp.read(table, sensitive="Education", public="all")
     with pytest.warns(rp.ReconprivWarning, match="'id' is nearly unique"):
         opened.audit(rp.Policy(0.5, 0.5, 0.3))
     opened.close()
@@ -438,14 +451,16 @@ def test_an_identifier_is_a_warning_in_python_too(small: pa.Table) -> None:
 def test_an_identifier_is_seen_whatever_the_first_rows_look_like(small: pa.Table) -> None:
     """The first 2,000 records lack it; the other 2,000 all differ."""
     ids = [None] * 1_900 + list(range(2_100))
-    with rp.read(small.append_column("id", pa.array(ids)), sensitive="Education") as table:
+    with rp.read(
+        small.append_column("id", pa.array(ids)), sensitive="Education", public="all"
+    ) as table:
         with pytest.warns(rp.ReconprivWarning, match="'id' is nearly unique"):
             report = table.audit(rp.Policy(0.5, 0.5, 0.3))
         assert any("'id'" in note for note in report.warnings)
 
 
 def test_an_ordinary_column_is_not_warned_of(small: pa.Table) -> None:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         assert table.warnings == ()
 
 
@@ -461,7 +476,7 @@ def test_a_sensitive_column_of_floats_or_times_is_refused_with_a_hint_to_bin(
     desk: Desk, values: pa.Array
 ) -> None:
     source = desk.source("t.parquet", pa.table({"a": [1, 2] * 10, "wage": values}))
-    message = desk.both(source, "-s", "wage")
+    message = desk.both(source, "-s", "wage", "--public=all")
     assert "'wage'" in message
     assert "Bin it" in message
     assert ("--sql" if pa.types.is_timestamp(values.type) else "--bin wage=") in message
@@ -470,9 +485,9 @@ def test_a_sensitive_column_of_floats_or_times_is_refused_with_a_hint_to_bin(
 def test_the_hint_to_bin_works_as_it_stands(desk: Desk, cli: Callable) -> None:
     table = pa.table({"a": [1, 2] * 500, 'net "wage"': np.arange(1000) * 5.5})
     source = desk.source("t.parquet", table)
-    message = desk.both(source, "-s", 'net "wage"')
+    message = desk.both(source, "-s", 'net "wage"', "--public=all")
     option = shlex.split(message.rstrip().removesuffix(".").split("of your choice with ", 1)[1])
-    outcome = cli("audit", source, "-s", 'net "wage"', *option, "--json")
+    outcome = cli("audit", source, "-s", 'net "wage"', "--public=all", *option, "--json")
     assert outcome.code in (0, 1), outcome.err
     assert json.loads(outcome.out)["domain_size"] == 3
 
@@ -482,16 +497,16 @@ def test_more_than_1000_sensitive_values_are_refused(desk: Desk, cli: Callable) 
         table = pa.table({"a": [1, 2] * 1001, "s": [i % values for i in range(2002)]})
         return desk.source("t.parquet", table)
 
-    message = desk.both(source(1001), "-s", "s")
+    message = desk.both(source(1001), "-s", "s", "--public=all")
     assert "more than 1,000 distinct" in message
     assert "Bin it" in message
-    assert cli("audit", source(1000), "-s", "s").code in (0, 1)
+    assert cli("audit", source(1000), "-s", "s", "--public=all").code in (0, 1)
 
 
 def test_more_than_1000_declared_values_are_allowed(desk: Desk, cli: Callable) -> None:
     source = desk.source("t.parquet", pa.table({"a": [1, 2] * 1001, "s": range(2002)}))
     domain = desk.file("domain.txt", "".join(f"{i}\n" for i in range(2002)))
-    outcome = cli("audit", source, "-s", "s", "--domain", domain, "--json")
+    outcome = cli("audit", source, "-s", "s", "--public=all", "--domain", domain, "--json")
     assert outcome.code == 0
     assert json.loads(outcome.out)["domain_size"] == 2002
 
@@ -634,17 +649,19 @@ def test_a_truncated_arrow_file(desk: Desk, small: pa.Table, share: float) -> No
 
 def test_a_truncated_gzip(desk: Desk) -> None:
     content = gzip.compress(b"a,s\n" + os.urandom(3000).hex().encode() + b",x\n1,y\n")
-    desk.both(desk.source("t.csv.gz", content[: len(content) // 2]), "-s", "s")
+    desk.both(desk.source("t.csv.gz", content[: len(content) // 2]), "-s", "s", "--public=all")
 
 
 def test_a_damaged_gzip(desk: Desk) -> None:
     content = bytearray(gzip.compress(b"a,s\n" + b"1,x\n2,y\n" * 500))
     content[14:30] = bytes(16)
-    desk.both(desk.source("t.csv.gz", bytes(content)), "-s", "s")
+    desk.both(desk.source("t.csv.gz", bytes(content)), "-s", "s", "--public=all")
 
 
 def test_not_a_gzip(desk: Desk) -> None:
-    assert "cannot be read" in desk.both(desk.source("t.csv.gz", "a,s\n1,x\n"), "-s", "s")
+    assert "cannot be read" in desk.both(
+        desk.source("t.csv.gz", "a,s\n1,x\n"), "-s", "s", "--public=all"
+    )
 
 
 @pytest.mark.parametrize(
@@ -660,7 +677,7 @@ def test_not_a_gzip(desk: Desk) -> None:
 def test_a_ragged_csv_names_the_line_and_quotes_nothing(
     desk: Desk, text: str, line: int, found: int
 ) -> None:
-    message = desk.both(desk.source("t.csv", text), "-s", "s")
+    message = desk.both(desk.source("t.csv", text), "-s", "s", "--public=all")
     assert f"Line {line} " in message
     assert f"has {found} field" in message
     assert "header has 2" in message
@@ -668,37 +685,41 @@ def test_a_ragged_csv_names_the_line_and_quotes_nothing(
 
 
 def test_ragged_standard_input(desk: Desk) -> None:
-    message = desk.both("-", "-s", "s", stdin="a,s\n1,x\n2,y,secret-cell\n")
+    message = desk.both("-", "-s", "s", "--public=all", stdin="a,s\n1,x\n2,y,secret-cell\n")
     assert "Line 3 " in message
     assert "secret-cell" not in message
 
 
 def test_a_quote_that_is_never_closed(desk: Desk) -> None:
-    message = desk.both(desk.source("t.csv", 'a,s\n1,x\n2,"secret-cell\n3,y\n'), "-s", "s")
+    message = desk.both(
+        desk.source("t.csv", 'a,s\n1,x\n2,"secret-cell\n3,y\n'), "-s", "s", "--public=all"
+    )
     assert "secret-cell" not in message
     assert "Invalid Input" not in message
 
 
 @pytest.mark.parametrize("header", ["a,a,s", "a,A,s", "s,a,s"])
 def test_a_csv_with_two_columns_of_one_name(desk: Desk, header: str) -> None:
-    message = desk.both(desk.source("t.csv", f"{header}\n1,2,x\n1,2,y\n"), "-s", "s")
+    message = desk.both(
+        desk.source("t.csv", f"{header}\n1,2,x\n1,2,y\n"), "-s", "s", "--public=all"
+    )
     assert "two columns called" in message or "differ only in case" in message
 
 
 def test_a_csv_column_without_a_name(desk: Desk) -> None:
-    assert "Column 2" in desk.both(desk.source("t.csv", "a,,s\n1,2,x\n"), "-s", "s")
+    assert "Column 2" in desk.both(desk.source("t.csv", "a,,s\n1,2,x\n"), "-s", "s", "--public=all")
 
 
 @pytest.mark.parametrize("text", ["é,s\n1,x\n2,y\n", "a,s\n1,é\n2,y\n",
                                   "a,s\n" + "1,x\n" * 100_000 + "1,é\n"])  # fmt: skip
 def test_a_csv_that_is_not_utf8(desk: Desk, text: str) -> None:
-    message = desk.both(desk.source("t.csv", text.encode("latin-1")), "-s", "s")
+    message = desk.both(desk.source("t.csv", text.encode("latin-1")), "-s", "s", "--public=all")
     assert "UTF-8" in message
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "s": "x"}\n{"a": 2, "s": "secret-cell\n', "plain\n"])
 def test_broken_json_lines(desk: Desk, text: str) -> None:
-    message = desk.both(desk.source("t.jsonl", text), "-s", "s")
+    message = desk.both(desk.source("t.jsonl", text), "-s", "s", "--public=all")
     assert "secret-cell" not in message
 
 
@@ -706,15 +727,15 @@ def test_a_data_frame_of_mixed_types_or_no_frame_at_all() -> None:
     import pandas as pd
 
     with pytest.raises(rp.ReconprivError, match="mixed types"):
-        rp.read(pd.DataFrame({"a": [1, "x"], "s": ["u", "v"]}), sensitive="s")
+        rp.read(pd.DataFrame({"a": [1, "x"], "s": ["u", "v"]}), sensitive="s", public="all")
     with pytest.raises(rp.ReconprivError, match="dict"):
-        rp.read({"a": [1], "s": ["u"]}, sensitive="s")
+        rp.read({"a": [1], "s": ["u"]}, sensitive="s", public="all")
 
 
 def test_a_table_with_two_columns_of_one_name() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array(["x"])], ["a", "a", "s"])
     with pytest.raises(rp.ReconprivError, match="two columns called 'a'"):
-        rp.read(table, sensitive="s")
+        rp.read(table, sensitive="s", public="all")
 
 
 def test_a_date_that_python_cannot_hold(desk: Desk) -> None:
@@ -722,7 +743,7 @@ def test_a_date_that_python_cannot_hold(desk: Desk) -> None:
     duckdb.sql(
         "SELECT DATE '12000-01-01' + (i % 2)::INT AS far, (i % 3)::VARCHAR AS s FROM range(30) r(i)"
     ).write_parquet(str(source))
-    assert "far" in desk.publish(source, "-s", "s")
+    assert "far" in desk.publish(source, "-s", "s", "--public=all")
 
 
 # --- --sql ------------------------------------------------------------------------------------
@@ -748,7 +769,9 @@ def test_sql_that_cannot_convert_a_value_does_not_quote_it(
     cli: Callable, desk: Desk, kind: str
 ) -> None:
     source = desk.source("t.csv", "a,s\nsecret-cell,x\n1,y\n")
-    outcome = cli("audit", source, "-s", "s", "--sql", f"SELECT a::{kind} AS a, s FROM input")
+    outcome = cli(
+        "audit", source, "-s", "s", "--public=all", "--sql", f"SELECT a::{kind} AS a, s FROM input"
+    )
     assert outcome.code == 2
     assert "secret-cell" not in outcome.err
 
@@ -821,10 +844,10 @@ def test_errors_of_the_key_in_python_quote_no_key(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("audit", "nope.csv", "-s", "s"),
-        ("publish", "ragged.csv", "out", "-s", "s"),
-        ("publish", "cut.parquet", "out", "-s", "s"),
-        ("publish", "good.csv", "out", "-s", "s", "--key", "nope"),
+        ("audit", "nope.csv", "-s", "s", "--public=all"),
+        ("publish", "ragged.csv", "out", "-s", "s", "--public=all"),
+        ("publish", "cut.parquet", "out", "-s", "s", "--public=all"),
+        ("publish", "good.csv", "out", "-s", "s", "--public=all", "--key", "nope"),
     ],
 )
 def test_the_real_command_says_one_sentence_too(
@@ -853,5 +876,5 @@ def test_an_empty_list_of_public_columns_is_refused_on_the_command_line(cli):
 
 
 def test_a_bad_groups_file_is_refused_before_the_table_is_read(cli):
-    done = cli("audit", "no-such-table.csv", "-s", "x", "--groups", "verdicts.txt")
+    done = cli("audit", "no-such-table.csv", "-s", "x", "--public=all", "--groups", "verdicts.txt")
     assert done.code == 2 and "verdicts.txt" in done.err

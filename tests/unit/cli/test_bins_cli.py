@@ -68,10 +68,10 @@ def test_a_number_becomes_publishable_by_its_borders(cli, tmp_path: Path) -> Non
     file = tmp_path / "income.csv"
     rows = [f"{'mf'[i % 2]},{(i * 37) % 300 * 100 + 0.5}" for i in range(400)]
     file.write_text("\n".join(["sex,income", *rows]) + "\n")
-    refused = cli("audit", file, "-s", "income")
+    refused = cli("audit", file, "-s", "income", "--public=all")
     assert refused.code == 2
     assert "of your choice with --bin income=0,1000,2000." in refused.err
-    common = ("-s", "income", "--bin", "income=0,10000,20000")
+    common = ("-s", "income", "--public=all", "--bin", "income=0,10000,20000")
     assert cli("audit", file, *common).code in (0, 1)
     assert cli("publish", file, tmp_path / "out", *common, "--test-key").code == 0
     shown = json.loads(cli("query", tmp_path / "out", COUNT + "income < 10000", "--json").out)
@@ -134,7 +134,17 @@ def test_names_may_hold_anything() -> None:
 def test_a_column_with_an_odd_name_is_binned(cli, tmp_path: Path) -> None:
     file = tmp_path / "odd.parquet"
     pq.write_table(pa.table({"a=b,c": [1, 12, 25] * 9, "s": ["x", "y", "z"] * 9}), file)
-    done = cli("publish", file, tmp_path / "out", "-s", "s", "--test-key", "--bin", '"a=b,c"=10')
+    done = cli(
+        "publish",
+        file,
+        tmp_path / "out",
+        "-s",
+        "s",
+        "--public=all",
+        "--test-key",
+        "--bin",
+        '"a=b,c"=10',
+    )
     assert done.code == 0, done.err
     shown = cli("query", tmp_path / "out", COUNT + '"a=b,c" < 20', "--json")
     assert json.loads(shown.out)["count"] == 18

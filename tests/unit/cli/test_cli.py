@@ -82,7 +82,7 @@ def test_the_console_script_is_installed() -> None:
 
 
 def test_audit_json(cli: Callable, good: Path) -> None:
-    outcome = cli("audit", good, "-s", "Education", "--json")
+    outcome = cli("audit", good, "-s", "Education", "--public=all", "--json")
     report = json.loads(outcome.out)
     assert outcome.code == 1
     assert report.keys() >= {
@@ -94,7 +94,9 @@ def test_audit_json(cli: Callable, good: Path) -> None:
 
 
 def test_publish_json(cli: Callable, good: Path, tmp_path: Path) -> None:
-    outcome = cli("publish", good, tmp_path / "out", "-s", "Education", "--test-key", "--json")
+    outcome = cli(
+        "publish", good, tmp_path / "out", "-s", "Education", "--public=all", "--test-key", "--json"
+    )
     summary = json.loads(outcome.out)
     assert outcome.code == 0
     assert summary.keys() >= {
@@ -128,7 +130,7 @@ def test_demo_json(cli: Callable) -> None:
 def test_json_keeps_text_readable(cli: Callable, tmp_path: Path) -> None:
     rows = [{"Straße": s, "s": v} for s in ("naïve", "数据") for v in "xy" * 10]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    outcome = cli("audit", tmp_path / "t.parquet", "-s", "s", "--json")
+    outcome = cli("audit", tmp_path / "t.parquet", "-s", "s", "--public=all", "--json")
     assert "数据" in outcome.out
     assert "Straße" in outcome.out
 
@@ -137,7 +139,7 @@ def test_json_stands_alone_on_standard_output(process: Callable, tmp_path: Path)
     """Warnings go to standard error, so a pipe into jq never breaks."""
     rows = [{"id": i, "s": "xy"[i % 2]} for i in range(100)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    outcome = process("audit", tmp_path / "t.parquet", "-s", "s", "--json")
+    outcome = process("audit", tmp_path / "t.parquet", "-s", "s", "--public=all", "--json")
     assert json.loads(outcome.out)["records"] == 100
     assert outcome.err.startswith("warning: ")
     assert json.loads(outcome.out)["warnings"][0] in outcome.err
@@ -151,19 +153,19 @@ def test_text_is_plain_when_piped(
     command: str, process: Callable, good: Path, tmp_path: Path
 ) -> None:
     out = [tmp_path / "out", "--test-key"] if command == "publish" else []
-    outcome = process(command, good, *out, "-s", "Education")
+    outcome = process(command, good, *out, "-s", "Education", "--public=all")
     assert "\x1b" not in outcome.out + outcome.err
     assert "4,000" in outcome.out
     assert not any(line != line.rstrip() for line in outcome.out.splitlines())
 
 
 def test_errors_are_plain_when_piped(process: Callable) -> None:
-    outcome = process("audit", "nope.csv", "-s", "x")
+    outcome = process("audit", "nope.csv", "-s", "x", "--public=all")
     assert "\x1b" not in outcome.err
 
 
 def test_audit_text_says_the_verdict_first(cli: Callable, good: Path) -> None:
-    lines = cli("audit", good, "-s", "Education").out.splitlines()
+    lines = cli("audit", good, "-s", "Education", "--public=all").out.splitlines()
     assert lines[0].startswith("Not private:")
     assert any("exact tail" in line for line in lines)
 
@@ -171,20 +173,29 @@ def test_audit_text_says_the_verdict_first(cli: Callable, good: Path) -> None:
 def test_publish_without_a_key_says_what_that_means(
     cli: Callable, good: Path, tmp_path: Path
 ) -> None:
-    outcome = cli("publish", good, tmp_path / "out", "-s", "Education")
+    outcome = cli("publish", good, tmp_path / "out", "-s", "Education", "--public=all")
     assert "independent sample" in outcome.err
     assert "keygen" in outcome.err
 
 
 def test_publish_with_a_key_says_nothing_of_it(cli: Callable, good: Path, tmp_path: Path) -> None:
     cli("keygen", tmp_path / "key")
-    outcome = cli("publish", good, tmp_path / "out", "-s", "Education", "--key", tmp_path / "key")
+    outcome = cli(
+        "publish",
+        good,
+        tmp_path / "out",
+        "-s",
+        "Education",
+        "--public=all",
+        "--key",
+        tmp_path / "key",
+    )
     assert (outcome.code, outcome.err) == (0, "")
 
 
 @pytest.mark.parametrize("worst", [0, 1, 3])
 def test_worst_is_as_long_as_asked_for(worst: int, cli: Callable, good: Path) -> None:
-    outcome = cli("audit", good, "-s", "Education", "--worst", worst, "--json")
+    outcome = cli("audit", good, "-s", "Education", "--public=all", "--worst", worst, "--json")
     assert outcome.code == 1, outcome.err
     assert len(json.loads(outcome.out)["worst"]) == worst
 
@@ -261,7 +272,7 @@ def test_keygen_makes_a_new_key_each_time(cli: Callable, tmp_path: Path) -> None
 
 def test_overwrite_also_replaces_the_report(cli: Callable, good: Path, tmp_path: Path) -> None:
     command = (
-        "publish", good, tmp_path / "out", "-s", "Education", "--test-key",
+        "publish", good, tmp_path / "out", "-s", "Education", "--public=all", "--test-key",
         "--report", tmp_path / "r.html",
     )  # fmt: skip
     assert cli(*command).code == 0

@@ -15,7 +15,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extreme")
     rows = "".join(f"x{i % 4},{i % 5},v{i * i % 3}\n" for i in range(200))
     (folder / "t.csv").write_text("a,n,s\n" + rows)
-    with rp.read(folder / "t.csv", sensitive="s") as table:
+    with rp.read(folder / "t.csv", sensitive="s", public="all") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "out", key=rp.Key(bytes(range(32))))
     return folder
 
@@ -59,5 +59,5 @@ def test_a_wide_table_is_compared_by_column_only_if_asked(cli, tmp_path):
     names = [f"c{i}" for i in range(25)]
     rows = "".join(",".join(str(i % 2) for _ in names) + f",v{i % 3}\n" for i in range(60))
     (tmp_path / "wide.csv").write_text(",".join([*names, "s"]) + "\n" + rows)
-    done = cli("audit", tmp_path / "wide.csv", "-s", "s")
+    done = cli("audit", tmp_path / "wide.csv", "-s", "s", "--public=all")
     assert "25 public columns" in " ".join(done.out.split()) and "--columns" in done.out

@@ -44,7 +44,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def release(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("made") / "release"
-    with rp.read(people, sensitive="job") as table:
+    with rp.read(people, sensitive="job", public="all") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3, margins=1.0), out, key=rp.Key(bytes(range(32))))
     return out
 
@@ -131,7 +131,7 @@ def test_bad_margins_are_refused_in_one_sentence(
         "publish": ["publish", people, tmp_path / "out", "--test-key"],
         "attack": ["attack", "micro", people],
     }[command]
-    outcome = cli(*words, "-s", "job", *options.split())
+    outcome = cli(*words, "-s", "job", "--public=all", *options.split())
     assert outcome.code == 2 and REFUSED[options] in outcome.err
     assert outcome.err.count("\n") == 1 and outcome.out == ""
     assert list(tmp_path.iterdir()) == []
@@ -142,7 +142,7 @@ def test_margins_by_columns_that_are_not_public_are_refused(
     options: str, people: Path, tmp_path: Path, cli: Callable
 ) -> None:
     for words in (["audit", people], ["publish", people, tmp_path / "out", "--test-key"]):
-        outcome = cli(*words, "-s", "job", *options.split())
+        outcome = cli(*words, "-s", "job", "--public=all", *options.split())
         assert outcome.code == 2 and OF_THE_TABLE[options] in outcome.err and outcome.out == ""
     assert list(tmp_path.iterdir()) == []
 
@@ -155,12 +155,23 @@ def test_a_table_whose_rows_are_single_groups_is_refused_with_a_way_out(
     rows = {"town": rng.integers(0, 4, 8_000), "ill": np.array(["y", "n"])[rng.choice(2, 8_000)]}
     pyarrow.csv.write_csv(pa.table(rows), file)
     for words in (["audit", file], ["publish", file, tmp_path / "out", "--test-key"]):
-        outcome = cli(*words, "-s", "ill", "--margins", 1)
+        outcome = cli(*words, "-s", "ill", "--public=all", "--margins", 1)
         assert outcome.code == 2 and "give groups away" in outcome.err
         assert "--margin-tables" in outcome.err and "--margins" in outcome.err
     assert not (tmp_path / "out").exists()
-    plain = cli("publish", file, tmp_path / "out", "-s", "ill", "--test-key", "--margins", 1,
-                "--sample-size", "none")  # fmt: skip
+    plain = cli(
+        "publish",
+        file,
+        tmp_path / "out",
+        "-s",
+        "ill",
+        "--public=all",
+        "--test-key",
+        "--margins",
+        1,
+        "--sample-size",
+        "none",
+    )
     assert plain.code == 0
 
 
@@ -174,8 +185,19 @@ def test_a_named_table_of_too_many_rows_is_refused_and_an_unnamed_one_left_out(
         "ill": np.array(["y", "n"])[np.arange(n) % 2],
     }
     pq.write_table(pa.table(rows), tmp_path / "t.parquet")
-    words = ["publish", tmp_path / "t.parquet", tmp_path / "out", "-s", "ill", "--test-key",
-             "--keep-identifier", "id", "--margins", 1]  # fmt: skip
+    words = [
+        "publish",
+        tmp_path / "t.parquet",
+        tmp_path / "out",
+        "-s",
+        "ill",
+        "--public=all",
+        "--test-key",
+        "--keep-identifier",
+        "id",
+        "--margins",
+        1,
+    ]
     named = cli(*words, "--margin-tables", "id")
     assert named.code == 2 and "by id has too many rows" in named.err and "GB" in named.err
     unnamed = cli(*words)
@@ -187,8 +209,19 @@ def test_a_named_table_of_too_many_rows_is_refused_and_an_unnamed_one_left_out(
 
 
 def test_publish_says_what_the_margins_are(people: Path, tmp_path: Path, cli: Callable) -> None:
-    words = ("publish", people, tmp_path / "r", "-s", "job", "--test-key", "--margins", 1.0,
-             "--margin-tables", 'age,sex+"a+b, ""c"""')  # fmt: skip
+    words = (
+        "publish",
+        people,
+        tmp_path / "r",
+        "-s",
+        "job",
+        "--public=all",
+        "--test-key",
+        "--margins",
+        1.0,
+        "--margin-tables",
+        'age,sex+"a+b, ""c"""',
+    )
     outcome = cli(*words)
     assert outcome.code == 0
     assert "margins" in outcome.out and "ε = 1, δ = 1e-9, σ = 11.6; 2 tables" in outcome.out
@@ -202,14 +235,29 @@ def test_rho_and_epsilon_are_two_words_for_the_same_noise(
 ) -> None:
     rho = rp.Margins(1.0).rho
     for name, options in (("a", ["--margins", 1]), ("b", ["--margins-rho", rho])):
-        out = cli("publish", people, tmp_path / name, "-s", "job", "--test-key", *options)
+        out = cli(
+            "publish", people, tmp_path / name, "-s", "job", "--public=all", "--test-key", *options
+        )
         assert out.code == 0
     first, second = (tmp_path / name / "margins.parquet" for name in "ab")
     assert first.read_bytes() == second.read_bytes()
 
 
 def test_an_audit_says_what_margins_cost(people: Path, tmp_path: Path, cli: Callable) -> None:
-    words = ("audit", people, "-s", "job", "--no-columns", "--worst", 1, "-e", 0.9, "-d", 0.6)
+    words = (
+        "audit",
+        people,
+        "-s",
+        "job",
+        "--public=all",
+        "--no-columns",
+        "--worst",
+        1,
+        "-e",
+        0.9,
+        "-d",
+        0.6,
+    )
     groups = tmp_path / "groups.csv"
     outcome = cli(*words, "--margins", 4, "--groups", groups)
     assert "trials given up" in outcome.out and "from margins" in outcome.out
@@ -231,7 +279,18 @@ def test_an_audit_says_what_margins_cost(people: Path, tmp_path: Path, cli: Call
 def test_an_audit_for_a_sample_size_that_does_not_count_margins_says_so(
     people: Path, cli: Callable
 ) -> None:
-    words = ("audit", people, "-s", "job", "--no-columns", "--margins", 1, "--sample-size", "none")
+    words = (
+        "audit",
+        people,
+        "-s",
+        "job",
+        "--public=all",
+        "--no-columns",
+        "--margins",
+        1,
+        "--sample-size",
+        "none",
+    )
     assert "does not count what margins tell" in cli(*words).out
     assert "trials given up" not in cli(*words).out
 
@@ -302,7 +361,7 @@ def test_margins_are_exported_as_published(release: Path, tmp_path: Path, cli: C
 
 
 def test_a_release_without_margins_says_so(people: Path, tmp_path: Path, cli: Callable) -> None:
-    with rp.read(people, sensitive="job") as table:
+    with rp.read(people, sensitive="job", public="all") as table:
         made = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
     with pytest.raises(ReleaseError, match="no margins"):
         made.margins()
@@ -315,7 +374,18 @@ def test_margins_go_into_a_database_and_are_replaced_with_the_release(
     people: Path, tmp_path: Path, cli: Callable
 ) -> None:
     file = tmp_path / "x.duckdb"
-    words = ("publish", people, "-s", "job", "--test-key", "--to-table", "people", "--to", file)
+    words = (
+        "publish",
+        people,
+        "-s",
+        "job",
+        "--public=all",
+        "--test-key",
+        "--to-table",
+        "people",
+        "--to",
+        file,
+    )
     assert "people_margins" in cli(*words, "--margins", 1).out
 
     def tables() -> set[str]:
@@ -333,11 +403,22 @@ def test_margins_go_into_a_database_and_are_replaced_with_the_release(
 def test_a_workload_measures_a_release_with_and_without_margins(
     people: Path, release: Path, cli: Callable
 ) -> None:
-    words = ("workload", people, "-s", "job", "--queries", 200, "--release", release, "--json")
+    words = (
+        "workload",
+        people,
+        "-s",
+        "job",
+        "--public=all",
+        "--queries",
+        200,
+        "--release",
+        release,
+        "--json",
+    )
     both = json.loads(cli(*words).out)["mean_relative_error"]
     alone = json.loads(cli(*words, "--estimator", "records").out)["mean_relative_error"]
     assert both < 0.8 * alone
-    refused = cli("workload", people, "-s", "job", "--estimator", "records")
+    refused = cli("workload", people, "-s", "job", "--public=all", "--estimator", "records")
     assert refused.code == 2 and "--estimator needs --release" in refused.err
     unknown = cli(*words, "--estimator", "best")
     assert unknown.code == 2 and "best" in unknown.err

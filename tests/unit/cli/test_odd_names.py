@@ -14,17 +14,19 @@ def desk(tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(TABLE)
     assert cli("keygen", "my.key").code == 0
-    assert cli("publish", "t.csv", "release", "-s", "s", "--key", "my.key").code == 0
+    assert (
+        cli("publish", "t.csv", "release", "-s", "s", "--public=all", "--key", "my.key").code == 0
+    )
     return tmp_path
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("audit", "t.csv", "-s", "s", "--report", "x" * 300 + ".html"),
-        ("audit", "t.csv", "-s", "s", "--groups", "x" * 300 + ".csv"),
+        ("audit", "t.csv", "-s", "s", "--public=all", "--report", "x" * 300 + ".html"),
+        ("audit", "t.csv", "-s", "s", "--public=all", "--groups", "x" * 300 + ".csv"),
         ("export", "release", "é" * 200 + ".csv"),
-        ("workload", "t.csv", "-s", "s", "-o", "x" * 5_000),
+        ("workload", "t.csv", "-s", "s", "--public=all", "-o", "x" * 5_000),
         ("report", "release", "-o", "x" * 300 + ".html"),
     ],
 )
@@ -58,7 +60,7 @@ def test_a_nul_in_a_batch_file(cli, desk):
 
 def test_a_usage_error_names_files_without_their_folders(cli, desk):
     folder = desk / "vault"
-    outcome = cli("audit", "t.csv", folder / "raw.csv", "-s", "s")
+    outcome = cli("audit", "t.csv", folder / "raw.csv", "-s", "s", "--public=all")
     assert outcome.code == 2, outcome
     assert "raw.csv" in outcome.err
     assert "vault" not in outcome.err

@@ -11,20 +11,21 @@ TABLE = "g,s\n" + "a,x\na,y\nb,x\nb,z\n" * 20
 @pytest.mark.parametrize(
     "words",
     [
-        ("publish", "t.csv", "out", "-s", "s", KEY),
-        ("publish", "t.csv", "out", "-s", "s", "--key", KEY),
-        ("publish", KEY, "out", "-s", "s"),
-        ("audit", "t.csv", "-s", KEY),
-        ("audit", "t.csv", "-s", "s", "-p", KEY),
-        ("audit", "t.csv", "-s", "s", f"--{KEY}"),
-        ("audit", "t.csv", "-s", "s", f"--keyy={KEY}"),
-        ("audit", "t.csv", "-s", "s", "--bin", f"g={KEY}"),
+        ("publish", "t.csv", "out", "-s", "s", "--public=all", KEY),
+        ("publish", "t.csv", "out", "-s", "s", "--public=all", "--key", KEY),
+        ("publish", KEY, "out", "-s", "s", "--public=all"),
+        ("audit", "t.csv", "-s", KEY, "--public=all"),
+        ("audit", "t.csv", "-s", "s", "--public=all", "-p", KEY),
+        ("audit", "t.csv", "-s", "s", "--public=all", f"--{KEY}"),
+        ("audit", "t.csv", "-s", "s", "--public=all", f"--keyy={KEY}"),
+        ("audit", "t.csv", "-s", "s", "--public=all", "--bin", f"g={KEY}"),
         (
             "publish",
             "t.csv",
             "out",
             "-s",
             "s",
+            "--public=all",
             "--key",
             " ".join(KEY[i : i + 4] for i in range(0, 64, 4)),
         ),
@@ -45,5 +46,5 @@ def test_a_key_is_not_repeated(cli, tmp_path, monkeypatch, words):
 def test_only_its_owner_can_read_a_workload(cli, tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     file = tmp_path / "w.csv"
-    assert cli("workload", tmp_path / "t.csv", "-s", "s", "-o", file).code == 0
+    assert cli("workload", tmp_path / "t.csv", "-s", "s", "--public=all", "-o", file).code == 0
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -156,7 +156,7 @@ def test_more_worst_groups_than_groups(small: pa.Table, policy: rp.Policy) -> No
 
 def test_ties_among_the_worst_are_broken_by_canonical_order(policy: rp.Policy) -> None:
     rows = [{"g": g, "s": s} for g in "dacb" for s in "xxxy" for _ in range(10)]
-    with rp.read(pa.Table.from_pylist(rows), sensitive="s") as table:
+    with rp.read(pa.Table.from_pylist(rows), sensitive="s", public="all") as table:
         assert [v.public["g"] for v in table.audit(policy, worst=3).worst] == ["a", "b", "c"]
 
 
@@ -178,7 +178,7 @@ def test_every_value_of_a_group_is_tested_for_exact() -> None:
     """With the exact tails the most frequent value need not be the one that fails."""
     counts = {"a": 6, "b": 5, "c": 5}
     table = pa.table({"g": ["g"] * 16, "s": [v for v, c in counts.items() for _ in range(c)]})
-    with rp.read(table, sensitive="s", domain=list("abcde")) as opened:
+    with rp.read(table, sensitive="s", public="all", domain=list("abcde")) as opened:
         verdict = opened.audit(rp.Policy(0.5, 0.5, 0.2, bound="exact")).worst[0]
     assert (verdict.upper_tail, verdict.lower_tail) == pytest.approx(
         exact_tails([6, 5, 5], m=5), rel=1e-9
@@ -241,14 +241,14 @@ def test_the_bound_is_chosen_on_the_command_line(cli: Callable) -> None:
 def test_audit_exits_0_where_every_group_is_private(cli: Callable, small: pa.Table,
                                                     tmp_path: Path) -> None:  # fmt: skip
     pq.write_table(small.slice(0, 20), tmp_path / "few.parquet")
-    outcome = cli("audit", tmp_path / "few.parquet", "-s", "Education", "--json")
+    outcome = cli("audit", tmp_path / "few.parquet", "-s", "Education", "--public=all", "--json")
     assert outcome.code == 0
     assert json.loads(outcome.out)["private"] is True
     assert json.loads(outcome.out)["violating_groups"] == 0
 
 
 def test_audit_exits_2_on_bad_input(cli: Callable) -> None:
-    outcome = cli("audit", "example:census_workers", "-s", "Eduction")
+    outcome = cli("audit", "example:census_workers", "-s", "Eduction", "--public=all")
     assert outcome.code == 2
     assert outcome.out == ""
 
@@ -257,7 +257,7 @@ def test_exit_codes_reach_the_shell(process: Callable, small: pa.Table, tmp_path
     pq.write_table(small, tmp_path / "some.parquet")
     pq.write_table(small.slice(0, 20), tmp_path / "few.parquet")
     codes = [
-        process("audit", tmp_path / name, "-s", sensitive, "--no-columns").code
+        process("audit", tmp_path / name, "-s", sensitive, "--public=all", "--no-columns").code
         for name, sensitive in [
             ("few.parquet", "Education"), ("some.parquet", "Education"), ("some.parquet", "x"),
         ]
@@ -268,7 +268,16 @@ def test_exit_codes_reach_the_shell(process: Callable, small: pa.Table, tmp_path
 def test_an_unbounded_limit_is_null_in_json(cli: Callable, small: pa.Table, tmp_path: Path) -> None:
     """Markov's bound does not depend on n: JSON knows no infinity."""
     pq.write_table(small, tmp_path / "t.parquet")
-    outcome = cli("audit", tmp_path / "t.parquet", "-s", "Education", "--bound", "markov", "--json")
+    outcome = cli(
+        "audit",
+        tmp_path / "t.parquet",
+        "-s",
+        "Education",
+        "--public=all",
+        "--bound",
+        "markov",
+        "--json",
+    )
     assert outcome.code == 0
     report = json.loads(outcome.out, parse_constant=pytest.fail)
     assert {group["largest_private_size"] for group in report["worst"]} == {None}
@@ -281,7 +290,7 @@ def group_file(census: pa.Table, cli: Callable, tmp_path_factory: pytest.TempPat
     pq.write_table(columns, folder / "t.parquet")
     for ending in ("parquet", "csv"):
         outcome = cli(
-            "audit", folder / "t.parquet", "-s", "Education",
+            "audit", folder / "t.parquet", "-s", "Education", "--public=all",
             "--groups", folder / f"groups.{ending}", "--exact-tails",
             "--no-columns",
         )  # fmt: skip
@@ -343,7 +352,15 @@ def test_group_file_without_exact_tails_has_none(
     cli: Callable, small: pa.Table, tmp_path: Path
 ) -> None:
     pq.write_table(small, tmp_path / "t.parquet")
-    cli("audit", tmp_path / "t.parquet", "-s", "Education", "--groups", tmp_path / "g.parquet")
+    cli(
+        "audit",
+        tmp_path / "t.parquet",
+        "-s",
+        "Education",
+        "--public=all",
+        "--groups",
+        tmp_path / "g.parquet",
+    )
     names = pq.read_table(tmp_path / "g.parquet").column_names
     assert names == ["Gender", "Race", "Workclass", *FACTS[:7]]
 
@@ -355,7 +372,7 @@ def test_group_file_keeps_public_columns_named_like_its_own(
     small: pa.Table, policy: rp.Policy, taken: list[str]
 ) -> None:
     renamed = small.rename_columns([*taken, *small.column_names[len(taken) :]])
-    with rp.read(renamed, sensitive="Education") as table:
+    with rp.read(renamed, sensitive="Education", public="all") as table:
         groups = pa.concat_tables(table.audit_groups(policy, exact=True))
     assert groups.num_columns == 3 + len(FACTS)
     for ours, original in zip(taken, small.column_names, strict=False):

@@ -48,7 +48,7 @@ def with_serial(n: int = 600) -> pa.Table:
 
 
 def quiet_audit(table: pa.Table, policy: rp.Policy = POLICY, **how: Any) -> rp.AuditReport:
-    with rp.read(table, sensitive="ill") as opened:
+    with rp.read(table, sensitive="ill", public="all") as opened:
         return opened.audit(policy, **how)
 
 
@@ -79,7 +79,7 @@ def test_what_a_value_tells_is_what_the_theory_says() -> None:
 def test_the_published_value_of_a_unique_person_is_true_as_often_as_said(tmp_path: Path) -> None:
     n = 20_000
     table = pa.table({"who": range(n), "ill": [i % 5 for i in range(n)]})
-    with rp.read(table, sensitive="ill") as opened:
+    with rp.read(table, sensitive="ill", public="all") as opened:
         said = opened.audit(POLICY, keep_identifier=["who"], columns=False).single_records
         release = opened.publish(POLICY, tmp_path / "r", key=rp.Key.test(), keep_identifier=["who"])
     found = release.to_arrow().to_pydict()
@@ -150,7 +150,7 @@ def test_the_sentence_is_never_more_comforting_than_its_worst_part(
     columns: dict[str, Any] = {"g": group, "ill": [i % 7 % 3 for i in range(group.size)]}
     if serial:
         columns["serial"] = range(group.size)
-    with rp.read(pa.table(columns), sensitive="ill", domain=[0, 1, 2]) as opened:
+    with rp.read(pa.table(columns), sensitive="ill", public="all", domain=[0, 1, 2]) as opened:
         report = opened.audit(rp.Policy(p, 0.5, 0.3), columns=False)
     first = report.sentences[0]
     alone = report.single_records
@@ -181,7 +181,7 @@ def by_hand(table: pa.Table, k: int = 5) -> tuple[int, int, int, int, int]:
     """The figures of an audit by counting records in plain Python."""
     rows = list(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
     sizes = Counter(row[:-1] for row in rows)
-    with rp.read(table, sensitive="ill", domain=list("abcde")) as opened:
+    with rp.read(table, sensitive="ill", public="all", domain=list("abcde")) as opened:
         verdicts = pa.concat_tables(opened.audit_groups(POLICY)).to_pylist()
     bad = [row["size"] for row in verdicts if not row["private"]]
     small = sum(size for size in sizes.values() if size < k)
@@ -208,7 +208,7 @@ def test_without_a_column_is_the_audit_of_the_table_without_it(rows: int, seed: 
 def test_the_error_without_a_column_is_that_of_the_same_questions() -> None:
     """Questions that do not use the column, on the table with it and on the table without it."""
     table = people(3_000, 4)
-    with rp.read(table, sensitive="ill") as opened:
+    with rp.read(table, sensitive="ill", public="all") as opened:
         report = opened.audit(POLICY)
         cube = collect(opened.batches(), opened.schema)
     workload = make_workload(cube)
@@ -230,7 +230,7 @@ def test_the_error_without_a_column_is_that_of_the_same_questions() -> None:
 def test_a_workload_knows_the_records_of_its_public_half() -> None:
     table = people()
     frame = table.to_pandas()
-    with rp.read(table, sensitive="ill") as opened:
+    with rp.read(table, sensitive="ill", public="all") as opened:
         workload = opened.workload(queries=40)
     for query, selected, answer in zip(
         workload.queries, workload.selected, workload.answers, strict=True
@@ -268,7 +268,7 @@ def test_distinct_values_are_those_of_the_records_that_are_kept() -> None:
     """A serial number that only dropped records have is no identifier."""
     ill = [None] * 60 + list("abcde") * 8
     table = pa.table({"no": [*range(60), *([7] * 40)], "sex": ["f", "m"] * 50, "ill": ill})
-    with rp.read(table, sensitive="ill", missing="drop") as opened:
+    with rp.read(table, sensitive="ill", public="all", missing="drop") as opened:
         for columns in (True, False):
             report = opened.audit(POLICY, columns=columns)
             assert [column.distinct for column in report.columns] == [1, 2]
@@ -279,12 +279,12 @@ def test_distinct_values_are_those_of_the_records_that_are_kept() -> None:
 
 def test_bins_merge_groups_as_binning_the_records_does() -> None:
     table = people(3_000, 5)
-    with rp.read(table, sensitive="ill") as opened:
+    with rp.read(table, sensitive="ill", public="all") as opened:
         cube = collect(opened.batches(), opened.schema)
     assert wider_bins(cube, 0) == (2, 5, 10) and wider_bins(cube, 1) == ()
     for width in (2, 5, 10):
         binned = table.set_column(0, "age", pa.array(table["age"].to_numpy() // width * width))
-        with rp.read(binned, sensitive="ill") as opened:
+        with rp.read(binned, sensitive="ill", public="all") as opened:
             expected = collect(opened.batches(), opened.schema)
         found = with_bins(cube, 0, width)
         assert found.values[0].equals(expected.values[0])
@@ -300,7 +300,7 @@ def test_packed_codes_do_not_overflow_with_many_columns() -> None:
     rng = np.random.default_rng(3)
     columns = {f"c{i}": rng.integers(0, 300, 400) for i in range(12)}
     table = pa.table({**columns, "ill": rng.choice(list("ab"), 400)})
-    with rp.read(table, sensitive="ill") as opened:
+    with rp.read(table, sensitive="ill", public="all") as opened:
         cube = collect(opened.batches(), opened.schema)
     assert without_column(cube, 3).groups == 400
 
@@ -316,7 +316,10 @@ def test_the_report_recommends_only_what_helps(adult: rp.Table) -> None:
 
 
 def test_what_helps_is_recommended_with_its_figures() -> None:
-    with pytest.warns(rp.ReconprivWarning), rp.read(with_serial(), sensitive="ill") as table:
+    with (
+        pytest.warns(rp.ReconprivWarning),
+        rp.read(with_serial(), sensitive="ill", public="all") as table,
+    ):
         found = find(table, POLICY)
     text = internal_html(found)
     without = found.audit.columns[-1].without
@@ -360,7 +363,7 @@ def test_a_group_names_its_columns_and_the_value_behind_f() -> None:
 
 def test_of_several_largest_values_the_first_of_the_domain_is_named() -> None:
     table = pa.table({"g": ["x"] * 4 + ["y"] * 3, "ill": list("cbcb") + list("aec")})
-    with rp.read(table, sensitive="ill") as opened:
+    with rp.read(table, sensitive="ill", public="all") as opened:
         groups = pa.concat_tables(opened.audit_groups(POLICY))
     assert groups["largest_value"].to_pylist() == ["b", "a"]
 
@@ -386,11 +389,13 @@ def serial_file(tmp_path: Path) -> Path:
 
 
 def test_an_audit_of_a_serial_number_exits_1_and_says_why(cli: Callable, serial_file: Path) -> None:
-    outcome = cli("audit", serial_file, "-s", "ill")
+    outcome = cli("audit", serial_file, "-s", "ill", "--public=all")
     assert outcome.code == 1
     assert outcome.out.startswith("Not ready to publish: public column 'serial'")
     assert "--keep-identifier serial" in outcome.out
-    kept = cli("audit", serial_file, "-s", "ill", "--keep-identifier", "serial", "--json")
+    kept = cli(
+        "audit", serial_file, "-s", "ill", "--public=all", "--keep-identifier", "serial", "--json"
+    )
     assert kept.code == 0
     assert "'serial'" in json.loads(kept.out)["verdict"]["sentence"]
 
@@ -400,7 +405,7 @@ def test_publish_refuses_a_serial_number_and_writes_nothing(
     cli: Callable, serial_file: Path, key: list[str]
 ) -> None:
     out = serial_file.parent / "release"
-    outcome = cli("publish", serial_file, out, "-s", "ill", *key)
+    outcome = cli("publish", serial_file, out, "-s", "ill", "--public=all", *key)
     assert outcome.code == 2 and outcome.out == ""
     assert "'serial' (600 values) is nearly unique" in outcome.err
     assert "--drop serial" in outcome.err and "--keep-identifier serial" in outcome.err
@@ -409,8 +414,17 @@ def test_publish_refuses_a_serial_number_and_writes_nothing(
 
 def test_publish_takes_a_serial_number_that_is_named(cli: Callable, serial_file: Path) -> None:
     out = serial_file.parent / "release"
-    outcome = cli("publish", serial_file, out, "-s", "ill", "--test-key", "--keep-identifier",
-                  "serial")  # fmt: skip
+    outcome = cli(
+        "publish",
+        serial_file,
+        out,
+        "-s",
+        "ill",
+        "--public=all",
+        "--test-key",
+        "--keep-identifier",
+        "serial",
+    )
     assert outcome.code == 0
     assert "warning: Public column 'serial' is nearly unique" in outcome.err
     assert (out / "datapackage.json").exists()
@@ -423,47 +437,83 @@ def test_what_to_do_about_an_identifier_can_be_pasted(cli: Callable, tmp_path: P
                  names=names),
         tmp_path / "t.parquet",
     )  # fmt: skip
-    refused = cli("publish", tmp_path / "t.parquet", tmp_path / "r", "-s", "ill", "--test-key")
-    audited = cli("audit", tmp_path / "t.parquet", "-s", "ill")
+    refused = cli(
+        "publish", tmp_path / "t.parquet", tmp_path / "r", "-s", "ill", "--public=all", "--test-key"
+    )
+    audited = cli("audit", tmp_path / "t.parquet", "-s", "ill", "--public=all")
     pasted = """'serial no,"a, ""b\"""'"""
     assert f"with --drop {pasted}," in refused.err and f"--keep-identifier {pasted}." in refused.err
     assert f"with --keep-identifier {pasted}." in " ".join(audited.out.split())
     assert "--drop 'serial no'." in audited.err
-    kept = cli("audit", tmp_path / "t.parquet", "-s", "ill", "--keep-identifier", pasted[1:-1])
+    kept = cli(
+        "audit",
+        tmp_path / "t.parquet",
+        "-s",
+        "ill",
+        "--public=all",
+        "--keep-identifier",
+        pasted[1:-1],
+    )
     assert kept.code == 0
 
 
 @pytest.mark.parametrize("name", ["ill", "nobody"])
 def test_only_a_public_column_can_be_kept(cli: Callable, serial_file: Path, name: str) -> None:
     for command in (["audit"], ["publish", serial_file.parent / "r", "--test-key"]):
-        outcome = cli(command[0], serial_file, *command[1:], "-s", "ill", "--keep-identifier", name)
+        outcome = cli(
+            command[0],
+            serial_file,
+            *command[1:],
+            "-s",
+            "ill",
+            "--public=all",
+            "--keep-identifier",
+            name,
+        )
         assert outcome.code == 2
         assert f"{name!r} is to be kept as an identifier, but it is not a public" in outcome.err
 
 
 def test_frames_are_refused_alike() -> None:
     with pytest.raises(InputError, match="nearly unique in 600 records"):
-        rp.publish(with_serial(), POLICY, sensitive="ill", key=rp.Key.test())
+        rp.publish(with_serial(), POLICY, sensitive="ill", public="all", key=rp.Key.test())
     with pytest.warns(rp.ReconprivWarning, match="kept on request"):
         made = rp.publish(
-            with_serial(), POLICY, sensitive="ill", key=bytes(range(32)), keep_identifier=["serial"]
+            with_serial(),
+            POLICY,
+            sensitive="ill",
+            public="all",
+            key=bytes(range(32)),
+            keep_identifier=["serial"],
         )
     assert made.num_rows == 600
     with pytest.warns(rp.ReconprivWarning):
-        assert not rp.audit(with_serial(), POLICY, sensitive="ill", k=7, columns=False).passes
+        assert not rp.audit(
+            with_serial(), POLICY, sensitive="ill", public="all", k=7, columns=False
+        ).passes
 
 
 def test_k_and_columns_reach_the_audit(cli: Callable, tmp_path: Path) -> None:
     pq.write_table(people(), tmp_path / "t.parquet")
     found = json.loads(
-        cli("audit", tmp_path / "t.parquet", "-s", "ill", "--k", 3, "--no-columns", "--json").out
+        cli(
+            "audit",
+            tmp_path / "t.parquet",
+            "-s",
+            "ill",
+            "--public=all",
+            "--k",
+            3,
+            "--no-columns",
+            "--json",
+        ).out
     )["verdict"]
     assert found["single_records"]["k"] == 3
     assert {column["without"] for column in found["columns"]["each"]} == {None}
 
 
 def test_a_group_shows_its_bound_beside_its_tails(tiny):
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         report = opened.audit(POLICY)
         groups = pa.concat_tables(opened.audit_groups(POLICY, exact=True))
     for verdict in report.worst:

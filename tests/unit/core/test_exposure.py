@@ -27,7 +27,7 @@ def made_table(seed=0, groups=60):
         weights = random.dirichlet(np.full(4, random.choice([0.2, 1.0, 5.0])))
         rows += [(g, DOMAIN[v]) for v in random.choice(4, random.integers(1, 81), p=weights)]
     g, s = zip(*rows, strict=True)
-    return rp.read(pa.table({"g": g, "s": s}), sensitive="s", domain=DOMAIN)
+    return rp.read(pa.table({"g": g, "s": s}), sensitive="s", public="all", domain=DOMAIN)
 
 
 def histograms(table):
@@ -111,7 +111,9 @@ def test_without_options_everything_is_tested(table):
 
 def test_a_share_of_exactly_phi_is_not_exposed():
     values = ["a"] * 29 + ["b"] * 71
-    table = rp.read(pa.table({"g": [1] * 100, "s": values}), sensitive="s", domain=DOMAIN)
+    table = rp.read(
+        pa.table({"g": [1] * 100, "s": values}), sensitive="s", public="all", domain=DOMAIN
+    )
     batch = collect(table.batches(), table.schema).as_batch()
     for phi, found in ((0.29, 0.71), (0.71, 0.0), (0.7099, 0.71)):
         assert largest_exposed(batch, Policy(0.5, 0.5, 0.3, exposed_above=phi)).tolist() == [found]
@@ -171,7 +173,7 @@ def test_octaves_above_phi_tell_less():
     random = np.random.default_rng(1)
     rows = [(g, f"v{v}") for g in range(200) for v in random.zipf(1.2, 60) % (2 + g % 30)]
     g, s = zip(*rows, strict=True)
-    table = rp.read(pa.table({"g": g, "s": s}), sensitive="s")
+    table = rp.read(pa.table({"g": g, "s": s}), sensitive="s", public="all")
     batch = collect(table.batches(), table.schema).as_batch()
     plain, above = Policy(0.5, 0.5, 0.3), Policy(0.5, 0.5, 0.3, exposed_above=0.25)
     before = octaves(batch.largest_frequencies, plain)

@@ -476,7 +476,7 @@ def sampled(batch, made):
 
 def test_plain_perturbation_does_not_depend_on_epsilon_and_delta(tiny):
     found = []
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         for epsilon, delta in ((0.1, 0.14), (0.9, 0.46)):
             policy = Policy(0.5, epsilon, delta, sample_size="none")
             made = Kernel(opened.schema, policy, Key.test())
@@ -490,7 +490,7 @@ def test_exact_with_paper_draws_exactly_its_size():
     policy = Policy(0.5, 0.5, 0.1, bound="exact", sample_size="paper")
     domain = [f"x{i}" for i in range(14)]
     drawn = set()
-    with rp.read(table, sensitive="sick", domain=domain) as opened:
+    with rp.read(table, sensitive="sick", public="all", domain=domain) as opened:
         for number in range(30):
             made = Kernel(opened.schema, policy, key(number))
             drawn |= {int(p.trials[0]) for batch in opened.batches() for p in made(batch)}

@@ -52,13 +52,13 @@ def source(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("columns", [None, True, False])
 @pytest.mark.usefixtures("size")
 def test_an_audit_is_one_pass(passes: list[str], columns: bool | None) -> None:
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.audit(POLICY, columns=columns)
     assert len(passes) == 1
 
 
 def test_the_passes_are_counted(passes: list[str]) -> None:
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.audit(POLICY)
         list(table.batches())
     assert len(passes) == 2
@@ -66,7 +66,7 @@ def test_the_passes_are_counted(passes: list[str]) -> None:
 
 @pytest.mark.usefixtures("size")
 def test_a_report_is_one_pass(passes: list[str], tmp_path: Path) -> None:
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.report(POLICY, tmp_path / "report.html")
     assert len(passes) == 1
 
@@ -75,13 +75,24 @@ def test_audit_groups_and_report_share_one_pass(
     passes: list[str], size: str, source: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
     groups, report = tmp_path / "groups.parquet", tmp_path / "report.html"
-    audit = ("audit", source, "-s", "job", "--missing", "value", "--worst", "3", "--json")
+    audit = (
+        "audit",
+        source,
+        "-s",
+        "job",
+        "--public=all",
+        "--missing",
+        "value",
+        "--worst",
+        "3",
+        "--json",
+    )
     done = cli(*audit, "--groups", groups, "--exact-tails", "--report", report)
     assert done.code == 1 and len(passes) == 1
     assert ("Not run" in report.read_text(encoding="utf-8")) == (size != "small")
     assert groups.stat().st_mode & 0o077 == report.stat().st_mode & 0o077 == 0
     assert json.loads(done.out) == json.loads(cli(*audit).out)
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         parts = list(table.audit_groups(POLICY, exact=True))
     assert pq.read_table(groups).to_pylist() == [row for part in parts for row in part.to_pylist()]
 
@@ -94,7 +105,18 @@ def test_a_failure_leaves_neither_file(
 
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", fail)
     groups, report = tmp_path / "groups.parquet", tmp_path / "report.html"
-    done = cli("audit", source, "-s", "job", "--missing", "value", "--groups", groups,
-               "--report", report)  # fmt: skip
+    done = cli(
+        "audit",
+        source,
+        "-s",
+        "job",
+        "--public=all",
+        "--missing",
+        "value",
+        "--groups",
+        groups,
+        "--report",
+        report,
+    )
     assert done.code == 2 and "groups.parquet could not be written: No space left" in done.err
     assert [file.name for file in tmp_path.iterdir()] == [source.name]

@@ -15,7 +15,7 @@ from reconpriv.promise import NOTHING, REFUSED, promise
 @pytest.mark.parametrize("name", [*rp.PRESETS])
 def test_every_preset_can_be_published(name, tmp_path, key):
     assert rp.PRESETS[name].sentence.endswith(".")
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(rp.preset(name), tmp_path / "r", key=key)
     assert release.promise.startswith("In every group, ")
     assert release.promise == promise(rp.preset(name).as_dict())
@@ -65,7 +65,7 @@ def test_a_promise_leaves_out_what_it_cannot_keep(tmp_path):
     assert loose.startswith("In every group that some number of trials keeps private, ")
     assert "own trials" in promise(replace(exact, sample_size="paper").as_dict())
     rows = {"g": [1] * 200 + [2] * 200, "s": ["yes"] * 200 + ["yes", "no"] * 100}
-    with rp.read(pa.table(rows), sensitive="s") as table:
+    with rp.read(pa.table(rows), sensitive="s", public="all") as table:
         refused = table.audit(rp.preset("signed"), columns=False)
         assert refused.promise == REFUSED
         assert refused.unattainable_groups > 0

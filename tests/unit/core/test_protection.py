@@ -35,7 +35,7 @@ def key(number):
 
 
 def raw_of(table):
-    with rp.read(table, sensitive="ill", missing="value") as found:
+    with rp.read(table, sensitive="ill", public="all", missing="value") as found:
         return collect(found.batches(), found.schema)
 
 
@@ -160,7 +160,7 @@ def test_an_ignored_column_is_gone_and_all_may_be_ignored():
 
 
 def test_bins_can_be_made_coarser_where_their_borders_meet():
-    with rp.read(TABLE, sensitive="ill", missing="value", bin={"age": 5}) as table:
+    with rp.read(TABLE, sensitive="ill", public="all", missing="value", bin={"age": 5}) as table:
         raw = collect(table.batches(), table.schema)
         found = settle(Protection.of({"age": 10}), raw, 0.5, key(1))
         assert dict(found.columns)["age"].labels == ("20 to 29", "30 to 39")

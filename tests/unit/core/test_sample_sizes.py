@@ -64,7 +64,7 @@ def ten():
 
 @pytest.fixture(scope="module")
 def table():
-    with rp.read(people(), sensitive="job", missing="value") as opened:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as opened:
         yield opened
 
 

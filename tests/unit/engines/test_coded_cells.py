@@ -35,7 +35,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def _cells(file: Path, **settings: Any) -> Iterator[tuple[Any, ...]]:
     """Every cell of every batch, with the values of its group."""
-    with rp.read(file, sensitive="sensitive", **settings) as table:
+    with rp.read(file, sensitive="sensitive", public="all", **settings) as table:
         for batch in table.batches():
             groups = [batch.public_values(g, table.schema) for g in range(batch.groups)]
             for group, value, count in zip(
@@ -70,7 +70,7 @@ def test_the_same_cells_in_the_same_order(
 
 def test_the_same_release(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def publish(name: str) -> dict[str, bytes]:
-        with rp.read(file, sensitive="sensitive", missing="drop") as table:
+        with rp.read(file, sensitive="sensitive", public="all", missing="drop") as table:
             table.publish(_POLICY, tmp_path / name, key=rp.Key.test())
         return {one.name: one.read_bytes() for one in (tmp_path / name).glob("data*")}
 

@@ -28,7 +28,7 @@ POLICY = rp.Policy(0.5, 0.5, 0.3)
 
 @pytest.fixture
 def table():
-    with rp.read(people(), sensitive="job", missing="value") as opened:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as opened:
         yield opened
 
 
@@ -88,7 +88,7 @@ def test_an_attack(cli, tmp_path):
     toy = Attack("toy", "Does knowing nothing help?", run, uses=("keys",))
     file = tmp_path / "people.parquet"
     pa.parquet.write_table(people(), file)
-    given = (file, "-s", "job", "--missing", "value")
+    given = (file, "-s", "job", "--public=all", "--missing", "value")
     with ATTACKS.including(toy):
         done = cli("attack", "toy", *given, "--keys", 3)
         assert done.out.startswith("3 keys tell nothing.")
@@ -129,7 +129,7 @@ def test_an_input_format(cli, tmp_path):
     with pytest.raises(InputError, match=r"'ten\.toy' is not known"):
         rp.describe(file)
     with FORMATS.including(toy):
-        with rp.read(file, sensitive="job") as table:
+        with rp.read(file, sensitive="job", public="all") as table:
             assert table.schema.records == 20
         assert "SAS, Excel or Toy file" in " ".join(
             cli("audit", "--help").out.replace("│", " ").split()

@@ -180,49 +180,67 @@ def bad_inputs() -> dict[str, Callable[[], object]]:
     structs = pa.array([{"k": 1}] * 40)
 
     def publish_identifier() -> object:
-        return rp.read(unique, sensitive="x").publish(POLICY, "nowhere", key=rp.Key.test())
+        return rp.read(unique, sensitive="x", public="all").publish(
+            POLICY, "nowhere", key=rp.Key.test()
+        )
 
     def publish_unattainable() -> object:
         policy = rp.Policy(0.9, 0.9, 0.9)
-        return rp.read(table(), sensitive="x").publish(policy, "nowhere", key=rp.Key.test())
+        return rp.read(table(), sensitive="x", public="all").publish(
+            policy, "nowhere", key=rp.Key.test()
+        )
 
     def give_a_group_away() -> object:
         rows = pa.table({"x": ["u", "v", "v"] * 9000, "a": ["p", "q"] * 13500})
-        return rp.read(rows, sensitive="x").audit(rp.Policy(0.5, 0.5, 0.3, margins=1.0))
+        return rp.read(rows, sensitive="x", public="all").audit(
+            rp.Policy(0.5, 0.5, 0.3, margins=1.0)
+        )
 
     def cut_a_bin() -> object:
-        with rp.read(table(n=list(range(40))), sensitive="x", bin={"n": 10}) as opened:
+        with rp.read(
+            table(n=list(range(40))), sensitive="x", public="all", bin={"n": 10}
+        ) as opened:
             return opened.count("n < 15")
 
     return {
-        "missing": lambda: rp.read(table(x=["u", None] * 20), sensitive="x"),
-        "float sensitive": lambda: rp.read(table(n=numbers), sensitive="n"),
-        "too many values": lambda: rp.read(many, sensitive="x"),
-        "one value": lambda: rp.read(table(x=["u"] * 40), sensitive="x"),
-        "a struct": lambda: rp.read(table(s=structs), sensitive="x"),
-        "a sensitive struct": lambda: rp.read(table(s=structs), sensitive="s"),
-        "stranger to the domain": lambda: rp.read(table(), sensitive="x", domain=["u"]),
-        "bins of text": lambda: rp.read(table(), sensitive="x", bin={"a": 10}),
+        "missing": lambda: rp.read(table(x=["u", None] * 20), sensitive="x", public="all"),
+        "float sensitive": lambda: rp.read(table(n=numbers), sensitive="n", public="all"),
+        "too many values": lambda: rp.read(many, sensitive="x", public="all"),
+        "one value": lambda: rp.read(table(x=["u"] * 40), sensitive="x", public="all"),
+        "a struct": lambda: rp.read(table(s=structs), sensitive="x", public="all"),
+        "a sensitive struct": lambda: rp.read(table(s=structs), sensitive="s", public="all"),
+        "stranger to the domain": lambda: rp.read(
+            table(), sensitive="x", public="all", domain=["u"]
+        ),
+        "bins of text": lambda: rp.read(table(), sensitive="x", public="all", bin={"a": 10}),
         "infinite": lambda: rp.read(
-            table(n=[float("inf")] * 40), sensitive="x", bin={"n": 10}
+            table(n=[float("inf")] * 40), sensitive="x", public="all", bin={"n": 10}
         ),
         "below the border": lambda: rp.read(
-            table(n=list(range(40))), sensitive="x", bin={"n": [5, 50]}
+            table(n=list(range(40))), sensitive="x", public="all", bin={"n": [5, 50]}
         ),
         "groups of numbers": lambda: rp.read(
-            table(n=numbers), sensitive="x", group={"n": {"1": "x"}}
+            table(n=numbers), sensitive="x", public="all", group={"n": {"1": "x"}}
         ),
-        "a table of a file": lambda: rp.read("example:adult", sensitive="sex", table="x"),
-        "labels of a file": lambda: rp.read("example:adult", sensitive="sex", labels="apply"),
-        "a master": lambda: rp.read("example:adult", sensitive="sex", engine="duckdb", master="x"),
-        "two selects": lambda: rp.read("example:adult", sensitive="sex", sql="SELECT 1; SELECT 2"),
+        "a table of a file": lambda: rp.read(
+            "example:adult", sensitive="sex", public="all", table="x"
+        ),
+        "labels of a file": lambda: rp.read(
+            "example:adult", sensitive="sex", public="all", labels="apply"
+        ),
+        "a master": lambda: rp.read(
+            "example:adult", sensitive="sex", public="all", engine="duckdb", master="x"
+        ),
+        "two selects": lambda: rp.read(
+            "example:adult", sensitive="sex", public="all", sql="SELECT 1; SELECT 2"
+        ),
         "an identifier": publish_identifier,
         "unattainable": publish_unattainable,
         "a cut bin": cut_a_bin,
         "a group given away": give_a_group_away,
         "a key": lambda: rp.Key.from_file("no-such.key"),
         "a short key": lambda: rp.Key.from_hex("00"),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.filterwarnings("ignore::reconpriv.ReconprivWarning")
@@ -246,14 +264,17 @@ def test_a_bad_input_is_explained_in_the_words_of_each_surface(
 def test_warnings_and_json_are_worded_for_whom_they_reach(tmp_path: Path, cli: Callable) -> None:
     file = tmp_path / "people.csv"
     file.write_text("id,x\n" + "".join(f"i{i},{'uv'[i % 2]}\n" for i in range(400)))
-    with rp.read(file, sensitive="x") as opened, pytest.warns(rp.ReconprivWarning, match="drop="):
+    with (
+        rp.read(file, sensitive="x", public="all") as opened,
+        pytest.warns(rp.ReconprivWarning, match="drop="),
+    ):
         report = opened.audit(POLICY)
     for said in (*report.warnings, report.sentence, report.columns_sentence, str(report)):
         assert not OPTION.search(said)
     assert 'drop=["id"]' in str(report)
-    outcome = cli("audit", file, "-s", "x")
+    outcome = cli("audit", file, "-s", "x", "--public=all")
     assert "--drop id" in outcome.err and "--keep-identifier id" in outcome.out
-    found = json.loads(cli("audit", file, "-s", "x", "--json").out)
+    found = json.loads(cli("audit", file, "-s", "x", "--public=all", "--json").out)
     assert "--drop id" in found["warnings"][0] and "--drop id" in found["verdict"]["sentence"]
     for said in (outcome.err, outcome.out, json.dumps(found, ensure_ascii=False)):
         assert not re.search(r"=True|drop=|`", said)

@@ -264,7 +264,7 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence(columns, where, words):
 def test_one_published_value_cannot_be_tested(tmp_path, cli):
     frame = pd.DataFrame({"a": ["x", "x", "y", "y"], "s": ["u"] * 4})
     policy = rp.Policy(0.9, 0.5, 0.3, sample_size="none")
-    with rp.read(frame, sensitive="s", domain=["u", "v"]) as table:
+    with rp.read(frame, sensitive="s", public="all", domain=["u", "v"]) as table:
         release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
     assert set(release.to_pandas()["s"]) == {"u"}
     with pytest.raises(InputError, match="only one sensitive value was published"):
@@ -394,7 +394,7 @@ def test_a_margin_alone_gives_the_true_counts_with_its_noise():
 def margins_release(tmp_path_factory):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none", margins=2.0)
     folder = tmp_path_factory.mktemp("margins") / "release"
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         return table.publish(policy, folder, key=numbered_key(1))
 
 

@@ -375,7 +375,7 @@ def told_by_a_number(tmp_path_factory):
         {"b": b, "d": day.date, "t": day.astype("datetime64[us]"),
          "colour": np.where(b == 0, "red", "blue"), "s": rng.choice(["u", "v"], 3_000)}
     )  # fmt: skip
-    with rp.read(frame, sensitive="s") as table:
+    with rp.read(frame, sensitive="s", public="all") as table:
         folder = tmp_path_factory.mktemp("numbers") / "r"
         policy = rp.Policy(0.8, 0.5, 0.3, sample_size="none")
         return table.publish(policy, folder, key=rp.Key.test()), frame
@@ -539,7 +539,7 @@ def with_margins(tmp_path_factory):
     train, test = workers.take(order[:30_000]), workers.take(order[30_000:40_000])
     policy = rp.Policy(0.3, 0.5, 0.3, margins=1.0)
     folder = tmp_path_factory.mktemp("margins") / "release"
-    with rp.read(train, sensitive="Occupation") as table:
+    with rp.read(train, sensitive="Occupation", public="all") as table:
         return table.publish(policy, folder, key=rp.Key.test()), test
 
 

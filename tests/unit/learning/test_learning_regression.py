@@ -41,7 +41,7 @@ def town():
     chance = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
     job = np.array(["a", "b", "c"])[(rng.random(n)[:, None] > chance.cumsum(axis=1)).sum(axis=1)]
     table = pa.table({"age": age, "sex": sex, "place": place, "job": job})
-    with rp.read(table, sensitive="job") as opened:
+    with rp.read(table, sensitive="job", public="all") as opened:
         return collect(opened.batches(), opened.schema), table.to_pandas()
 
 
@@ -269,7 +269,7 @@ def test_columns_that_follow_from_others_are_refused(tmp_path):
     frame = people().to_pandas()
     frame["older"] = 2 * frame["age"] + 1
     frame["one"] = np.where(frame["region"].isna(), np.nan, 1.0)
-    with rp.read(frame, sensitive="job", missing="value") as table:
+    with rp.read(frame, sensitive="job", public="all", missing="value") as table:
         release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
     with pytest.raises(InputError, match="collinear: older follows"):
         release.logistic("nurse", ["age", "older"])
@@ -287,7 +287,7 @@ def test_too_many_parameters_are_refused(monkeypatch):
 
 def test_protection_groups_are_used_as_they_are(tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none", protect={"age": 5, "region": "*"})
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
     found = release.logistic("nurse", ["age", "Sex"])
     assert {name.split("[")[0] for name in found.params} == {"Intercept", "age", "Sex"}
@@ -302,7 +302,7 @@ def test_protection_groups_are_used_as_they_are(tmp_path):
 
 def test_margins_are_left_aside_and_that_is_said(tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(epsilon=1.0))
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
     assert any(
         "left aside" in remark for remark in release.linear("age", ["job"], merge=FEW).remarks

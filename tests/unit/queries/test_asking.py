@@ -680,7 +680,7 @@ def test_no_interval_is_negative_a_point_or_beyond_the_records(tmp_path):
 
 
 def test_a_single_group_is_not_called_uninformative_where_nothing_was_sampled(tiny, tmp_path):
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         release = opened.publish(
             rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "r", key=rp.Key.generate()
         )
@@ -689,7 +689,7 @@ def test_a_single_group_is_not_called_uninformative_where_nothing_was_sampled(ti
 
 
 def test_a_confidence_next_to_one_gives_finite_json(cli, tiny, policy, tmp_path):
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
     done = cli("query", tmp_path / "r", "SELECT count(*) FROM release WHERE s = 'x'",
                "--confidence", "0.9999999999999999", "--json")  # fmt: skip

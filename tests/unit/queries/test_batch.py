@@ -351,7 +351,7 @@ def test_an_option_that_would_be_ignored_is_refused(cli, tmp_path, arguments):
 
 
 def test_one_query_is_no_batch(tiny, policy, tmp_path):
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
     with pytest.raises(InputError, match="list"):
         release.count_many("SELECT count(*) FROM release")

@@ -223,7 +223,9 @@ def test_a_frame_comes_back_with_bins_as_text(people: pa.Table, key: rp.Key) -> 
 
 
 def test_a_table_without_recodings_keeps_its_format(people: pa.Table, key, tmp_path) -> None:
-    with rp.read(people.drop_columns(["income"]), sensitive="school", missing="drop") as table:
+    with rp.read(
+        people.drop_columns(["income"]), sensitive="school", public="all", missing="drop"
+    ) as table:
         block = table.publish(POLICY, tmp_path / "out", key=key).manifest["reconpriv"]
     assert block["format_version"] == 1
     assert "recoded" not in block
@@ -231,7 +233,7 @@ def test_a_table_without_recodings_keeps_its_format(people: pa.Table, key, tmp_p
 
 def test_declared_bins_are_the_domain_whether_they_occur_or_not(people: pa.Table) -> None:
     bins = {"income": [-100, 0, 10_000, 10**8, 10**9]}
-    with rp.read(people, sensitive="income", bin=bins) as table:
+    with rp.read(people, sensitive="income", public="all", bin=bins) as table:
         assert table.schema.domain == (
             "-100 to under 0", "0 to under 10000", "10000 to under 100000000",
             "100000000 to under 1000000000", "1000000000 or more",
@@ -244,11 +246,11 @@ def test_missing_sensitive_values_are_dropped_or_a_value(people: pa.Table) -> No
     holes = people.set_column(2, "income", pa.array(values))
     bins = {"income": [0, 10_000]}
     with pytest.raises(InputError, match="missing in some records"):
-        rp.read(holes, sensitive="income", bin=bins)
-    with rp.read(holes, sensitive="income", bin=bins, missing="value") as table:
+        rp.read(holes, sensitive="income", public="all", bin=bins)
+    with rp.read(holes, sensitive="income", public="all", bin=bins, missing="value") as table:
         assert table.schema.domain == ("0 to under 10000", "10000 or more", None)
         assert table.count(income=None) == missing
-    with rp.read(holes, sensitive="income", bin=bins, missing="drop") as table:
+    with rp.read(holes, sensitive="income", public="all", bin=bins, missing="drop") as table:
         assert table.schema.records == len(values) - missing
         assert sum(int(batch.count.sum()) for batch in table.batches()) == table.schema.records
 
@@ -275,11 +277,11 @@ def test_how_bins_of_whole_numbers_read(people: pa.Table, bins, labels) -> None:
 def test_texts_that_spell_numbers_are_binned_as_numbers(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("x,s\n12.50,a\n7,b\n+1e2,a\n,b\n-0.0,a\n")
-    with rp.read(file, sensitive="s") as table:
+    with rp.read(file, sensitive="s", public="all") as table:
         assert table.count(x="12.50") == 1  # as a value it is a text
     bins = ["0 to under 10", "10 to under 20", "20 or more"]
     assert labels_of(file, "x", sensitive="s", bin={"x": [0, 10, 20]}) == bins
-    with rp.read(file, sensitive="s", bin={"x": [0, 10, 20]}) as table:
+    with rp.read(file, sensitive="s", public="all", bin={"x": [0, 10, 20]}) as table:
         assert [table.count(x=label) for label in bins] == [2, 1, 1]
     file.write_text("x,s\n12.50,a\n7,b\nn/a,a\n")
     assert "holds string values; bins are for numbers" in refusal(
@@ -295,14 +297,16 @@ def test_how_bins_of_decimals_read() -> None:
     assert labels_of(source, "d", sensitive="s", bin={"d": 0.5}) == [
         "-1.5 to under -1", "-1 to under -0.5", "-0.5 to under 0", "0 to under 0.5"
     ]  # fmt: skip
-    with rp.read(source, sensitive="s", bin={"d": [-2, 0.05]}) as table:
+    with rp.read(source, sensitive="s", public="all", bin={"d": [-2, 0.05]}) as table:
         assert table.count("d >= 0.05") == 1
 
 
 @pytest.mark.parametrize("declared", ["quantiles:4", rp.Quantiles(4)])
 def test_quantiles_only_when_asked_for_and_with_a_warning(people: pa.Table, declared) -> None:
     with pytest.warns(rp.ReconprivWarning, match=r"'age' are quantiles.* published"):
-        table = rp.read(people, sensitive="income", bin={"age": declared, "income": [0, 9_000]})
+        table = rp.read(
+            people, sensitive="income", public="all", bin={"age": declared, "income": [0, 9_000]}
+        )
     with table:
         assert any("quantiles" in note for note in table.warnings)
         ages = [a for a in people["age"].to_pylist() if a is not None]
@@ -318,7 +322,7 @@ def test_codes_and_truth_values_are_grouped_by_their_text(tmp_path: Path) -> Non
         "code": [1, 2, 30, 30], "ok": [True, False, None, True], "s": ["a", "b", "a", "b"]
     })  # fmt: skip
     groups = {"code": {1: "low", 2: "low", "*": "high"}, "ok": {True: "yes", False: "no"}}
-    with rp.read(source, sensitive="s", group=groups) as table:
+    with rp.read(source, sensitive="s", public="all", group=groups) as table:
         assert table.count(code="high") == 2
         assert table.count("code IN (1, 2)") == 2
         assert table.count("ok = true") == 2
@@ -492,7 +496,7 @@ def test_labels_of_codes_do_not_stay_with_bins(tmp_path: Path) -> None:
         frame, str(tmp_path / "a.sav"), column_labels={"q": "A question"},
         variable_value_labels={"q": {1.0: "never", 2.0: "often"}},
     )  # fmt: skip
-    with rp.read(tmp_path / "a.sav", sensitive="s", bin={"q": [0, 2]}) as table:
+    with rp.read(tmp_path / "a.sav", sensitive="s", public="all", bin={"q": [0, 2]}) as table:
         assert table.labels["q"].title == "A question"
         assert table.labels["q"].values == ()
         released = table.publish(POLICY, tmp_path / "out", key=rp.Key.test())

@@ -70,7 +70,7 @@ def test_shares_are_those_that_share_gives(size, by, where, shares, among):
 
 def test_shares_with_margins_are_those_that_share_gives(tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", margins=rp.Margins(2.0))
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=numbered_key(4))
     for estimator in ("mle", "records"):
         found = release.crosstab(["job", "Sex"], shares="row", estimator=estimator)
@@ -85,7 +85,7 @@ def test_shares_with_margins_are_those_that_share_gives(tmp_path):
 
 def test_shares_of_protection_groups_are_those_that_share_gives(tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 5})
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=numbered_key(5))
     found = release.crosstab(["age", "job"], "age < 23", shares="column", totals=True)
     cells = [cell for cell in found.cells if len(cell.labels) == 2]
@@ -224,7 +224,7 @@ def test_rows_and_columns_are_laid_out_in_the_order_of_their_values():
 
 def test_a_combination_that_does_not_occur_is_a_dash(tmp_path):
     rows = pa.table({"g": ["a", "a", "b"] * 90, "h": ["x", "y", "x"] * 90, "s": list("uvw") * 90})
-    with rp.read(rows, sensitive="s") as table:
+    with rp.read(rows, sensitive="s", public="all") as table:
         release = table.publish(
             rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "r", key=numbered_key(1)
         )

@@ -138,7 +138,7 @@ def test_a_constrained_estimate_lies_in_its_own_interval(by):
 def test_a_constrained_estimate_lies_in_its_own_interval_on_a_large_sparse_domain(tmp_path):
     table = pa.table({"g": ["x"] * 2_000, "job": pa.array([1] * 2_000)})
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
-    with rp.read(table, sensitive="job", domain=list(range(1, 51))) as opened:
+    with rp.read(table, sensitive="job", public="all", domain=list(range(1, 51))) as opened:
         release = opened.publish(policy, tmp_path / "r", key=numbered_key(3))
     got = release.count(job=1, estimator="constrained")
     assert got.low <= got.count <= got.high

@@ -268,7 +268,7 @@ def test_margins_narrow_a_comparison(tmp_path):
     import reconpriv as rp
 
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", margins=1.0)
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         from query_fixtures import numbered_key
 
         release = table.publish(policy, tmp_path / "r", key=numbered_key(1))

@@ -208,7 +208,7 @@ def test_protected_releases_answer_by_share(tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 5})
     from query_fixtures import numbered_key
 
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=numbered_key(1))
     assert release.average("age", Sex="F").exact
     found = release.average("age", job="nurse")

@@ -9,7 +9,7 @@ from refusals import check_sentence
 @pytest.fixture(scope="module")
 def release(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "out"
-    with rp.read(tiny, sensitive="s") as table:
+    with rp.read(tiny, sensitive="s", public="all") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3), folder, key=rp.Key(bytes(range(32))))
     return folder
 

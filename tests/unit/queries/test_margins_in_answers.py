@@ -176,7 +176,7 @@ def test_the_constrained_estimator_uses_margins_and_stays_possible() -> None:
 def folder(request, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("margins") / "release"
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=request.param, margins=0.4)
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.publish(policy, path, key=margin_key(1))
     return path
 

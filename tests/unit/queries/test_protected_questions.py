@@ -37,13 +37,13 @@ def key(number):
 
 @pytest.fixture(scope="module")
 def raw():
-    with rp.read(TABLE, sensitive="ill") as opened:
+    with rp.read(TABLE, sensitive="ill", public="all") as opened:
         return collect(opened.batches(), opened.schema)
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    with rp.read(TABLE, sensitive="ill") as opened:
+    with rp.read(TABLE, sensitive="ill", public="all") as opened:
         return opened.publish(POLICY, tmp_path_factory.mktemp("r") / "r", key=key(1))
 
 
@@ -200,7 +200,7 @@ def test_independence_is_tested_by_protection_group(release):
 
 
 def test_an_ignored_column_cannot_be_tested(tmp_path):
-    with rp.read(TABLE, sensitive="ill") as opened:
+    with rp.read(TABLE, sensitive="ill", public="all") as opened:
         found = opened.publish(replace(POLICY, protect={"sex": "*"}), tmp_path / "r", key=key(1))
     with pytest.raises(InputError, match="ignore column 'sex'"):
         found.chi_square("sex")

@@ -46,7 +46,7 @@ def town(interacts: bool = False) -> pa.Table:
 @cache
 def answerers(sample_size: str, interacts: bool = False, keys: int = 6):
     """Releases in memory, and the original table."""
-    with rp.read(town(interacts), sensitive="job") as table:
+    with rp.read(town(interacts), sensitive="job", public="all") as table:
         batches = list(table.batches())
         raw = collect(batches, table.schema)
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
@@ -77,7 +77,7 @@ def errors(sample_size, variance=1.0, interacts=False):
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("smooth") / "release"
-    with rp.read(town(), sensitive="job") as table:
+    with rp.read(town(), sensitive="job", public="all") as table:
         policy = rp.Policy(0.5, 0.5, 0.3, sample_size="octave")
         return table.publish(policy, folder, key=numbered_key(1))
 
@@ -116,7 +116,9 @@ def test_an_odd_combination_is_answered_directly():
     table = town().to_pandas()
     odd = (table["home"] == "h03") & (table["work"] == "w05")
     table.loc[odd, "job"] = "nurse"
-    with rp.read(pa.Table.from_pandas(table, preserve_index=False), sensitive="job") as opened:
+    with rp.read(
+        pa.Table.from_pandas(table, preserve_index=False), sensitive="job", public="all"
+    ) as opened:
         batches = list(opened.batches())
         raw = collect(batches, opened.schema)
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
@@ -249,7 +251,7 @@ def test_a_release_with_protection_groups_is_refused(tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"home": 2})
     codes = town().to_pandas().assign(home=lambda t: t["home"].str[1:].astype(int))
     table = pa.Table.from_pandas(codes, preserve_index=False)
-    with rp.read(table, sensitive="job") as opened:
+    with rp.read(table, sensitive="job", public="all") as opened:
         release = opened.publish(policy, tmp_path / "release", key=numbered_key(1))
     with pytest.raises(InputError, match="protection groups"):
         release.count(home=3, work="w05", job="nurse", estimator="smooth")
@@ -269,7 +271,7 @@ def test_figures_other_than_counts_are_refused(release, ask):
 
 
 def test_margins_are_weighed_in(tmp_path):
-    with rp.read(town(), sensitive="job") as opened:
+    with rp.read(town(), sensitive="job", public="all") as opened:
         policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", margins=1.0)
         release = opened.publish(policy, tmp_path / "release", key=numbered_key(1))
     smooth = release.count(**ASKED, estimator="smooth")

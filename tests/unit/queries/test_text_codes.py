@@ -37,7 +37,7 @@ def records() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def table() -> Iterator[rp.Table]:
-    with rp.read(records(), sensitive="diagnosis") as opened:
+    with rp.read(records(), sensitive="diagnosis", public="all") as opened:
         yield opened
 
 

@@ -41,7 +41,7 @@ def table() -> Iterator[rp.Table]:
             "ill": ["flu", "none"] * 40,
         }
     )
-    with rp.read(records, sensitive="ill") as opened:
+    with rp.read(records, sensitive="ill", public="all") as opened:
         yield opened
 
 
@@ -113,7 +113,7 @@ QUERIES = [
 def test_a_bad_sql_text_is_refused_in_our_words(query: str, tmp_path: Path, cli: Callable) -> None:
     file = tmp_path / "t.csv"
     file.write_text("age,name,ill\n" + "20,Ann-secret,flu\n30,Bob,none\n" * 10)
-    done = cli("audit", file, "-s", "ill", "--sql", query)
+    done = cli("audit", file, "-s", "ill", "--public=all", "--sql", query)
     assert done.code == 2, done.out
     assert done.err.startswith("error: ") and done.err.count("\n") == 1
     assert "secret" not in done.err and str(tmp_path) not in done.err
@@ -161,7 +161,7 @@ def test_a_place_in_sql_counts_in_what_was_typed(
 ) -> None:
     file = tmp_path / "t.csv"
     file.write_text("age,name,ill\n" + "20,Ann,flu\n30,Bob,none\n" * 10)
-    done = cli("audit", file, "-s", "ill", "--sql", query)
+    done = cli("audit", file, "-s", "ill", "--public=all", "--sql", query)
     assert f"The SQL query does not work {place}" in done.err
 
 

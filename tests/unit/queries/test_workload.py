@@ -28,7 +28,7 @@ def uniform():
     """A table in which every query qualifies: 4 attributes of 3 values, 2 sensitive ones."""
     cells = np.array(np.meshgrid(*[range(3)] * 4, range(2))).reshape(5, -1).repeat(2, axis=1)
     table = pa.table(dict(zip("abcds", cells, strict=True)))
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         yield opened.workload(queries=9_000, min_selectivity=1e-6, seed=4)
 
 
@@ -98,7 +98,7 @@ def test_answers_equal_a_recount_of_the_raw_table(pool, census):
 
 
 def test_answers_equal_a_recount_where_values_are_missing():
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         pool = table.workload(queries=300, min_selectivity=0.005, seed=2)
     rows = people().to_pylist()
     assert any(None in query.values() for query in pool.queries)
@@ -117,7 +117,9 @@ def test_a_smaller_pool_is_the_beginning_of_a_larger_one(census_tables, pool):
 
 
 def test_no_more_attributes_are_asked_for_than_there_are():
-    with rp.read(people().select(["Sex", "job"]), sensitive="job", missing="value") as table:
+    with rp.read(
+        people().select(["Sex", "job"]), sensitive="job", public="all", missing="value"
+    ) as table:
         pool = table.workload(queries=40, max_attributes=3)
     assert {tuple(query) for query in pool.queries} == {("Sex", "job")}
 
@@ -131,7 +133,7 @@ def test_the_mean_relative_error_is_that_of_the_paper():
 
 
 def test_the_error_of_a_release_is_the_mean_over_its_answers():
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         pool = table.workload(queries=100, min_selectivity=0.01)
     release = people_release("octave")
     counts = [release.count(**query).count for query in pool.queries]
@@ -144,7 +146,7 @@ def test_the_error_of_a_release_is_the_mean_over_its_answers():
 
 @pytest.fixture
 def people_table():
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         yield table
 
 
@@ -172,7 +174,7 @@ def test_a_table_without_such_queries_says_so_and_what_to_change(people_table, m
 
 def test_a_table_without_public_attributes_has_no_pool():
     with (
-        rp.read(people().select(["job"]), sensitive="job", missing="value") as table,
+        rp.read(people().select(["job"]), sensitive="job", public="all", missing="value") as table,
         pytest.raises(InputError, match="at least one public attribute"),
     ):
         table.workload()
@@ -195,12 +197,29 @@ def csv_rows(file):
 def test_the_command_measures_a_release_and_writes_the_pool(cli, people_file, tmp_path):
     out = tmp_path / "pool.csv"
     release = people_release("octave")
-    done = cli("workload", people_file, "-s", "job", "--missing", "value", "--queries", 80,
-               "--min-selectivity", 0.01, "--seed", 5, "--release", release.path, "-o", out,
-               "--json")  # fmt: skip
+    done = cli(
+        "workload",
+        people_file,
+        "-s",
+        "job",
+        "--public=all",
+        "--missing",
+        "value",
+        "--queries",
+        80,
+        "--min-selectivity",
+        0.01,
+        "--seed",
+        5,
+        "--release",
+        release.path,
+        "-o",
+        out,
+        "--json",
+    )
     assert done.code == 0
     summary = json.loads(done.out)
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         pool = table.workload(queries=80, min_selectivity=0.01, seed=5)
     assert summary["queries"] == 80 and summary["records"] == 3_000
     assert summary["mean_relative_error"] == pytest.approx(release.workload_error(pool))
@@ -213,7 +232,7 @@ def test_the_command_measures_a_release_and_writes_the_pool(cli, people_file, tm
 
 def test_the_pool_that_is_written_holds_no_true_answers(cli, people_file, tmp_path):
     out = tmp_path / "pool.csv"
-    cli("workload", people_file, "-s", "job", "--missing", "drop", "--queries", 20,
+    cli("workload", people_file, "-s", "job", "--public=all", "--missing", "drop", "--queries", 20,
         "--sql", "SELECT * FROM input WHERE region IS NOT NULL AND Sex IS NOT NULL",
         "--min-selectivity", 0.01, "-o", out)  # fmt: skip
     assert out.read_text().splitlines()[0].split(",").count("job") == 1
@@ -224,12 +243,25 @@ def test_the_pool_can_be_asked_as_a_batch_and_gives_the_error_again(cli, tmp_pat
     table = people().drop_null()
     file = tmp_path / "people.parquet"
     pa.parquet.write_table(table, file)
-    with rp.read(file, sensitive="job") as opened:
+    with rp.read(file, sensitive="job", public="all") as opened:
         policy = rp.Policy(0.5, 0.5, 0.3)
         release = opened.publish(policy, tmp_path / "r", key=numbered_key(4))
         pool = opened.workload(queries=60, min_selectivity=0.01, seed=9)
-    done = cli("workload", file, "-s", "job", "--queries", 60, "--min-selectivity", 0.01, "--seed",
-               9, "-o", tmp_path / "pool.csv")  # fmt: skip
+    done = cli(
+        "workload",
+        file,
+        "-s",
+        "job",
+        "--public=all",
+        "--queries",
+        60,
+        "--min-selectivity",
+        0.01,
+        "--seed",
+        9,
+        "-o",
+        tmp_path / "pool.csv",
+    )
     assert done.code == 0
     done = cli("query", release.path, "--batch", tmp_path / "pool.csv", "-o", tmp_path / "a.csv")
     assert done.code == 0
@@ -239,18 +271,31 @@ def test_the_pool_can_be_asked_as_a_batch_and_gives_the_error_again(cli, tmp_pat
 
 def test_a_pool_with_missing_values_can_be_asked_as_a_batch(cli, people_file, tmp_path):
     out, release = tmp_path / "pool.csv", people_release("octave")
-    cli("workload", people_file, "-s", "job", "--missing", "value", "--queries", 80,
+    cli("workload", people_file, "-s", "job", "--public=all", "--missing", "value", "--queries", 80,
         "--min-selectivity", 0.01, "--seed", 5, "-o", out)  # fmt: skip
     assert cli("query", release.path, "--batch", out, "-o", tmp_path / "a.csv").code == 0
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         pool = table.workload(queries=80, min_selectivity=0.01, seed=5)
     counts = [float(row["count"]) for row in csv_rows(tmp_path / "a.csv")]
     assert mean_relative_error(np.array(counts), pool.answers) == release.workload_error(pool)
 
 
 def test_the_command_prints_its_figures_as_text(cli, people_file):
-    done = cli("workload", people_file, "-s", "job", "--missing", "value", "--queries", 30,
-               "--min-selectivity", 0.01, "--release", people_release("none").path)  # fmt: skip
+    done = cli(
+        "workload",
+        people_file,
+        "-s",
+        "job",
+        "--public=all",
+        "--missing",
+        "value",
+        "--queries",
+        30,
+        "--min-selectivity",
+        0.01,
+        "--release",
+        people_release("none").path,
+    )
     assert done.code == 0
     assert re.search(r"queries +30\n", done.out)
     assert re.search(r"mean relative error +0\.\d{4}\n", done.out)
@@ -259,8 +304,21 @@ def test_the_command_prints_its_figures_as_text(cli, people_file):
 def test_the_command_replaces_a_file_only_when_told_to(cli, people_file, tmp_path):
     out = tmp_path / "pool.csv"
     out.write_text("mine")
-    arguments = ("workload", people_file, "-s", "job", "--missing", "value", "--queries", 10,
-                 "--min-selectivity", 0.01, "-o", out)  # fmt: skip
+    arguments = (
+        "workload",
+        people_file,
+        "-s",
+        "job",
+        "--public=all",
+        "--missing",
+        "value",
+        "--queries",
+        10,
+        "--min-selectivity",
+        0.01,
+        "-o",
+        out,
+    )
     done = cli(*arguments)
     assert done.code == 2 and "exists already" in done.err and out.read_text() == "mine"
     assert cli(*arguments, "--overwrite").code == 0
@@ -273,8 +331,18 @@ def test_the_command_replaces_a_file_only_when_told_to(cli, people_file, tmp_pat
      ("--release", "nowhere"), ("--queries", "many")],
 )  # fmt: skip
 def test_the_command_refuses_bad_arguments_with_exit_2(cli, people_file, wrong):
-    done = cli("workload", people_file, "-s", "job", "--missing", "value", "--min-selectivity",
-               0.01, *wrong)  # fmt: skip
+    done = cli(
+        "workload",
+        people_file,
+        "-s",
+        "job",
+        "--public=all",
+        "--missing",
+        "value",
+        "--min-selectivity",
+        0.01,
+        *wrong,
+    )
     assert done.code == 2 and done.err and "Traceback" not in done.err
 
 
@@ -304,5 +372,8 @@ def test_the_error_grows_from_none_over_paper_and_octave_to_public(census_tables
 
 
 def test_a_selectivity_that_nothing_reaches_is_refused_at_once(tiny):
-    with rp.read(tiny, sensitive="s") as opened, pytest.raises(InputError, match="No query"):
+    with (
+        rp.read(tiny, sensitive="s", public="all") as opened,
+        pytest.raises(InputError, match="No query"),
+    ):
         opened.workload(queries=10, min_selectivity=0.9)

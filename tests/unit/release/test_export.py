@@ -27,7 +27,7 @@ ENDINGS = [".sav", ".zsav", ".dta", ".xpt"]
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory, key: rp.Key) -> rp.Release:
     folder = tmp_path_factory.mktemp("export")
-    with rp.read(write_survey(folder / "a.sav"), sensitive="income") as table:
+    with rp.read(write_survey(folder / "a.sav"), sensitive="income", public="all") as table:
         return table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "release", key=key)
 
 
@@ -62,7 +62,7 @@ def test_an_exported_release_is_the_same_release_again(
 ) -> None:
     """Labels survive the round trip, so the manifest of what was exported has them, too."""
     release.export(tmp_path / "a.dta", plain=True)
-    with rp.read(tmp_path / "a.dta", sensitive="income") as table:
+    with rp.read(tmp_path / "a.dta", sensitive="income", public="all") as table:
         again = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "again", key=key)
     fields = [r.manifest["resources"][0]["schema"]["fields"] for r in (release, again)]
     assert fields[0] == fields[1]
@@ -238,7 +238,7 @@ def test_without_the_extra_one_sentence_names_it(
 def test_a_release_without_groups_has_none_to_export(
     release: rp.Release, tmp_path: Path, key: rp.Key
 ) -> None:
-    with rp.read(release.to_arrow(), sensitive="income") as table:
+    with rp.read(release.to_arrow(), sensitive="income", public="all") as table:
         plain = table.publish(
             rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "plain", key=key
         )

@@ -159,16 +159,16 @@ def test_applied_labels_must_tell_values_apart(tmp_path: Path) -> None:
     for labels in ({"income": {1: "low", 2: "low"}}, {"income": {1: "3"}}):
         path = write(SURVEY, tmp_path / "a.sav", variable_value_labels=labels)
         with pytest.raises(rp.errors.InputError, match="have the same label"):
-            rp.read(path, sensitive="income", labels="apply")
+            rp.read(path, sensitive="income", public="all", labels="apply")
 
 
 def test_labels_of_a_column_that_is_left_out_need_not_tell_values_apart(tmp_path: Path) -> None:
     labels = {"sex": {1: "same", 2: "same"}, "income": {1: "low", 2: "middle", 3: "high"}}
     path = write(SURVEY, tmp_path / "a.sav", variable_value_labels=labels)
-    with rp.read(path, sensitive="income", drop="sex", labels="apply") as table:
+    with rp.read(path, sensitive="income", public="all", drop="sex", labels="apply") as table:
         assert table.schema.domain == ("high", "low", "middle")
     with pytest.raises(rp.errors.InputError, match="Two values of column 'sex'"):
-        rp.read(path, sensitive="income", labels="apply")
+        rp.read(path, sensitive="income", public="all", labels="apply")
 
 
 def test_labels_are_applied_only_where_there_are_some(
@@ -176,13 +176,13 @@ def test_labels_are_applied_only_where_there_are_some(
 ) -> None:
     for source in (rp.dataset_path("adult"), SURVEY, write_survey(tmp_path / "a.xpt")):
         with pytest.raises(rp.errors.InputError, match="value labels"):
-            rp.read(source, sensitive="income", labels="apply")
+            rp.read(source, sensitive="income", public="all", labels="apply")
     with pytest.raises(rp.errors.InputError, match="no treatment of labels called 'x'"):
-        rp.read(SURVEY, sensitive="income", labels="x")
-    done = cli("audit", "example:adult", "-s", "occupation", "--labels", "apply")
+        rp.read(SURVEY, sensitive="income", public="all", labels="x")
+    done = cli("audit", "example:adult", "-s", "occupation", "--public=all", "--labels", "apply")
     assert done.code == 2
     with pytest.raises(rp.errors.InputError, match="Only DuckDB reads"):
-        rp.read(SURVEY, sensitive="income", labels="apply", engine="spark")
+        rp.read(SURVEY, sensitive="income", public="all", labels="apply", engine="spark")
 
 
 @pytest.mark.parametrize(
@@ -227,6 +227,6 @@ def test_an_attack_on_a_release_takes_no_labels(
 
 
 def test_labels_are_no_side_channel(tmp_path: Path) -> None:
-    with rp.read(write_survey(tmp_path / "a.sav"), sensitive="income") as table:
+    with rp.read(write_survey(tmp_path / "a.sav"), sensitive="income", public="all") as table:
         found = attack_side_channels(table, rp.Policy(0.5, 0.5, 0.3))
     assert {row["channel"] for row in found.table if row["leaks"] == "yes"} == set()

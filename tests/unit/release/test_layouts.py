@@ -73,7 +73,7 @@ def test_a_column_called_count_is_not_in_the_way(tmp_path: Path) -> None:
     table = pa.table(
         {"count": ["a", "b"] * 200, "Count_": ["x"] * 400, "s": ["u", "v", "w", "w"] * 100}
     )
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         opened.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format="cells")
     names = pq.read_schema(tmp_path / "r" / "data.parquet").names
     assert names == ["count", "Count_", "s", "count__"]
@@ -159,7 +159,7 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(
             "s": [["u", "v", "w"][i * i % 7 % 3] for i in range(6_000)],
         }
     )
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         opened.publish(policy_for(sample_size), tmp_path / "r", key=rp.Key.test())
     memory = answers(quietly(tmp_path / "r"))
     monkeypatch.setattr(load, "_IN_MEMORY", 10)
@@ -205,7 +205,7 @@ def answers(release: rp.Release) -> list[tuple[str, tuple[float, ...]]]:
 
 def test_a_groups_file_that_goes_on_too_long_is_noticed(tmp_path: Path, monkeypatch) -> None:
     table = pa.table({"g": [f"k{i}" for i in range(400)] * 3, "s": ["u", "v", "w"] * 400})
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         opened.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
     groups = pq.read_table(tmp_path / "r" / "groups.parquet")
     more = pa.concat_tables([groups, groups.slice(399)])

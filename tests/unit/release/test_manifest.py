@@ -44,7 +44,9 @@ def test_what_is_read_is_written_again_byte_for_byte(folder: Path) -> None:
 def test_a_release_that_was_written_is_described_as_one_that_was_read(
     size: str, file_format: str, key: rp.Key, tmp_path: Path
 ) -> None:
-    with rp.read(people(), sensitive="job", missing="value", bin={"age": 20}) as table:
+    with rp.read(
+        people(), sensitive="job", public="all", missing="value", bin={"age": 20}
+    ) as table:
         made = table.publish(
             replace(POLICY, sample_size=size), tmp_path / "r", key=key, file_format=file_format
         )
@@ -56,7 +58,7 @@ def test_a_release_that_was_written_is_described_as_one_that_was_read(
 def test_a_release_that_was_written_does_not_read_itself_back(
     key: rp.Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(POLICY, tmp_path / "r", key=key)
     (tmp_path / "r" / "datapackage.json").unlink()
     assert release.count(job="nurse").count > 0

@@ -37,7 +37,7 @@ def publish(source: Any, folder: Path, chosen: rp.Policy | None = None, **read: 
     layout = read.pop("file_format", "parquet")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
-        with rp.read(source, sensitive="job", missing="value", **read) as table:
+        with rp.read(source, sensitive="job", public="all", missing="value", **read) as table:
             table.publish(chosen or policy(), folder, key=KEY, file_format=layout)
     return folder
 
@@ -294,7 +294,10 @@ def test_a_column_of_a_million_values_is_refused_with_the_memory_it_would_need(
             "job": rng.choice(["a", "b", "c"], n),
         }
     )
-    with rp.read(table, sensitive="job") as opened, pytest.raises(PolicyError) as caught:
+    with (
+        rp.read(table, sensitive="job", public="all") as opened,
+        pytest.raises(PolicyError) as caught,
+    ):
         opened.publish(
             policy(margins=rp.Margins(1.0, tables=["number"])), tmp_path / "r", key=KEY,
             keep_identifier="number",

@@ -38,7 +38,7 @@ TABLE = records()
 
 
 def publish(folder, key, *, policy=POLICY, table=TABLE, **options):
-    with rp.read(table, sensitive="ill", missing="value") as opened:
+    with rp.read(table, sensitive="ill", public="all", missing="value") as opened:
         return opened.publish(policy, folder, key=key, **options)
 
 
@@ -168,7 +168,7 @@ def test_every_format_and_sample_size_loads_what_was_published(
     policy = replace(POLICY, sample_size=sample_size)
     found = publish(tmp_path / "r", key, policy=policy, file_format=file_format)
     cube = load_cube(ReleaseFolder.open(found.path))
-    with rp.read(TABLE, sensitive="ill", missing="value") as opened:
+    with rp.read(TABLE, sensitive="ill", public="all", missing="value") as opened:
         raw = collect(opened.batches(), opened.schema)
     expected = publish_protected(raw, policy, key)
     for name in ("group", "value", "count"):
@@ -215,7 +215,7 @@ def test_labels_of_a_source_stay_with_the_fine_column(key, tmp_path):
         column_labels={"age": "Age in years"},
         variable_value_labels={"age": {20: "twenty"}},
     )
-    with rp.read(source, sensitive="ill") as opened:
+    with rp.read(source, sensitive="ill", public="all") as opened:
         found = opened.publish(replace(POLICY, protect={"age": 10}), tmp_path / "r", key=key)
     data, groups = json.loads((found.path / "datapackage.json").read_text())["resources"]
     fine, coarse = (one["schema"]["fields"][0] for one in (data, groups))
@@ -259,7 +259,9 @@ def test_both_reports_speak_of_protection_groups(release, tmp_path):
     assert "about whole protection groups" in text
     for cell in ("<td>sex</td>", "<td>integer</td>"):  # the columns as the rows have them
         assert cell in text
-    with rp.read(TABLE.slice(0, 400).drop_columns(["town"]), sensitive="ill") as opened:
+    with rp.read(
+        TABLE.slice(0, 400).drop_columns(["town"]), sensitive="ill", public="all"
+    ) as opened:
         opened.report(POLICY, tmp_path / "internal.html")
     text = (tmp_path / "internal.html").read_text()
     assert "of 3 protection groups" in text
@@ -269,7 +271,7 @@ def test_both_reports_speak_of_protection_groups(release, tmp_path):
 def test_it_is_not_written_to_a_uri_or_by_another_engine(key):
     with pytest.raises(OutputError, match="folder on this machine"):
         publish("s3://bucket/release", key)
-    with rp.read(TABLE, sensitive="ill", missing="value") as opened:
+    with rp.read(TABLE, sensitive="ill", public="all", missing="value") as opened:
         opened.engine.name = "spark"
         with pytest.raises(PolicyError, match="not available on spark"):
             opened.publish(POLICY, "unused", key=key)

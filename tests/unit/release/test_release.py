@@ -53,7 +53,7 @@ def test_a_release_has_just_these_files(
 
 def test_nothing_is_left_beside_a_release(small: pa.Table, policy: rp.Policy, key: rp.Key,
                                           tmp_path: Path, scratch: Path) -> None:  # fmt: skip
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "desk" / "out", key=key)
     assert os.listdir(tmp_path / "desk") == ["out"]
     assert list(scratch.iterdir()) == []
@@ -64,7 +64,7 @@ def test_a_release_may_be_read_by_those_whom_the_umask_allows(
 ) -> None:
     old = os.umask(0o027)
     try:
-        with rp.read(small, sensitive="Education") as table:
+        with rp.read(small, sensitive="Education", public="all") as table:
             table.publish(policy, tmp_path / "out", key=key)
     finally:
         os.umask(old)
@@ -147,7 +147,7 @@ def test_a_declared_domain_is_published_in_full(
     small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
     domain = [*sorted(set(small["Education"].to_pylist())), "none of these"]
-    with rp.read(small, sensitive="Education", domain=domain) as table:
+    with rp.read(small, sensitive="Education", public="all", domain=domain) as table:
         table.publish(policy, tmp_path / "out", key=key)
     assert manifest_of(tmp_path / "out")["reconpriv"]["domain"] == sorted(domain)
     assert "none of these" in data_of(tmp_path / "out")["Education"].to_pylist()
@@ -163,7 +163,7 @@ def test_paper_mode_tells_no_trials(census_release: Callable) -> None:
 def test_the_test_key_is_flagged(
     given: rp.Key | bytes, small: pa.Table, policy: rp.Policy, tmp_path: Path
 ) -> None:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=given)
     assert manifest_of(tmp_path / "out")["reconpriv"]["test_key"] is True
     assert any("test key" in note for note in release.warnings)
@@ -174,7 +174,13 @@ def test_the_test_key_is_flagged_on_the_command_line(
 ) -> None:
     pq.write_table(small, tmp_path / "t.parquet")
     outcome = cli(
-        "publish", tmp_path / "t.parquet", tmp_path / "out", "-s", "Education", "--test-key"
+        "publish",
+        tmp_path / "t.parquet",
+        tmp_path / "out",
+        "-s",
+        "Education",
+        "--public=all",
+        "--test-key",
     )
     assert manifest_of(tmp_path / "out")["reconpriv"]["test_key"] is True
     assert "warning: " in outcome.err
@@ -284,10 +290,10 @@ def test_a_csv_release_keeps_missing_apart_from_empty(
     policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
     rows = [{"g": g, "s": s} for g in ("", None, 'a "b"', "c,d", "e\nf") for s in "xy" * 5]
-    with rp.read(pa.Table.from_pylist(rows), sensitive="s") as table:
+    with rp.read(pa.Table.from_pylist(rows), sensitive="s", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key, file_format="csv")
         before = table.audit(policy)
-    with rp.read(tmp_path / "out" / "data.csv", sensitive="s") as again:
+    with rp.read(tmp_path / "out" / "data.csv", sensitive="s", public="all") as again:
         after = again.audit(policy)
     groups = [{verdict.public["g"]: verdict.size for verdict in r.worst} for r in (before, after)]
     assert groups[0] == groups[1] == dict.fromkeys(["", None, 'a "b"', "c,d", "e\nf"], 10)
@@ -298,11 +304,13 @@ def test_missing_as_a_value_of_the_domain_round_trips(
     file_format: str, policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
     table = pa.table({"g": ["a", "b"] * 300, "s": ["x", None, "y", None, "z", "x"] * 100})
-    with rp.read(table, sensitive="s", missing="value") as opened:
+    with rp.read(table, sensitive="s", public="all", missing="value") as opened:
         assert opened.schema.domain == ("x", "y", "z", None)
         release = opened.publish(policy, tmp_path / "out", key=key, file_format=file_format)
     assert manifest_of(tmp_path / "out")["reconpriv"]["domain"] == ["x", "y", "z", None]
-    with rp.read(tmp_path / "out" / f"data.{file_format}", sensitive="s", missing="value") as again:
+    with rp.read(
+        tmp_path / "out" / f"data.{file_format}", sensitive="s", public="all", missing="value"
+    ) as again:
         assert again.schema.domain == ("x", "y", "z", None)
         assert again.audit(policy).records == release.records == 600
 
@@ -312,7 +320,9 @@ def test_a_null_in_a_declared_domain_file_means_missing(
 ) -> None:
     (tmp_path / "domain.json").write_text('["x", "y", "z", null]')
     table = pa.table({"g": ["a", "b"] * 30, "s": ["x", None, "y"] * 20})
-    with rp.read(table, sensitive="s", missing="value", domain=tmp_path / "domain.json") as opened:
+    with rp.read(
+        table, sensitive="s", public="all", missing="value", domain=tmp_path / "domain.json"
+    ) as opened:
         assert opened.schema.domain == ("x", "y", "z", None)
 
 
@@ -324,7 +334,7 @@ def test_row_groups_have_a_fixed_size(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 300)
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
     metadata = pq.read_metadata(tmp_path / "out" / "data.parquet")
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
@@ -337,7 +347,7 @@ def test_dictionaries_hold_just_the_values_in_their_row_group_sorted(
 ) -> None:  # fmt: skip
     """A dictionary with more in it would tell of values that are not published there."""
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 300)
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
     names = small.column_names
     file = pq.ParquetFile(tmp_path / "out" / "data.parquet", read_dictionary=names)
@@ -364,7 +374,7 @@ def test_groups_larger_than_batches_and_row_groups_change_no_cell(
 
     def published(name: str, sample_size: str) -> tuple[Counter, dict[str, bytes]]:
         policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
-        with rp.read(table, sensitive="s", domain=range(1_500)) as opened:
+        with rp.read(table, sensitive="s", public="all", domain=range(1_500)) as opened:
             opened.publish(policy, tmp_path / name, key=key)
         groups = tmp_path / name / "groups.parquet"
         rest = pq.read_table(groups).to_pydict() if groups.exists() else {}
@@ -404,7 +414,7 @@ def test_publishing_twice_with_one_key_gives_identical_files(
 ) -> None:  # fmt: skip
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
     for name in ("one", "two"):
-        with rp.read(small, sensitive="Education") as table:
+        with rp.read(small, sensitive="Education", public="all") as table:
             table.publish(policy, tmp_path / name, key=key, file_format=file_format)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
@@ -412,7 +422,7 @@ def test_publishing_twice_with_one_key_gives_identical_files(
 def test_an_audit_before_a_publication_changes_nothing(
     small: pa.Table, policy: rp.Policy, key: rp.Key, files_of: Callable, tmp_path: Path
 ) -> None:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "one", key=key)
         table.audit(policy)
         table.publish(policy, tmp_path / "two", key=key)
@@ -422,7 +432,7 @@ def test_an_audit_before_a_publication_changes_nothing(
 def test_another_key_gives_another_release(
     small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "one", key=key)
         table.publish(policy, tmp_path / "two", key=rp.Key.test())
     assert data_of(tmp_path / "one") != data_of(tmp_path / "two")
@@ -431,7 +441,7 @@ def test_another_key_gives_another_release(
 def test_without_a_key_every_release_is_another_and_says_so(
     small: pa.Table, policy: rp.Policy, tmp_path: Path
 ) -> None:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         releases = [table.publish(policy, tmp_path / name) for name in ("one", "two")]
     assert data_of(tmp_path / "one") != data_of(tmp_path / "two")
     for release in releases:
@@ -444,7 +454,7 @@ def test_a_key_may_be_an_object_bytes_hex_or_a_file(
 ) -> None:
     key.write(tmp_path / "key")
     forms = [key, key.secret, key.secret.hex(), tmp_path / "key", str(tmp_path / "key")]
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         for i, form in enumerate(forms):
             table.publish(policy, tmp_path / f"out{i}", key=form)
     contents = [files_of(tmp_path / f"out{i}") for i in range(len(forms))]
@@ -472,7 +482,7 @@ def test_one_added_record_changes_only_its_own_group(
     )
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
     for name, table in (("before", small), ("after", pa.concat_tables([row, small]))):
-        with rp.read(table, sensitive="Education") as opened:
+        with rp.read(table, sensitive="Education", public="all") as opened:
             opened.publish(policy, tmp_path / name, key=key)
     before, after = cells_by_group(tmp_path / "before"), cells_by_group(tmp_path / "after")
     assert before.pop(own, None) != after.pop(own)
@@ -486,7 +496,7 @@ def test_an_added_record_adds_a_trial_and_changes_none_where_nothing_is_sampled(
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
     more = pa.concat_tables([small, small.slice(at, 1)])
     for name, table in (("before", small), ("after", more)):
-        with rp.read(table, sensitive="Education") as opened:
+        with rp.read(table, sensitive="Education", public="all") as opened:
             opened.publish(policy, tmp_path / name, key=key)
     before, after = (count_rows(data_of(tmp_path / name)) for name in ("before", "after"))
     assert (before - after).total() == 0
@@ -585,7 +595,7 @@ def test_the_raw_histogram_of_no_group_is_published(
     values = [value for value, count in planted_counts.items() for _ in range(count)]
     table = pa.table({"region": ["north"] * len(values), "diagnosis": values})
     for sample_size in SAMPLE_SIZES:
-        with rp.read(table, sensitive="diagnosis") as opened:
+        with rp.read(table, sensitive="diagnosis", public="all") as opened:
             policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
             opened.publish(policy, tmp_path / sample_size, key=key)
         published = Counter(data_of(tmp_path / sample_size)["diagnosis"].to_pylist())
@@ -595,7 +605,7 @@ def test_the_raw_histogram_of_no_group_is_published(
 def test_the_publishers_objects_show_no_key(
     small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     shown = " ".join([
         str(release), repr(release), release._repr_html_(), json.dumps(release.as_dict()),
@@ -623,7 +633,7 @@ def test_publish_returns_what_was_written(census_release: Callable) -> None:
 
 def test_publish_takes_a_path_or_text(small: pa.Table, policy: rp.Policy, key: rp.Key,
                                       tmp_path: Path) -> None:  # fmt: skip
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, str(tmp_path / "text") + "/", key=key)
         table.publish(policy, tmp_path / "path", key=key)
     assert (tmp_path / "text" / "data.parquet").read_bytes() == (
@@ -634,7 +644,7 @@ def test_publish_takes_a_path_or_text(small: pa.Table, policy: rp.Policy, key: r
 def test_publish_refuses_what_exists_and_overwrites_when_told(
     small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
         with pytest.raises(rp.ReconprivError, match="exists already"):
             table.publish(policy, tmp_path / "out", key=key)
@@ -645,10 +655,10 @@ def test_publish_refuses_what_exists_and_overwrites_when_told(
 
 def test_errors_are_builtins_too(small: pa.Table, policy: rp.Policy, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        rp.read(tmp_path / "nope.parquet", sensitive="x")
+        rp.read(tmp_path / "nope.parquet", sensitive="x", public="all")
     with pytest.raises(ValueError, match="no column"):
-        rp.read(small, sensitive="x")
-    with rp.read(small, sensitive="Education") as table:
+        rp.read(small, sensitive="x", public="all")
+    with rp.read(small, sensitive="Education", public="all") as table:
         with pytest.raises(ValueError, match="format"):
             table.publish(policy, tmp_path / "out", file_format="xlsx")
         with pytest.raises(OSError, match="exists"):
@@ -658,7 +668,7 @@ def test_errors_are_builtins_too(small: pa.Table, policy: rp.Policy, tmp_path: P
 def test_progress_is_reported(small: pa.Table, policy: rp.Policy, key: rp.Key,
                               tmp_path: Path) -> None:  # fmt: skip
     seen: list[tuple[str, float]] = []
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key,
                       progress=lambda stage, done: seen.append((stage, done)))  # fmt: skip
     assert seen[-1] == ("publishing", pytest.approx(1.0))
@@ -670,7 +680,7 @@ def test_progress_is_reported(small: pa.Table, policy: rp.Policy, key: rp.Key,
 def test_what_is_not_a_number_is_missing_and_the_release_opens(sample_size, file_format, tmp_path):
     raw = pa.table({"a": [math.nan, 2.0, None, -0.0, 0.0] * 40, "s": ["x", "y"] * 100})
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
-    with rp.read(raw, sensitive="s") as opened:
+    with rp.read(raw, sensitive="s", public="all") as opened:
         assert sum(batch.groups for batch in opened.batches()) == 3
         opened.publish(policy, tmp_path / "r", key=rp.Key.generate(), file_format=file_format)
     release = rp.open(tmp_path / "r")
@@ -681,7 +691,7 @@ def test_what_is_not_a_number_is_missing_and_the_release_opens(sample_size, file
 
 def test_a_waived_promise_is_said_in_manifest_info_and_warnings(tiny, tmp_path):
     policy = rp.Policy(0.9, 0.9, 0.9, unattainable="one-trial")
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
     assert release.manifest["reconpriv"]["unattainable"] == "one-trial"
     assert any("nothing is promised" in note for note in release.warnings)
@@ -690,6 +700,6 @@ def test_a_waived_promise_is_said_in_manifest_info_and_warnings(tiny, tmp_path):
 @pytest.mark.parametrize(("sample_size", "words"), [("paper", "leaks"), ("none", "only perturbs")])
 def test_a_weak_sample_size_is_warned_of(tiny, sample_size, words, tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
-    with rp.read(tiny, sensitive="s") as opened:
+    with rp.read(tiny, sensitive="s", public="all") as opened:
         release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
     assert any(words in note for note in release.warnings)

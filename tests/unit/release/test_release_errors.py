@@ -325,7 +325,7 @@ def test_a_table_of_an_empty_selection_has_no_public_rows():
 @pytest.fixture(scope="module")
 def test_key_release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("test-key") / "release"
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3), folder, key=rp.Key.test())
     return folder
 

@@ -85,7 +85,7 @@ def published(
     """The files of a release of a source."""
 
     def files(source: Any) -> dict[str, bytes]:
-        with rp.read(source, sensitive="Education") as table:
+        with rp.read(source, sensitive="Education", public="all") as table:
             made = table.publish(policy, tmp_path_factory.mktemp("release") / "out", key=key)
         return files_of(made.path)
 

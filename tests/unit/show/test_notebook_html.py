@@ -59,7 +59,7 @@ def table() -> Any:
             "illness": [("flu", "cold", NASTY)[(i // 3) % 7 % 3] for i in range(3_000)],
         }
     )
-    with rp.read(data, sensitive="illness") as opened:
+    with rp.read(data, sensitive="illness", public="all") as opened:
         yield opened
 
 

@@ -28,6 +28,8 @@ def test_markup_in_a_text_is_shown_and_not_obeyed(
 @pytest.mark.parametrize("name", MARKUP)
 def test_an_audit_shows_such_names(name: str) -> None:
     frame = pd.DataFrame({name: [name] * 300, "s": [name, "b", "c"] * 100})
-    shown = as_text(audit_view(rp.read(frame, sensitive="s").audit(rp.Policy(0.5, 0.5, 0.3))))
+    shown = as_text(
+        audit_view(rp.read(frame, sensitive="s", public="all").audit(rp.Policy(0.5, 0.5, 0.3)))
+    )
     assert f"public: {name}" in shown
     assert f"({name})" in shown  # the most frequent value of the worst group

@@ -72,7 +72,7 @@ def refusal(*args: object, **settings: object) -> str:
 def test_a_file_gives_the_same_bytes_as_parquet(files, tmp_path, key, policy, files_of, name, sql):
     for source, table, out in (("people.parquet", None, "a"), (name, "People", "b")):
         asked = {"table": table, "sql": sql if table else None}
-        with rp.read(files / source, sensitive="Education", **asked) as opened:
+        with rp.read(files / source, sensitive="Education", public="all", **asked) as opened:
             opened.publish(policy, tmp_path / out, key=key)
     assert files_of(tmp_path / "b") == files_of(tmp_path / "a")
 
@@ -80,7 +80,7 @@ def test_a_file_gives_the_same_bytes_as_parquet(files, tmp_path, key, policy, fi
 def test_urls_of_files(files, monkeypatch):
     monkeypatch.chdir(files)
     for url in ("sqlite:///people.sqlite", f"sqlite:///{files}/people.db", "duckdb:///small.db"):
-        with rp.read(url, table="main.people", sensitive="Education") as table:
+        with rp.read(url, table="main.people", sensitive="Education", public="all") as table:
             assert table.schema.records == 4000
     assert "The URL names no file" in refusal("sqlite://", table="x", sensitive="y")
     assert "The URL names no file" in refusal("sqlite://host/x.db", table="x", sensitive="y")
@@ -169,7 +169,7 @@ def test_a_sqlite_column_is_what_all_its_values_are(tmp_path):
         "y": "integer",
     }
     assert "'blob' holds values of a type that cannot" in refusal(table, table="t", sensitive="y")
-    with rp.read(table, table="t", sensitive="y", drop="blob") as opened:
+    with rp.read(table, table="t", sensitive="y", public="all", drop="blob") as opened:
         kinds = {column.name: column.kind.value for column in opened.schema.public}
         assert kinds == {name: found[name] for name in kinds}
         assert opened.count(text="a") == 1
@@ -184,7 +184,7 @@ def test_text_of_sqlite_is_told_apart_by_its_bytes(tmp_path):
         " INSERT INTO t VALUES ('N', 1), ('n', 1), ('N', 1), ('N', 2)"
     )
     connection.close()
-    with rp.read(tmp_path / "t.db", table="t", sensitive="y") as table:
+    with rp.read(tmp_path / "t.db", table="t", sensitive="y", public="all") as table:
         assert table.count(name="N") == 3 and table.count(name="n") == 1
 
 
@@ -200,7 +200,7 @@ def test_a_sqlite_file_is_only_read_and_views_work(tmp_path):
     connection.close()
     before = file.read_bytes()
     for name in ("seen", '"odd ""name"'):
-        with rp.read(file, table=name, sensitive="y") as table:
+        with rp.read(file, table=name, sensitive="y", public="all") as table:
             assert table.schema.records == 2
     assert "has a view that does not work" in refusal(file, table="broken", sensitive="y")
     assert refusal(file, table="bare", sensitive="y").startswith("The table is empty.")
@@ -228,12 +228,12 @@ def test_a_sqlite_file_with_a_write_ahead_log(tmp_path):
     )
     writer.close()
     before = file.read_bytes()
-    rp.read(file, table="t", sensitive="y").close()
+    rp.read(file, table="t", sensitive="y", public="all").close()
     assert file.read_bytes() == before and list(tmp_path.iterdir()) == [file]
     writer = sqlite3.connect(file)
     writer.execute("INSERT INTO t VALUES (1, 3)")
     writer.commit()
-    with rp.read(file, table="t", sensitive="y") as table:
+    with rp.read(file, table="t", sensitive="y", public="all") as table:
         assert table.schema.records == 3  # what is still in the log counts
     writer.close()
 
@@ -299,7 +299,7 @@ def test_duckdb_types_and_schemas(tmp_path):
 def test_a_duckdb_file_is_let_go_of_once_it_has_been_counted(files, tmp_path):
     file = tmp_path / "free.duckdb"
     shutil.copy(files / "people.duckdb", file)
-    with rp.read(file, table="people", sensitive="Education") as table:
+    with rp.read(file, table="people", sensitive="Education", public="all") as table:
         with duckdb.connect(str(file)) as writer:
             writer.execute("DELETE FROM people")
         assert table.count() == 4000
@@ -327,7 +327,7 @@ def test_a_duckdb_file_that_another_program_writes(files, tmp_path):
 @pytest.mark.parametrize("name", ["made.sqlite", "made.db", "made.duckdb", "duckdb:///made.x"])
 def test_a_release_goes_into_a_file_and_out_again(small, tmp_path, key, policy, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, "out", key=key)
     assert release.to_table(name, "survey") == ("survey", "survey_groups", "survey_manifest")
     source = name
@@ -349,7 +349,7 @@ def test_a_release_goes_into_a_file_and_out_again(small, tmp_path, key, policy, 
 
 @pytest.mark.parametrize("file_format", ["csv", "cells"])
 def test_other_formats_go_into_tables_as_they_are_stored(small, tmp_path, key, policy, file_format):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key, file_format=file_format)
     release.to_table(tmp_path / "x.duckdb", "survey")
     with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
@@ -369,7 +369,7 @@ def test_what_sqlite_has_no_type_for_is_text(tmp_path, key, policy):
             "y": pa.array([1, 2]),
         }
     )
-    with rp.read(table, sensitive="y") as opened:
+    with rp.read(table, sensitive="y", public="all") as opened:
         release = opened.publish(policy, tmp_path / "out", key=key)
     release.to_table(tmp_path / "x.db", "t")
     connection = sqlite3.connect(tmp_path / "x.db")
@@ -381,7 +381,7 @@ def test_what_sqlite_has_no_type_for_is_text(tmp_path, key, policy):
 @pytest.mark.parametrize("name", ["x.db", "x.duckdb"])
 def test_only_an_earlier_release_is_replaced(small, tmp_path, key, policy, name):
     file = tmp_path / name
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     (make_sqlite(file, small) if name == "x.db" else make_duckdb(file, people=small))
     for overwrite in (False, True):
@@ -397,7 +397,7 @@ def test_only_an_earlier_release_is_replaced(small, tmp_path, key, policy, name)
 @pytest.mark.parametrize("name", ["x.db", "x.duckdb"])
 def test_a_table_that_the_earlier_release_did_not_make_stays(small, tmp_path, key, name):
     file = tmp_path / name
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
         release = table.publish(policy, tmp_path / "out", key=key)
     assert release.to_table(file, "r") == ("r", "r_manifest")
@@ -413,7 +413,7 @@ def test_a_table_that_the_earlier_release_did_not_make_stays(small, tmp_path, ke
 
 @pytest.mark.parametrize("name", ["new.db", "new.duckdb"])
 def test_a_load_that_fails_leaves_no_file(small, tmp_path, key, policy, monkeypatch, name):
-    with rp.read(small, sensitive="Education") as table:
+    with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
 
     def fail(self: object) -> None:
@@ -429,7 +429,15 @@ def test_a_load_that_fails_leaves_no_file(small, tmp_path, key, policy, monkeypa
 
 def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_path, cli, scratch):
     shutil.copy(files / "people.duckdb", tmp_path / "p.duckdb")
-    table = (tmp_path / "p.duckdb", "-s", "Education", "--table", "people", "--test-key")
+    table = (
+        tmp_path / "p.duckdb",
+        "-s",
+        "Education",
+        "--public=all",
+        "--table",
+        "people",
+        "--test-key",
+    )
     done = cli("publish", *table, "--to-table", "survey")
     assert done.code == 0, done.err
     assert "Release survey in a DuckDB file" in done.out
@@ -462,7 +470,7 @@ def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_
 )
 def test_options_that_do_not_go_together(cli, tmp_path, monkeypatch, options, sentence):
     monkeypatch.chdir(tmp_path)
-    done = cli("publish", "example:adult", "-s", "occupation", *options)
+    done = cli("publish", "example:adult", "-s", "occupation", "--public=all", *options)
     assert (done.code, done.out) == (2, "")
     assert sentence in done.err
     assert list(tmp_path.iterdir()) == []
@@ -498,7 +506,7 @@ def test_urls_are_told_and_never_repeated(cli, tmp_path):
     assert not has_password("postgresql://u@h:5432/d") and not has_password("a:b@c.csv")
     assert postgresql_url("postgresql:/u@h/d").startswith("postgresql://u@h/d?connect_timeout=")
     for url in ("mysql://u:hidden@h/d", "mysql://u:hidden@h", "s3://u:hidden@h/x.parquet"):
-        done = cli("audit", url, "-s", "y")
+        done = cli("audit", url, "-s", "y", "--public=all")
         assert done.code == 2 and "URL of this kind" in done.err and "hidden" not in done.err
     assert "one at a time" in refusal(["postgresql://u:hidden@h/d"], sensitive="y")
     assert os.listdir(tmp_path) == []
@@ -511,21 +519,32 @@ LOGINS = [
     "bob:hidden@127.0.0.1/db",
 ]
 COMMANDS = {
-    "audit TABLE": ("audit", "URL", "-s", "s"),
-    "audit, a word too many": ("audit", "a.csv", "URL", "-s", "s"),
-    "audit --report": ("audit", "a.csv", "-s", "s", "--report", "URL/x.html"),
-    "audit --groups": ("audit", "a.csv", "-s", "s", "--groups", "URL/x.csv"),
-    "audit --groups, kind": ("audit", "a.csv", "-s", "s", "--groups", "URL"),
-    "audit --domain": ("audit", "a.csv", "-s", "s", "--domain", "URL"),
-    "audit -s": ("audit", "a.csv", "-s", "postgresql://bob:hidden@h/d"),
-    "audit --worst": ("audit", "a.csv", "-s", "s", "--worst=URL"),
-    "publish --key": ("publish", "a.csv", "out", "-s", "s", "--key", "URL"),
-    "publish --to": ("publish", "a.csv", "-s", "s", "--to-table", "t", "--to", "URL"),
+    "audit TABLE": ("audit", "URL", "-s", "s", "--public=all"),
+    "audit, a word too many": ("audit", "a.csv", "URL", "-s", "s", "--public=all"),
+    "audit --report": ("audit", "a.csv", "-s", "s", "--public=all", "--report", "URL/x.html"),
+    "audit --groups": ("audit", "a.csv", "-s", "s", "--public=all", "--groups", "URL/x.csv"),
+    "audit --groups, kind": ("audit", "a.csv", "-s", "s", "--public=all", "--groups", "URL"),
+    "audit --domain": ("audit", "a.csv", "-s", "s", "--public=all", "--domain", "URL"),
+    "audit -s": ("audit", "a.csv", "-s", "postgresql://bob:hidden@h/d", "--public=all"),
+    "audit --worst": ("audit", "a.csv", "-s", "s", "--public=all", "--worst=URL"),
+    "publish --key": ("publish", "a.csv", "out", "-s", "s", "--public=all", "--key", "URL"),
+    "publish --to": (
+        "publish",
+        "a.csv",
+        "-s",
+        "s",
+        "--public=all",
+        "--to-table",
+        "t",
+        "--to",
+        "URL",
+    ),
     "publish --to-table": (
         "publish",
         "a.csv",
         "-s",
         "s",
+        "--public=all",
         "--to",
         "x.db",
         "--to-table",
@@ -538,8 +557,18 @@ COMMANDS = {
     "export": ("export", "rel", "URL"),
     "report": ("report", "rel", "URL"),
     "report -o": ("report", "rel", "-o", "URL/x.html"),
-    "workload -o": ("workload", "a.csv", "-s", "s", "--queries", "1", "-o", "URL/x"),
-    "tune -o": ("tune", "a.csv", "-s", "s", "-o", "URL/x"),
+    "workload -o": (
+        "workload",
+        "a.csv",
+        "-s",
+        "s",
+        "--public=all",
+        "--queries",
+        "1",
+        "-o",
+        "URL/x",
+    ),
+    "tune -o": ("tune", "a.csv", "-s", "s", "--public=all", "-o", "URL/x"),
     "attack": ("attack", "micro", "URL"),
     "experiment --data": ("experiment", "distribution", "--out", "study", "--data", "URL"),
     "no command": ("URL",),
@@ -552,7 +581,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("logins")
     (folder / "a.csv").write_text("g,s\n" + "1,x\n2,y\n" * 20)
     (folder / "q.csv").write_text("g,s\n1,x\n")
-    with rp.read(folder / "a.csv", sensitive="s") as table:
+    with rp.read(folder / "a.csv", sensitive="s", public="all") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "rel", key=rp.Key(bytes(range(32))))
     return folder
 

@@ -49,7 +49,7 @@ def test_a_sheet_gives_the_same_release_as_parquet(
     pq.write_table(table, tmp_path / "a.parquet")
     sheet = book(tmp_path / "a.xlsx", People=PEOPLE)
     for source, out in ((tmp_path / "a.parquet", "one"), (sheet, "two")):
-        with rp.read(source, sensitive="income") as opened:
+        with rp.read(source, sensitive="income", public="all") as opened:
             opened.publish(policy, tmp_path / out, key=key)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
@@ -80,12 +80,12 @@ def test_a_type_is_not_guessed_from_the_first_rows(tmp_path: Path) -> None:
 
 def test_a_sheet_is_chosen_by_its_name(tmp_path: Path, cli: Callable[..., Any]) -> None:
     path = book(tmp_path / "a.xlsx", Notes=[["x"], [1]], People=PEOPLE)
-    done = cli("audit", path, "-s", "income", "--table", "People", "--json")
+    done = cli("audit", path, "-s", "income", "--public=all", "--table", "People", "--json")
     assert done.code in (0, 1), done.err
-    done = cli("audit", path, "-s", "income")
+    done = cli("audit", path, "-s", "income", "--public=all")
     assert (done.code, "Choose one with --table. It has: Notes, People." in done.err) == (2, True)
     with pytest.raises(rp.errors.InputError, match="has no sheet 'people'"):
-        rp.read(path, sensitive="income", table="people")
+        rp.read(path, sensitive="income", public="all", table="people")
     assert rp.describe(path, table="People").records == 120
 
 
@@ -104,10 +104,10 @@ def test_a_formula_without_a_stored_result_is_warned_of(
     rows = [["a", "b", "y"], *([f"=1+{i}", i % 2, i % 3] for i in range(60))]
     path = book(tmp_path / "a.xlsx", s=rows)
     with pytest.warns(rp.ReconprivWarning, match="'a' has no value in any record. If it holds for"):
-        rp.read(path, sensitive="y").close()
-    done = cli("audit", path, "-s", "y")
+        rp.read(path, sensitive="y", public="all").close()
+    done = cli("audit", path, "-s", "y", "--public=all")
     assert done.err.count("'a' has no value") == 1
-    rp.read(path, sensitive="y", drop="a").close()  # nothing to warn of
+    rp.read(path, sensitive="y", public="all", drop="a").close()  # nothing to warn of
 
 
 def test_truth_is_no_number(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_truth_is_no_number(tmp_path: Path) -> None:
 def test_a_table_that_begins_too_far_down(tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", s=[[] for _ in range(60)] + PEOPLE)
     with pytest.raises(rp.errors.InputError, match="first 50 rows of sheet 's'"):
-        rp.read(path, sensitive="income")
+        rp.read(path, sensitive="income", public="all")
 
 
 def test_names_must_be_there_and_differ(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_names_must_be_there_and_differ(tmp_path: Path) -> None:
         ([["a", "b"]], "empty"),
     ):
         with pytest.raises(rp.errors.InputError, match=words):
-            rp.read(book(tmp_path / "a.xlsx", s=rows), sensitive="a")
+            rp.read(book(tmp_path / "a.xlsx", s=rows), sensitive="a", public="all")
 
 
 def test_what_was_formatted_but_never_filled_is_no_column(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_damaged_spreadsheet_is_refused_in_one_sentence(
 ) -> None:
     path = book(tmp_path / "a.xlsx", s=PEOPLE)
     path.write_bytes(path.read_bytes()[:kept])
-    done = cli("audit", path, "-s", "income")
+    done = cli("audit", path, "-s", "income", "--public=all")
     assert done.code == 2
     assert "a.xlsx is truncated, protected by a password, or not a spreadsheet." in done.err
     assert str(tmp_path) not in done.err
@@ -167,14 +167,14 @@ def test_a_damaged_spreadsheet_is_refused_in_one_sentence(
 def test_only_one_spreadsheet_at_a_time_and_no_labels(tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", s=PEOPLE)
     with pytest.raises(rp.errors.InputError, match="one at a time"):
-        rp.read([path, path], sensitive="income")
+        rp.read([path, path], sensitive="income", public="all")
     with pytest.raises(rp.errors.InputError, match="value labels"):
-        rp.read(path, sensitive="income", labels="apply")
+        rp.read(path, sensitive="income", public="all", labels="apply")
 
 
 def test_nothing_is_said_of_empty_columns(tmp_path: Path, process: Callable[..., Any]) -> None:
     rows = [["a", "b", "none"], *([i % 3, i % 2, None] for i in range(60))]
-    done = process("audit", book(tmp_path / "a.xlsx", s=rows), "-s", "a", "--json")
+    done = process("audit", book(tmp_path / "a.xlsx", s=rows), "-s", "a", "--public=all", "--json")
     assert done.code in (0, 1)
     assert "dtype" not in done.err
 
@@ -185,7 +185,7 @@ def test_without_the_extra_one_sentence_names_it(
     path = book(tmp_path / "a.xlsx", s=PEOPLE)
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     with pytest.raises(rp.errors.InputError, match=r"-m pip install '.*pyreadstat>="):
-        rp.read(path, sensitive="income")
+        rp.read(path, sensitive="income", public="all")
 
 
 def repacked(path: Path, change: Callable[[bytes], bytes]) -> None:

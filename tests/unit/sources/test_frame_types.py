@@ -178,7 +178,7 @@ def test_the_index_of_a_dictionary_grows_with_the_domain() -> None:
         policy = rp.Policy(0.1, 0.5, 0.3, sample_size="none")
         back = rp.publish(
             pa.table({"s": pa.chunked_array([values] * 5)}),
-            policy, sensitive="s", key=rp.Key.generate(), domain=domain,
+            policy, sensitive="s", public="all", key=rp.Key.generate(), domain=domain,
         )  # fmt: skip
     assert back.schema.field("s").type == pa.dictionary(pa.int16(), pa.string())
 
@@ -259,7 +259,7 @@ def test_a_date_that_python_cannot_hold_is_refused_by_name(day: str) -> None:
         message = refusal(relation, sensitive=sensitive)
         assert message.startswith("Column 'd' holds a date outside the years 1 to 9999.")
     with pytest.raises(rp.ReconprivError, match="'d' holds a date outside the years 1 to 9999"):
-        rp.audit(relation, POLICY, sensitive="s")
+        rp.audit(relation, POLICY, sensitive="s", public="all")
 
 
 # --- what is no table
@@ -287,7 +287,7 @@ def test_names_that_are_not_text_are_refused() -> None:
 def test_what_is_no_table_is_named(source: Any) -> None:
     assert refusal(source).startswith(f"A table cannot be read from a {type(source).__name__}.")
     with pytest.raises(rp.ReconprivError, match="A table cannot be read from"):
-        rp.read(source, sensitive="s")
+        rp.read(source, sensitive="s", public="all")
 
 
 @pytest.mark.parametrize("source", [pandas.DataFrame(), polars.DataFrame(), pa.table({})], ids=str)
@@ -301,7 +301,7 @@ def test_a_period_is_not_taken_for_a_number() -> None:
     assert "'g' holds values of a type that cannot be published" in refusal(frame)
     assert publish(frame, drop="g").columns.tolist() == ["s"]
     with pytest.raises(rp.ReconprivError, match="'g' holds values of a type that cannot"):
-        rp.read(frame, sensitive="g")
+        rp.read(frame, sensitive="g", public="all")
     table = pa.Table.from_pandas(frame)
     assert "'g' of the InMemoryDataset is of a type" in refusal(pa.dataset.dataset(table))
 
@@ -389,7 +389,7 @@ def test_categories_that_the_release_does_not_hold_are_warned_of(column: str) ->
         ):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                rp.publish(frame, POLICY, sensitive="s", key=rp.Key.generate())
+                rp.publish(frame, POLICY, sensitive="s", public="all", key=rp.Key.generate())
             said = [str(warning.message) for warning in caught]
             assert len(said) == len(unused)
             assert all(f"{column!r} comes back with categories" in note for note in said)
@@ -400,8 +400,10 @@ def test_warnings_point_at_the_line_that_published() -> None:
     frame = polars.DataFrame({"name": [f"P{i}" for i in range(N)], "s": S})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rp.publish(frame, POLICY, sensitive="s", key=rp.Key.test(), keep_identifier=["name"])
-        rp.audit(frame, POLICY, sensitive="s")
+        rp.publish(
+            frame, POLICY, sensitive="s", public="all", key=rp.Key.test(), keep_identifier=["name"]
+        )
+        rp.audit(frame, POLICY, sensitive="s", public="all")
     assert len(caught) == 3
     assert {warning.filename for warning in caught} == {__file__}
 

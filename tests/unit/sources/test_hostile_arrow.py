@@ -78,7 +78,13 @@ def test_a_damaged_arrow_file_is_refused_in_one_sentence(cli, tmp_path, name):
     with pytest.raises(says):
         read_plainly(file)
     for command in (["audit", file], ["publish", file, tmp_path / "out", "--test-key"]):
-        outcome = cli(*command, "-s", "income", *(["--no-columns"] if "audit" in command else []))
+        outcome = cli(
+            *command,
+            "-s",
+            "income",
+            "--public=all",
+            *(["--no-columns"] if "audit" in command else []),
+        )
         assert outcome.code == 2, outcome
         check_sentence(outcome.err)
         assert "table.arrow is damaged" in outcome.err

@@ -25,7 +25,7 @@ def refused(cli, tmp_path):
     def run(content, *more, name="table.csv", sensitive="income"):
         file = tmp_path / name
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        outcome = cli("audit", file, "-s", sensitive, "--no-columns", *more)
+        outcome = cli("audit", file, "-s", sensitive, "--public=all", "--no-columns", *more)
         assert outcome.code == 2, outcome
         check_sentence(outcome.err)
         assert len(outcome.err) < 600
@@ -58,7 +58,7 @@ def test_control_characters_do_not_reach_a_message(refused, cli, tmp_path):
     assert "\x1b" not in refused(odd, sensitive="nothing")
     file = tmp_path / "values.csv"
     file.write_text(TABLE.replace("north", "no\x1b[31mrth"))
-    outcome = cli("audit", file, "-s", "income")
+    outcome = cli("audit", file, "-s", "income", "--public=all")
     assert "no\\x1b[31mrth" in outcome.out
     assert "\x1b" not in outcome.out
 
@@ -70,7 +70,15 @@ def test_a_nul_in_a_name_is_refused_before_anything_is_published(cli, tmp_path, 
     for damaged in ("\0region", "re\0gion", "region\0"):
         file.write_text(TABLE.replace("region", damaged))
         made = cli(
-            "publish", file, tmp_path / "out", "-s", "income", "--test-key", "--format", form
+            "publish",
+            file,
+            tmp_path / "out",
+            "-s",
+            "income",
+            "--public=all",
+            "--test-key",
+            "--format",
+            form,
         )
         assert made.code == 2, made
         check_sentence(made.err)
@@ -81,7 +89,7 @@ def test_a_nul_in_a_name_is_refused_before_anything_is_published(cli, tmp_path, 
 def test_a_nul_in_a_value_is_published_and_answered(cli, tmp_path, form):
     file, out = tmp_path / "table.csv", tmp_path / "out"
     file.write_text(TABLE.replace("north", "no\0rth").replace(",a\n", ",a\0\n"))
-    made = cli("publish", file, out, "-s", "income", "--test-key", "--format", form)
+    made = cli("publish", file, out, "-s", "income", "--public=all", "--test-key", "--format", form)
     assert made.code == 0, made
     asked = cli("query", out, "SELECT region, count(*) FROM release GROUP BY region", "--json")
     assert asked.code == 0, asked
@@ -102,7 +110,7 @@ def test_very_long_values_are_read_from_csv_as_from_parquet(tmp_path, where):
     pq.write_table(same, tmp_path / "long.parquet")
     found = []
     for name in ("long.csv", "long.parquet"):
-        with rp.read(tmp_path / name, sensitive="income") as table:
+        with rp.read(tmp_path / name, sensitive="income", public="all") as table:
             report = table.audit(rp.Policy(0.5, 0.5, 0.3), columns=False)
             found.append((report.groups, table.schema.domain))
     assert found[0] == found[1]
@@ -116,9 +124,9 @@ def test_wide_tables_get_the_types_of_narrow_ones(tmp_path):
     (tmp_path / "wide.csv").write_text(f"{','.join(names)},s\n{line},a\n{line},b\n")
     narrow = ",".join(kinds)
     (tmp_path / "narrow.csv").write_text(f"{','.join(names[:7])},s\n{narrow},a\n{narrow},b\n")
-    with rp.read(tmp_path / "wide.csv", sensitive="s") as table:
+    with rp.read(tmp_path / "wide.csv", sensitive="s", public="all") as table:
         found = [column.kind for column in table.schema.public]
-    with rp.read(tmp_path / "narrow.csv", sensitive="s") as table:
+    with rp.read(tmp_path / "narrow.csv", sensitive="s", public="all") as table:
         wanted = [column.kind for column in table.schema.public]
     assert found == (wanted * 20)[:wide]
     assert len(set(wanted)) > 4
@@ -181,10 +189,10 @@ def test_infinite_numbers_in_json(cli, tmp_path, number):
     """They were read, and then no answer that named one could be written as JSON."""
     file, out = tmp_path / "t.jsonl", tmp_path / "out"
     file.write_text(f'{{"a": {number}, "s": "x"}}\n{{"a": 1.5, "s": "y"}}\n' * 30)
-    outcome = cli("audit", file, "-s", "s", "--json", "--no-columns")
+    outcome = cli("audit", file, "-s", "s", "--public=all", "--json", "--no-columns")
     assert outcome.code == 1, outcome
     assert no_constants(outcome.out)["groups"] == 2
-    made = cli("publish", file, out, "-s", "s", "--test-key")
+    made = cli("publish", file, out, "-s", "s", "--public=all", "--test-key")
     assert made.code == 0, made
     asked = cli("query", out, "SELECT a, count(*) FROM release GROUP BY a", "--json")
     assert asked.code == 0, asked
@@ -196,7 +204,7 @@ def test_infinite_numbers_in_json(cli, tmp_path, number):
 def test_a_pipe_is_refused_instead_of_waited_for(cli, tmp_path):
     pipe = tmp_path / "table.csv"
     os.mkfifo(pipe)
-    outcome = cli("audit", pipe, "-s", "income")
+    outcome = cli("audit", pipe, "-s", "income", "--public=all")
     assert outcome.code == 2
     check_sentence(outcome.err)
     assert "pipe" in outcome.err
@@ -207,7 +215,7 @@ def test_a_release_inside_the_folder_of_a_table_is_not_read(cli, tmp_path):
     folder.mkdir()
     (tmp_path / "t.csv").write_text(TABLE)
     pq.write_table(pacsv.read_csv(tmp_path / "t.csv"), folder / "part.parquet")
-    roles = ("-s", "income", "--test-key")
+    roles = ("-s", "income", "--public=all", "--test-key")
     assert cli("publish", folder, folder / "out", *roles).code == 0
     outcome = cli("publish", folder, tmp_path / "again", *roles)
     assert outcome.code == 2
@@ -229,7 +237,7 @@ def test_columns_are_asked_together_only_if_they_are_few(monkeypatch, tmp_path):
         file.write_text("\n".join([names, *rows, ""]))
         with monkeypatch.context() as patch:
             patch.setattr(csv_texts, wrong, refused)
-            with rp.read(file, sensitive="c0") as table:
+            with rp.read(file, sensitive="c0", public="all") as table:
                 assert {column.kind.value for column in table.schema.columns} == {"integer"}
 
 
@@ -242,6 +250,8 @@ def test_a_table_of_many_columns_is_audited(cli, tmp_path):
     last = ["s", *"ab" * 10]
     text = "\n".join(",".join([*line, end]) for line, end in zip(lines, last, strict=True))
     (tmp_path / "wide.csv").write_text(text)
-    outcome = cli("audit", tmp_path / "wide.csv", "-s", "s", "--no-columns", "--json")
+    outcome = cli(
+        "audit", tmp_path / "wide.csv", "-s", "s", "--public=all", "--no-columns", "--json"
+    )
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["groups"] == 20

@@ -161,9 +161,16 @@ def test_standard_input_gives_the_same_bytes(
 ) -> None:  # fmt: skip
     key.write(tmp_path / "key")
     outcome = process(
-        "publish", "-", tmp_path / "out", "-s", "Education", "--key", tmp_path / "key",
+        "publish",
+        "-",
+        tmp_path / "out",
+        "-s",
+        "Education",
+        "--public=all",
+        "--key",
+        tmp_path / "key",
         stdin=as_csv(mixed),
-    )  # fmt: skip
+    )
     assert outcome.code == 0, outcome.err
     assert files_of(tmp_path / "out") == expected
 
@@ -281,9 +288,16 @@ def test_sql_bins_renames_and_filters(cli: Callable, census: pa.Table, tmp_path:
         " WHERE Race = 'White';"
     )
     outcome = cli(
-        "publish", "example:census_workers", tmp_path / "out", "-s", "Education", "--sql", query,
+        "publish",
+        "example:census_workers",
+        tmp_path / "out",
+        "-s",
+        "Education",
+        "--public=all",
+        "--sql",
+        query,
         "--test-key",
-    )  # fmt: skip
+    )
     assert outcome.code == 0, outcome.err
     assert "cannot know what --sql did" in outcome.err
     frame = census.to_pandas().query("Race == 'White'")
@@ -296,7 +310,7 @@ def test_sql_bins_renames_and_filters(cli: Callable, census: pa.Table, tmp_path:
 
 def test_sql_works_on_a_data_frame(small: pa.Table, policy: rp.Policy) -> None:
     query = "SELECT Gender, Education FROM input WHERE Gender = 'Female' -- only they"
-    with rp.read(small, sensitive="Education", sql=query) as table:
+    with rp.read(small, sensitive="Education", public="all", sql=query) as table:
         report = table.audit(policy)
     assert report.groups == 1
     assert report.records == small["Gender"].to_pylist().count("Female")
@@ -304,7 +318,7 @@ def test_sql_works_on_a_data_frame(small: pa.Table, policy: rp.Policy) -> None:
 
 def test_sql_turns_a_number_into_a_sensitive_bin(census: pa.Table, policy: rp.Policy) -> None:
     query = "SELECT Gender, (Age // 20)::INT AS Age FROM input"
-    with rp.read(census, sensitive="Age", sql=query) as table:
+    with rp.read(census, sensitive="Age", public="all", sql=query) as table:
         assert table.schema.domain == tuple(sorted({a // 20 for a in census["Age"].to_pylist()}))
 
 
@@ -352,7 +366,7 @@ def test_public_values_of_every_type_survive(
 ) -> None:
     column = TYPES[name].take(pa.array(np.repeat(np.arange(4), [5, 40, 7, 3])))
     table = pa.table({"column": column, "s": [*"xyzzy"] * 11})
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         opened.publish(policy, tmp_path / "out", key=key)
     assert group_sizes(tmp_path / "out") == Counter((value,) for value in column.to_pylist())
 
@@ -360,7 +374,9 @@ def test_public_values_of_every_type_survive(
 @pytest.mark.parametrize("name", TYPES)
 def test_public_values_of_every_type_can_be_audited_and_shown(name: str, policy: rp.Policy) -> None:
     column = TYPES[name].take(pa.array(np.repeat(np.arange(4), [5, 40, 7, 3])))
-    with rp.read(pa.table({"column": column, "s": [*"xyzzy"] * 11}), sensitive="s") as opened:
+    with rp.read(
+        pa.table({"column": column, "s": [*"xyzzy"] * 11}), sensitive="s", public="all"
+    ) as opened:
         report = opened.audit(policy)
     assert report.groups == len(set(column.to_pylist()))
     assert json.loads(json.dumps(report.as_dict()))["records"] == 55
@@ -371,7 +387,7 @@ def test_nan_is_missing_and_zero_has_no_sign(
     policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
     table = pa.table({"x": [float("nan"), 1.0, None, -0.0, 0.0] * 8, "s": ["u", "v"] * 20})
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         opened.publish(policy, tmp_path / "out", key=key)
     sizes = {repr(value): records for (value,), records in group_sizes(tmp_path / "out").items()}
     assert sizes == {"1.0": 8, "None": 16, "0.0": 16}
@@ -391,7 +407,7 @@ SENSITIVE: dict[str, pa.Array] = {
 def test_sensitive_values_of_several_types_survive(name: str, key: rp.Key, tmp_path: Path) -> None:
     column = SENSITIVE[name].take(pa.array(np.arange(400) % 4))
     table = pa.table({"g": [*"ab"] * 200, "s": column})
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         assert opened.schema.domain == tuple(sorted(set(column.to_pylist())))
         opened.publish(rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "out", key=key)
     data = pq.read_table(tmp_path / "out" / "data.parquet")
@@ -403,7 +419,7 @@ def test_integers_of_any_width_give_the_same_bytes(publish: Callable, tmp_path: 
     values, sensitive = [1, 2, 3, 100] * 50, ["x", "y", "z", "z", "z"] * 40
     releases = [
         publish(pa.table({"n": pa.array(values, kind), "s": sensitive}), tmp_path / str(i),
-                sensitive="s")
+                sensitive="s", public="all")
         for i, kind in enumerate([
             pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64(),
             pa.decimal128(10, 0),
@@ -476,7 +492,7 @@ def test_text_in_json_lines_stays_as_it_is_written(
 ) -> None:
     rows = [{"x": value, "s": s} for s in "uvw" for value in (text, text.lower(), text.upper())]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
-    publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s")
+    publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s", public="all")
     values = {row[0] for row in group_sizes(tmp_path / "out")}
     assert values == {row["x"] for row in rows}
 
@@ -484,7 +500,7 @@ def test_text_in_json_lines_stays_as_it_is_written(
 def test_numbers_in_json_text_stay_text(publish: Callable, tmp_path: Path) -> None:
     rows = [{"x": x, "s": s} for s in "uv" for x in ("02139", "1", "true", "")]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
-    publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s")
+    publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s", public="all")
     assert {row[0] for row in group_sizes(tmp_path / "out")} == {"02139", "1", "true", ""}
 
 
@@ -559,7 +575,7 @@ def test_a_csv_header_may_hold_any_name(
 def test_names_used_inside_do_not_get_mixed_up(
     names: tuple[str, ...], small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
-    with rp.read(with_names(small, *names), sensitive="Education") as table:
+    with rp.read(with_names(small, *names), sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
     columns = [small[name].to_pylist() for name in small.column_names[:-1]]
     assert group_sizes(tmp_path / "out") == Counter(zip(*columns, strict=True))
@@ -570,7 +586,7 @@ def test_names_used_inside_do_not_get_mixed_up(
 def test_public_columns_named_like_the_counts_of_the_groups_file(
     names: tuple[str, str], small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
 ) -> None:
-    with rp.read(with_names(small, *names), sensitive="Education") as table:
+    with rp.read(with_names(small, *names), sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     groups = pq.read_table(tmp_path / "out" / "groups.parquet")
     counts = release.manifest["reconpriv"]["group_counts"]
@@ -586,7 +602,7 @@ def test_names_that_differ_only_in_case_survive_or_are_refused(
     pq.write_table(table, tmp_path / "t.parquet")
     for source in (table, tmp_path / "t.parquet"):
         try:
-            with rp.read(source, sensitive="Education") as opened:
+            with rp.read(source, sensitive="Education", public="all") as opened:
                 names = [column.name for column in opened.schema.public]
         except rp.ReconprivError as error:
             assert "group" in str(error).lower()
@@ -596,7 +612,7 @@ def test_names_that_differ_only_in_case_survive_or_are_refused(
 
 def test_a_column_without_a_name_survives_or_is_refused(small: pa.Table) -> None:
     try:
-        with rp.read(with_names(small, ""), sensitive="Education") as opened:
+        with rp.read(with_names(small, ""), sensitive="Education", public="all") as opened:
             names = [column.name for column in opened.schema.public]
     except rp.ReconprivError as error:
         assert "name" in str(error)
@@ -621,7 +637,7 @@ def test_the_name_of_a_column_is_part_of_its_randomness(
     """Two columns with swapped names are two tables; a release of one says nothing of the other."""
     cells = []
     for i, name in enumerate(("Gender", "Sex")):
-        with rp.read(with_names(small, name), sensitive="Education") as table:
+        with rp.read(with_names(small, name), sensitive="Education", public="all") as table:
             table.publish(policy, tmp_path / str(i), key=key)
         cells.append(count_rows(pq.read_table(tmp_path / str(i) / "data.parquet")))
     assert cells[0] != cells[1]
@@ -640,7 +656,7 @@ def test_a_table_may_have_no_public_column(
 def test_a_table_may_be_very_wide(policy: rp.Policy, key: rp.Key, tmp_path: Path) -> None:
     letters = pa.array([*string.ascii_letters] * 4)
     wide = {f"column {i}": letters for i in range(200)}
-    with rp.read(pa.table(wide | {"s": [*"wxyz"] * 52}), sensitive="s") as table:
+    with rp.read(pa.table(wide | {"s": [*"wxyz"] * 52}), sensitive="s", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     assert release.records == 208
     assert len(pq.read_table(tmp_path / "out" / "data.parquet").column_names) == 201
@@ -650,7 +666,7 @@ def test_single_precision_numbers_come_with_a_word_on_what_they_count_as(tmp_pat
     column = pa.array([0.1, 0.7, 0.7, 0.3] * 5, pa.float32())
     table = pa.table({"x": column, "y": column.cast(pa.float64()), "s": list("abab") * 5})
     with pytest.warns(rp.ReconprivWarning, match=r"'x' holds single-precision.*0\.7 counts as"):
-        opened = rp.read(table, sensitive="s")
+        opened = rp.read(table, sensitive="s", public="all")
     with opened:
         assert len(opened.warnings) == 1
         # The reason for the note: the 0.7 of the table is not the one of the condition.
@@ -660,7 +676,7 @@ def test_single_precision_numbers_come_with_a_word_on_what_they_count_as(tmp_pat
 def test_one_column_may_be_given_as_text(tiny):
     with rp.read(tiny, sensitive="s", public="g") as opened:
         assert [column.name for column in opened.schema.public] == ["g"]
-    with rp.read(tiny, sensitive="s", drop="g") as opened:
+    with rp.read(tiny, sensitive="s", public="all", drop="g") as opened:
         assert opened.schema.public == ()
 
 
@@ -668,8 +684,10 @@ def test_a_list_of_paths_is_one_table(tmp_path: Path) -> None:
     whole = pa.table({"g": ["a", "b", "a"], "s": ["x", "y", "y"]})
     for i in range(3):
         pq.write_table(whole.slice(i, 1), tmp_path / f"{i}.parquet")
-    with rp.read([tmp_path / f"{i}.parquet" for i in range(3)], sensitive="s") as table:
+    with rp.read(
+        [tmp_path / f"{i}.parquet" for i in range(3)], sensitive="s", public="all"
+    ) as table:
         assert table.schema.records == 3
     (tmp_path / "x.csv").write_text("g,s\na,x\n")
     with pytest.raises(rp.ReconprivError, match="different kinds"):
-        rp.read([tmp_path / "0.parquet", tmp_path / "x.csv"], sensitive="s")
+        rp.read([tmp_path / "0.parquet", tmp_path / "x.csv"], sensitive="s", public="all")

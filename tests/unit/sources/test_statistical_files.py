@@ -30,7 +30,7 @@ def kinds(path: Path) -> dict[str, str]:
 
 
 def published(source: Any, out: Path, key: rp.Key, policy: rp.Policy) -> Path:
-    with rp.read(source, sensitive="Education") as table:
+    with rp.read(source, sensitive="Education", public="all") as table:
         table.publish(policy, out, key=key)
     return out
 
@@ -233,7 +233,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(
     whole = IRIS.read_bytes() if ending == ".sas7bdat" else write_survey(path).read_bytes()
     kept = {"cut": whole[: len(whole) * 2 // 3], "junk": b"sex,income\n1,2\n" * 99, "empty": b""}
     path.write_bytes(kept[damage])
-    done = cli("audit", path, "-s", "income")
+    done = cli("audit", path, "-s", "income", "--public=all")
     assert done.code == 2
     assert f"people{ending} " in done.err
     assert "Traceback" not in done.err
@@ -281,7 +281,7 @@ def test_text_in_another_encoding_than_declared_is_refused(tmp_path: Path) -> No
 def test_a_file_without_records_is_refused(ending: str, tmp_path: Path) -> None:
     path = write(SURVEY.head(0), tmp_path / f"a{ending}")
     with pytest.raises(rp.errors.InputError, match="empty"):
-        rp.read(path, sensitive="income")
+        rp.read(path, sensitive="income", public="all")
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(
@@ -298,16 +298,16 @@ def test_several_files_and_packed_ones_are_refused(tmp_path: Path) -> None:
     one, two = write_survey(tmp_path / "a.sav"), write_survey(tmp_path / "b.sav")
     for source in ([one, two], str(tmp_path / "*.sav")):
         with pytest.raises(rp.errors.InputError, match="one at a time"):
-            rp.read(source, sensitive="income")
+            rp.read(source, sensitive="income", public="all")
     packed = one.rename(tmp_path / "a.sav.gz")
     with pytest.raises(rp.errors.InputError, match="Unpack it first"):
-        rp.read(packed, sensitive="income")
+        rp.read(packed, sensitive="income", public="all")
 
 
 def test_names_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
     path = write(pl.DataFrame({"a": [1], "A": [2]}), tmp_path / "a.dta")
     with pytest.raises(rp.errors.InputError, match="differ only in case"):
-        rp.read(path, sensitive="a")
+        rp.read(path, sensitive="a", public="all")
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     path = write(pl.DataFrame({"one_a": [1], "one_b": [2]}), tmp_path / "a.xpt")
     path.write_bytes(path.read_bytes().replace(b"one_b", b"one_a"))
     with pytest.raises(rp.errors.InputError, match="have the same name"):
-        rp.read(path, sensitive="one_a")
+        rp.read(path, sensitive="one_a", public="all")
 
 
 def test_a_clock_with_leap_seconds_stays_a_number(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_a_date_past_all_years_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.xpt", "a.sas7bdat", "a.xlsx", "a.ods"])
 def test_spark_does_not_read_such_files(name: str, tmp_path: Path, cli: Callable[..., Any]) -> None:
-    done = cli("audit", tmp_path / name, "-s", "y", "--engine", "spark")
+    done = cli("audit", tmp_path / name, "-s", "y", "--public=all", "--engine", "spark")
     assert done.code == 2
     assert f"{Path(name).suffix} files are read by DuckDB." in done.err
 
@@ -353,14 +353,14 @@ def test_without_the_extra_one_sentence_names_it(
     path = write_survey(tmp_path / "a.sav")
     monkeypatch.setitem(__import__("sys").modules, "pyreadstat", None)
     with pytest.raises(rp.errors.InputError, match=r"-m pip install '.*pyreadstat>="):
-        rp.read(path, sensitive="income")
+        rp.read(path, sensitive="income", public="all")
 
 
 def test_commands_read_such_files(tmp_path: Path, cli: Callable[..., Any]) -> None:
     path = write_survey(tmp_path / "people.sav")
-    done = cli("audit", path, "-s", "income", "--json")
+    done = cli("audit", path, "-s", "income", "--public=all", "--json")
     assert done.code in (0, 1), done.err
-    assert cli("audit", path, "-s", "income", "--table", "x").code == 2
+    assert cli("audit", path, "-s", "income", "--public=all", "--table", "x").code == 2
 
 
 def test_an_interrupt_between_two_chunks_stops_the_reading(

@@ -229,7 +229,7 @@ def test_thinning_out_costs_next_to_nothing(tuner):
 
 def test_where_no_margins_can_be_published_the_report_says_why():
     table = pa.table({"sex": ["f"] * 500 + ["m"] * 500, "ill": ["flu", "none"] * 500})
-    with rp.read(table, sensitive="ill") as opened_table:
+    with rp.read(table, sensitive="ill", public="all") as opened_table:
         made = opened_table.tuner(queries=20)
         report = sweep(made, retentions=[0.5], target=Target(max_error=0.5))
         assert all(s.margins is None for s in report.settings) and report.with_margins is None

@@ -31,7 +31,9 @@ def table():
     age = rng.integers(20, 40, 6_000)
     ill = np.where(rng.random(6_000) < (age - 15) / 30, "x", rng.choice(list("yz"), 6_000))
     sex = rng.choice(["f", "m"], 6_000)
-    with rp.read(pa.table({"age": age, "sex": sex, "ill": ill}), sensitive="ill") as opened:
+    with rp.read(
+        pa.table({"age": age, "sex": sex, "ill": ill}), sensitive="ill", public="all"
+    ) as opened:
         yield opened
 
 

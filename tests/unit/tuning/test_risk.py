@@ -207,7 +207,7 @@ def test_without_an_exposed_value_nobody_is_at_risk(tuner):
         found = tuner.setting(replace(policy, harmless=("Sales",)).on(tuner.schema))
         assert found.reconstructed < 0.01
     table = pa.table({"g": ["a", "b"] * 100, "s": ["x", "x", "y", "y", "z", "z"] * 33 + ["x"] * 2})
-    with rp.read(table, sensitive="s") as opened:
+    with rp.read(table, sensitive="s", public="all") as opened:
         report = opened.tune(queries=20, current=rp.Policy(*USUAL, exposed_above=0.6))
     now = report.current
     assert (now.reconstructed, now.worst_group, now.worst_share, now.pooled) == (0, 0, 0, 0)
@@ -327,8 +327,19 @@ def test_the_command_that_tune_prints_publishes_what_it_recommends(
         {"sex": ["f", "m"] * 600, "ill": ["flu", "a, b", 'c "d"', None, "ok", "ok"] * 200}
     )
     pyarrow.csv.write_csv(table, "t.csv")
-    given = ("t.csv", "-s", "ill", "--missing", "value", "--harmless", '"a, b",NULL,"c ""d"""',
-             "--exposed-above", "0.3", "--news-only")  # fmt: skip
+    given = (
+        "t.csv",
+        "-s",
+        "ill",
+        "--public=all",
+        "--missing",
+        "value",
+        "--harmless",
+        '"a, b",NULL,"c ""d"""',
+        "--exposed-above",
+        "0.3",
+        "--news-only",
+    )
     done = cli("tune", *given, "--max-reconstructed", 0.9, *FEW, "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -342,7 +353,7 @@ def test_the_command_that_tune_prints_publishes_what_it_recommends(
     policy = rp.Policy(best["retention"], best["epsilon"], best["delta"], bound=best["bound"],
                        sample_size=best["sample_size"], exposed_above=0.3, news_only=True,
                        harmless=["a, b", None, 'c "d"'])  # fmt: skip
-    with rp.read("t.csv", sensitive="ill", missing="value") as opened:
+    with rp.read("t.csv", sensitive="ill", public="all", missing="value") as opened:
         opened.publish(policy, "mine", key=rp.Key.from_file("my.key"))
     assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
 

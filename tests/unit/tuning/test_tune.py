@@ -217,7 +217,7 @@ def small_tables():
 def opened(rows):
     columns = list(zip(*rows, strict=True))
     table = pa.table({name: list(column) for name, column in zip("abs", columns, strict=True)})
-    return rp.read(table, sensitive="s", domain=[0, 1, 2, 3])
+    return rp.read(table, sensitive="s", public="all", domain=[0, 1, 2, 3])
 
 
 policies = st.builds(
@@ -256,7 +256,7 @@ def test_bounds_whose_worst_value_is_unknown_are_counted_as_in_an_audit(bound):
         return BOUNDS["hoeffding"].tails(count)
 
     policy = rp.Policy(0.6, 0.5, 0.1, bound=own if bound == "own" else "exact", sample_size="paper")
-    with rp.read(people(), sensitive="job", missing="value") as table:
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         setting = table.tuner(queries=100).setting(policy)
         report = table.audit(policy)
     assert (setting.violating_groups, setting.violating_records) == (
@@ -447,7 +447,7 @@ def test_what_is_out_of_reach_says_what_it_would_take_and_how_to_ask(adult):
 def test_no_setting_that_promises_less_for_nothing_is_the_nearest():
     # No group is sampled here, so that ε and δ make no difference to the figures.
     small = pa.table({"sex": ["f", "m"] * 10, "ill": ["flu", "none", "cold", "flu"] * 5})
-    with rp.read(small, sensitive="ill") as table:
+    with rp.read(small, sensitive="ill", public="all") as table:
         asked = {"max_error": 0.01, "queries": 20, "margins": [0]}
         report = table.tune(**asked)
         assert report.recommended is None and report.nearest == report.current
@@ -606,7 +606,7 @@ def test_a_report_as_arrow_pandas_json_and_html(adult):
 def test_missing_and_odd_public_values_are_queried_too():
     table = pa.table({"a": [1.0, float("nan"), None] * 40, "b": [True, False] * 60,
                       "s": ["x", "y", "x", "x"] * 30})  # fmt: skip
-    with rp.read(table, sensitive="s") as opened_table:
+    with rp.read(table, sensitive="s", public="all") as opened_table:
         made = opened_table.tuner(queries=200)
         asked = made.variances.questions
         assert asked.weight.sum() == pytest.approx(1)
@@ -678,7 +678,21 @@ def test_a_command_that_would_be_refused_is_not_printed(cli, tmp_path):
     table = pa.table({"serial": [f"n{i}" for i in range(400)], "sex": ["f", "m"] * 200,
                       "ill": ["flu", "none", "flu", "cold"] * 100})  # fmt: skip
     pyarrow.csv.write_csv(table, file)
-    asked = ("tune", file, "-s", "ill", "--rho2", 0.3, "--queries", 20, "-e", 0.5, "-d", 0.3)
+    asked = (
+        "tune",
+        file,
+        "-s",
+        "ill",
+        "--public=all",
+        "--rho2",
+        0.3,
+        "--queries",
+        20,
+        "-e",
+        0.5,
+        "-d",
+        0.3,
+    )
     done = cli(*asked)
     assert done.code == 0 and "Recommended for" in done.out and "reconpriv publish" not in done.out
     said = " ".join(done.err.split())

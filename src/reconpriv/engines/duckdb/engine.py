@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch, outside_years, whole_groups
+from reconpriv.core.row_choice import RowChoice
 from reconpriv.engines.base import (
     Layout,
     Progress,
@@ -45,6 +47,7 @@ from reconpriv.sources.column_names import free_name
 from reconpriv.sources.lazy import Countable, Interruptible, LazyTable, spool
 from reconpriv.writing.scratch import Scratch, temporary
 
+_NUMBERS = count()
 _TABLE = "reconpriv_table"
 _DIALECT = Dialect("VARCHAR", literal)
 _COMMON = 4  # values of a column that a summary shows
@@ -310,6 +313,12 @@ class DuckDBEngine:
         """The table's columns, in order."""
         return list(self._expressions)
 
+    def records(self) -> int:
+        """How many records there are."""
+        with clear_errors(self._what):
+            found = self._connection.execute(f"SELECT {self._count} FROM {_TABLE}").fetchall()
+        return int(found[0][0] or 0)
+
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
         """The distinct values of a column with their counts, including None."""
         outside = OUTSIDE_YEARS if column.kind is Kind.DATE else "false"
@@ -414,6 +423,16 @@ class DuckDBEngine:
             found += [facts[j : j + len(FACTS)] for j in range(0, len(facts), len(FACTS))]
         rows = zip(self._expressions, found, strict=True)
         return records, [(column, dict(zip(FACTS, row, strict=True))) for column, row in rows]
+
+    def one_row_each(self, choose: RowChoice, *, drop_missing: bool) -> DuckDBEngine:
+        """An engine over the chosen rows, which are kept in a file beside what is spilled."""
+        groups = self.batches(choose.by_person, drop_missing=drop_missing)
+        rows = choose(groups)
+        first = next(rows)
+        file = self._scratch_folder() / f"rows-{next(_NUMBERS)}.parquet"
+        spool(chain([first], rows), first.schema, file, self._stopped)
+        self._kept = None
+        return DuckDBEngine(file, memory=self._memory)
 
     def interrupt(self) -> None:
         """Stop the query that another thread runs; that thread gets a KeyboardInterrupt."""

@@ -15,13 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.core.cells import CellBatch, whole_groups
+from reconpriv.core.row_choice import RowChoice
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.spark.jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark.output import struct, write_to_folder
 from reconpriv.engines.spark.remote import remote_release, write_remote
 from reconpriv.engines.spark.session import LEAVE_OUT, open_session, session_of
-from reconpriv.engines.spark.tasks import MapGroups, PackBatches, canonical, unpack_batch
+from reconpriv.engines.spark.tasks import (
+    ChooseRows,
+    MapGroups,
+    PackBatches,
+    canonical,
+    unpack_batch,
+)
 from reconpriv.engines.spark.views import check_path, read_path, select_from
 from reconpriv.errors import InputError
 from reconpriv.recoding import Recoding
@@ -160,6 +167,11 @@ class SparkEngine:
         """The table's columns, in order."""
         return list(self._expressions)
 
+    def records(self) -> int:
+        """How many records there are."""
+        with spark_work(self.session, "counting", "counting"):
+            return int(self._frame.count())
+
     def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
         """The distinct values of a column with their counts, including None."""
         counted = self._frame.selectExpr(f"{self._expressions[column]} AS v").groupBy("v").count()
@@ -251,6 +263,15 @@ class SparkEngine:
         public = [f"c{i}" for i in range(len(schema.public))]
         together = cells.repartition(*public) if public else cells.repartition(1)
         return together.sortWithinPartitions(*nulls_last(together, [*public, f"c{len(public)}"]))
+
+    def one_row_each(self, choose: RowChoice, *, drop_missing: bool) -> SparkEngine:
+        """An engine over the chosen rows, which are chosen anew whenever they are counted."""
+        cells = self._cells(choose.by_person, drop_missing)
+        together = cells.repartition("c0")
+        ordered = together.sortWithinPartitions(*nulls_last(together, together.columns[:-1]))
+        named = (f"{self._expressions[c]} AS {quote(c.name)}" for c in choose.schema.columns)
+        kinds = self._frame.selectExpr(*named).schema
+        return SparkEngine(map_in_arrow(ordered, ChooseRows(choose), kinds))
 
     def batches(
         self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reconpriv.core.single_records import K
 from reconpriv.engines.base import Layout, Progress, PublishFunction, Written, WrittenFile
 from reconpriv.engines.record_file import file_name
 from reconpriv.engines.spark.jobs import map_in_arrow, remove_for_good, spark_work
@@ -50,6 +51,8 @@ _TOTALS = {
     "trials": "sum(trials)",
     "unattainable_groups": "count_if(unattainable > 0)",
     "unattainable_records": "sum(unattainable)",
+    "unique_records": "count_if(records = 1)",
+    "few_records": f"coalesce(sum(records) FILTER (WHERE records < {K}), 0)",
 }
 
 

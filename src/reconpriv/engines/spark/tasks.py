@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch, Encoded, encode, whole_groups
 from reconpriv.core.kernel import PublishedBatch
+from reconpriv.core.row_choice import RowChoice
 from reconpriv.engines.base import Layout, PublishFunction, WrittenFile
 from reconpriv.engines.record_file import RecordFile, file_name
 from reconpriv.schema import Schema
@@ -71,6 +72,17 @@ class MapGroups:
 def _chain(first: CellBatch, rest: Iterator[CellBatch]) -> Iterator[CellBatch]:
     yield first
     yield from rest
+
+
+@dataclass(frozen=True)
+class ChooseRows:
+    """Choose one row of each person in a partition, which holds all rows of a person."""
+
+    choose: RowChoice
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The chosen rows."""
+        yield from self.choose(whole_groups(map(canonical, batches), self.choose.by_person))
 
 
 @dataclass(frozen=True)

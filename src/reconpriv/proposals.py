@@ -1,0 +1,332 @@
+"""A role for every column, proposed from what the column holds; the steward decides."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from reconpriv.core.giveaways import Giveaway, giveaways_by_column
+from reconpriv.messages.one_line import shortened
+from reconpriv.messages.readable import Readable
+from reconpriv.schema import (
+    MAX_UNDECLARED_DOMAIN,
+    Column,
+    Kind,
+    Schema,
+    Value,
+    looks_like_identifier,
+    sort_domain,
+)
+from reconpriv.tuning.hints import NUMBER_TEXT
+
+if TYPE_CHECKING:
+    from reconpriv.engines.base import Engine
+
+PUBLIC, DROP, PERSON, SENSITIVE = "public", "drop", "person", "sensitive"
+Decision = tuple[str, str, str]  # a role, the reason, and bins
+
+NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
+DATES = (Kind.DATE, Kind.DATETIME)
+
+_SAMPLE = 1_000  # values of a column that are looked at
+MANY_VALUES = 50  # numbers with more values than this are better binned
+_ROWS_PER_VALUE = 10  # a text that fewer people share singles them out
+_ROWS_PER_PERSON = 50  # more rows than this are hardly one person's
+_WORDS = 3  # texts with as many words, most of them different, are sentences
+
+_ID_NAME = re.compile(
+    r"(^|_|\b)(id|ids|pid|uid|uuid|guid|nr|no|number|person|patient|subject|member|respondent"
+    r"|idauniq|mrn|ssn|case|household|hhid|serial|key)(_|\b|$)",
+)
+_NAME_NAME = re.compile(
+    r"(^|_)(name|surname|forename|firstname|lastname|fullname|first_name|last_name|email|mail"
+    r"|phone|mobile|telephone|address|street|iban)(_|$)",
+)
+_WEIGHT_NAME = re.compile(
+    r"wgt|weight|(^|_)p?wt([a-z0-9]*yr)?(_|$)|(^|_)(survey|sample|sampling|design)_?w",
+    re.IGNORECASE,
+)
+_DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a column: how many values it has, and some of them with their counts."""
+
+    column: Column
+    records: int
+    distinct: int
+    missing: int
+    some: Mapping[Value, int]
+    giveaway: Giveaway | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """Some values, if the column holds texts."""
+        return [value for value in self.some if isinstance(value, str)]
+
+    @property
+    def nearly_unique(self) -> bool:
+        """Whether there is nearly one value per record."""
+        return looks_like_identifier(self.distinct, self.records)
+
+    @property
+    def even(self) -> bool:
+        """Whether all values occur about equally often, as those of a person's number do."""
+        most = max(self.some.values(), default=0)
+        return most <= max(3 * self.records / max(self.distinct, 1), 2)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A role for a column, with the reason; ``bins`` says how to bin a public one."""
+
+    column: str
+    kind: str
+    distinct: int
+    missing: int
+    role: str
+    reason: str
+    bins: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, repr=False)
+class Proposals(Readable):
+    """A proposal for each column of a table, in its order."""
+
+    records: int
+    sensitive: str | None
+    columns: tuple[Proposal, ...]
+
+    def named(self, role: str) -> list[str]:
+        """The columns that this role is proposed for."""
+        return [one.column for one in self.columns if one.role == role]
+
+    @property
+    def bins(self) -> dict[str, str]:
+        """The public columns that are better binned, with their bins."""
+        return {one.column: one.bins for one in self.columns if one.role == PUBLIC and one.bins}
+
+    def lines(self) -> list[str]:
+        """A line for each column: its name, the role and the reason."""
+        width = min(max((len(one.column) for one in self.columns), default=0), 40)
+        return [
+            f"{shortened(one.column, 40):<{width}}  {one.role:<6}  {one.reason}"
+            + (f" ({one.bins})" if one.bins else "")
+            for one in self.columns
+            if one.role != SENSITIVE
+        ]
+
+    def arguments(self) -> str:
+        """The proposal as arguments of ``read``."""
+        said = [f"public={self.named(PUBLIC)!r}"]
+        said += [f"drop={names!r}" for names in [self.named(DROP)] if names]
+        said += [f"person={name!r}" for name in self.named(PERSON)]
+        said += [f"bin={self.bins!r}"] if self.bins else []
+        return ", ".join(said)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "records": self.records,
+            "sensitive": self.sensitive,
+            "columns": [one.as_dict() for one in self.columns],
+        }
+
+
+def propose(
+    engine: Engine,
+    sensitive: Column | None,
+    *,
+    drop_missing: bool = False,
+    only: Sequence[str] | None = None,
+) -> Proposals:
+    """Look at every column, or at those in ``only``; the engine has been told to expect them."""
+    columns = [one for one in engine.columns() if only is None or one.name in only]
+    plain = [one for one in columns if one.kind is not Kind.OTHER]
+    records = engine.records()
+    rough = dict(zip(plain, engine.distinct(plain, rough=True), strict=True)) if plain else {}
+    found = []
+    for column in columns:
+        some = engine.value_counts(column, _SAMPLE) if column in rough else {}
+        missing = some.get(None, 0)
+        values = {value: n for value, n in some.items() if value is not None}
+        distinct = len(values) if len(some) < _SAMPLE else max(rough[column], len(values))
+        found.append(Facts(column, records, distinct, missing, values))
+    given = _giveaways(engine, sensitive, found, drop_missing)
+    proposed: list[Proposal] = []
+    for one in found:
+        role, reason, bins = SENSITIVE, "", ""
+        if one.column != sensitive:
+            role, reason, bins = _role(one, given.get(one.column.name), engine)
+        if role == PERSON and any(other.role == PERSON for other in proposed):
+            role, reason = DROP, f"{reason}; another column is proposed as the person's number"
+        kind = one.column.kind.value
+        proposed.append(
+            Proposal(one.column.name, kind, one.distinct, one.missing, role, reason, bins)
+        )
+    return Proposals(records, None if sensitive is None else sensitive.name, tuple(proposed))
+
+
+def _giveaways(
+    engine: Engine, sensitive: Column | None, found: Sequence[Facts], drop_missing: bool
+) -> dict[str, Giveaway]:
+    """The columns that tell the sensitive value, if that can be measured yet."""
+    if sensitive is None or sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
+        return {}
+    counts = engine.value_counts(sensitive, MAX_UNDECLARED_DOMAIN + 2)
+    if drop_missing:
+        counts.pop(None, None)
+    if not 2 <= len(counts) <= MAX_UNDECLARED_DOMAIN:
+        return {}
+    domain = sort_domain(counts)
+    common = max(range(len(domain)), key=lambda i: counts[domain[i]])
+    likely = tuple(
+        one.column
+        for one in found
+        if one.column.kind is not Kind.OTHER
+        and one.column != sensitive
+        and (one.column.kind is not Kind.STRING or not one.nearly_unique)
+    )
+    schema = Schema(likely, sensitive, domain, sum(counts.values()))
+    map_groups = partial(engine.map_groups, drop_missing=drop_missing)
+    told = giveaways_by_column(map_groups, schema, common, ())
+    return {one.columns[0]: one for one in told}
+
+
+def _role(facts: Facts, giveaway: Giveaway | None, engine: Engine) -> Decision:
+    """The role of a column that is not sensitive, the reason, and bins: the first rule decides."""
+    kind = facts.column.kind
+    by_content: Callable[[Facts], Decision] = _text_role
+    if kind in DATES:
+        by_content = partial(_date_role, engine=engine)
+    elif kind in NUMBERS:
+        by_content = partial(_number_role, engine=engine)
+    told = None
+    if giveaway is not None:
+        told = DROP, f"tells the sensitive value of {giveaway.share:.0%} of {giveaway.who}", ""
+    return _useless(facts) or _who(facts) or told or by_content(facts)
+
+
+def _useless(facts: Facts) -> Decision | None:
+    """Leave out what cannot be published, or tells nothing."""
+    if facts.column.kind is Kind.OTHER:
+        return DROP, "holds values of a type that cannot be published", ""
+    if facts.distinct == 0:
+        return DROP, "has no values", ""
+    if facts.distinct == 1 and not facts.missing:
+        return DROP, "has the same value in every record", ""
+    return None
+
+
+def _who(facts: Facts) -> Decision | None:
+    """The role of a column that says who a row is about: a name, an identifier, a number."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", facts.column.name).lower()
+    many = f"{facts.distinct:,} values in {facts.records:,} records"
+    if _NAME_NAME.search(name) and facts.distinct > MANY_VALUES:
+        return DROP, f"looks like names or contact details ({many})", ""
+    if facts.nearly_unique and facts.column.kind is Kind.STRING:
+        sentences = _words(facts.texts) >= _WORDS
+        return DROP, f"{'free text' if sentences else 'nearly unique'} ({many})", ""
+    plain = facts.column.kind in (Kind.INTEGER, Kind.STRING)
+    if not plain or not (_is_code(facts) or _ID_NAME.search(name)):
+        return None
+    if facts.nearly_unique:
+        return DROP, f"an identifier: nearly unique ({many})", ""
+    rows = facts.records / max(facts.distinct, 1)
+    if rows <= _ROWS_PER_PERSON and facts.distinct > MANY_VALUES and facts.even:
+        return PERSON, f"looks like the number of a person who has several rows ({many})", ""
+    return None
+
+
+def _is_code(facts: Facts) -> bool:
+    """Whether the values are numbered through, or are codes of one length with digits."""
+    if facts.column.kind is Kind.INTEGER:
+        numbers = [int(value) for value in facts.some]
+        return facts.distinct > MANY_VALUES and _dense(numbers, facts.distinct)
+    texts = facts.texts
+    return bool(texts) and all(
+        len(text) == len(texts[0]) and any(map(str.isdigit, text)) and " " not in text
+        for text in texts
+    )
+
+
+def _dense(numbers: Sequence[int], distinct: int) -> bool:
+    """Whether whole numbers leave few gaps; of many, only some are known."""
+    return max(numbers) - min(numbers) + 1 <= 2 * max(distinct, len(numbers))
+
+
+def _words(texts: Sequence[str]) -> float:
+    return sum(len(text.split()) for text in texts) / max(len(texts), 1)
+
+
+def _number_role(facts: Facts, engine: Engine) -> Decision:
+    values = f"{facts.distinct:,} values"
+    if _WEIGHT_NAME.search(facts.column.name) and facts.distinct * _ROWS_PER_VALUE > facts.records:
+        return DROP, f"looks like a survey weight, which tells records apart ({values})", ""
+    if facts.distinct <= MANY_VALUES:
+        return PUBLIC, values, ""
+    bins = _bins(facts.column, engine)
+    return PUBLIC, f"a number with many values ({values}): bin it", bins
+
+
+def _date_role(facts: Facts, engine: Engine) -> Decision:
+    return PUBLIC, "dates single people out: bin them", _date_bins(facts.column, engine)
+
+
+def _text_role(facts: Facts) -> Decision:
+    """The role of texts, truth values and times of day."""
+    texts, values = facts.texts, f"{facts.distinct:,} values"
+    if facts.distinct <= MANY_VALUES:
+        return PUBLIC, values, ""
+    shared = facts.records / facts.distinct >= _ROWS_PER_VALUE
+    if texts and all(map(NUMBER_TEXT.fullmatch, texts)):
+        why = f"numbers written as text ({texts[0]!r}): turn them into numbers and bin them"
+    elif texts and all(map(_DATE_TEXT.fullmatch, texts)):
+        why = f"dates written as text ({texts[0]!r}): turn them into dates and bin them"
+    elif shared and texts:
+        return PUBLIC, f"many values ({values}): consider groups", ""
+    elif _words(texts) >= _WORDS:
+        why = f"free text ({values})"
+    else:
+        why = f"few people share a value ({values}): group them, or leave it out"
+    return DROP, why, ""
+
+
+def _date_bins(column: Column, engine: Engine) -> str:
+    span = engine.value_range(column, None)
+    days = 0 if span is None else (span[1] - span[0]).days
+    return "month" if days <= 3 * 366 else "quarter" if days <= 8 * 366 else "year"
+
+
+def _bins(column: Column, engine: Engine) -> str:
+    """About ten bins: a width, or borders if a few values lie far above the others."""
+    tenths = [float(value) for value in engine.quantiles(column, 10, None)]
+    low, high = tenths[0], float((engine.value_range(column, None) or (0, 0))[1])
+    most = tenths[-1]
+    if most - low <= (high - low) / 20 or high - low <= 3 * (most - low):
+        return _written(_round((high - low) / 10))
+    width = _round(max(most - low, (high - low) / 100) / 8)
+    first = math.floor(low / width) * width
+    borders = [first + i * width for i in range(10) if first + (i - 1) * width < most]
+    return ",".join(_written(border) for border in borders)
+
+
+def _round(width: float) -> float:
+    """The next of 1, 2, 5, 10, 20, …"""
+    if width <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= width * 0.999)
+
+
+def _written(number: float) -> str:
+    return f"{number:.10g}"
