@@ -78,7 +78,7 @@ def audit(
     """
     with reported():
         policy = policy_options.chosen(margins.chosen(), protect.chosen())
-        kept = opt.split_names(keep_identifier or "")
+        kept = opt.listed_names("--keep-identifier", keep_identifier) or []
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails needs --groups FILE.")
         if groups is not None:

@@ -114,7 +114,7 @@ def publish(
         policy = policy_options.chosen(margins.chosen(), protect.chosen())
         policy.check_sampling()
         check_format(file_format)
-        kept = opt.split_names(keep_identifier or "")
+        kept = opt.listed_names("--keep-identifier", keep_identifier) or []
         loading = begin_loading(table.source, to, to_table, out, overwrite=overwrite)
         if out is None:
             out = str(stack.enter_context(temporary_release()))

@@ -19,8 +19,10 @@ from reconpriv.cli.margin_options import MarginOptions
 from reconpriv.cli.options import (
     TABLE,
     Memory,
+    Texts,
+    listed_names,
+    several,
     split_assignments,
-    split_names,
     warn_of_password,
 )
 from reconpriv.cli.policy_options import PolicyOptions
@@ -51,8 +53,8 @@ Sensitive = Annotated[
     typer.Option("-s", "--sensitive", help="The sensitive column.", rich_help_panel=TABLE),
 ]
 Public = Annotated[
-    str | None,
-    typer.Option(
+    Texts,
+    several(
         "--public",
         metavar="A,B,…",
         help="The public columns; by default all but the sensitive one.",
@@ -60,8 +62,8 @@ Public = Annotated[
     ),
 ]
 Drop = Annotated[
-    str | None,
-    typer.Option("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
+    Texts,
+    several("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
 ]
 Domain = Annotated[
     Path | None,
@@ -211,20 +213,15 @@ class TableOptions:
 
     def open(self) -> Table:
         """Read the table."""
-        from reconpriv.errors import PolicyError
         from reconpriv.reading import read
 
         assert self.sensitive is not None
-        if self.public is not None and not split_names(self.public):
-            raise PolicyError(
-                "--public is empty.", hint="Name the public columns, or leave it out."
-            )
         warn_of_password(self.source)
         return read(
             self.source,
             sensitive=self.sensitive,
-            public=None if self.public is None else split_names(self.public),
-            drop=split_names(self.drop or ""),
+            public=listed_names("--public", self.public),
+            drop=listed_names("--drop", self.drop) or [],
             domain=self.domain,
             missing=self.missing,
             sql=self.sql,
