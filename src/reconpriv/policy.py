@@ -12,6 +12,7 @@ from reconpriv.core.protection import Protection, as_protection
 from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
+from reconpriv.messages.shares import check_relative_error
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, resolve_bound
 from reconpriv.theory.perturbation import check_retention
@@ -72,11 +73,8 @@ class Policy:
                 raise PolicyError(f"The {name} of a policy must be a number; got {value!r}.")
         check_retention(self.retention)
         check_delta(self.delta)
-        if not self.epsilon > 0:
-            raise PolicyError(
-                f"The relative error ε must be above 0; got {self.epsilon:g}.",
-                hint="ε = 0.5 is the paper's default; larger is stricter.",
-            )
+        larger = "ε = 0.5 is the paper's default; larger is stricter."
+        check_relative_error(self.epsilon, "The relative error ε", hint=larger)
         object.__setattr__(self, "bound", resolve_bound(self.bound))
         SAMPLE_SIZES.find(self.sample_size)
         if self.unattainable not in UNATTAINABLE:

@@ -91,7 +91,8 @@ def query(
         typer.Option(
             "--score",
             metavar="VALUE=NUMBER",
-            help="The number that a sensitive value stands for in averages; for every value.",
+            help="The number that a sensitive value stands for in averages; for every value."
+            " Repeatable.",
         ),
     ] = None,
     chart: ChartFile = None,
@@ -153,7 +154,10 @@ def _scores(release: Release, said: list[str] | None) -> dict[object, float] | N
             equals = ""
         if not equals:
             raise PolicyError(f"--score takes VALUE=NUMBER; got {one!r}.")
-        scores[parse_value(release.description.schema.sensitive, value)] = score
+        named = parse_value(release.description.schema.sensitive, value)
+        if named in scores:
+            raise PolicyError(f"--score is given twice for the value {value!r}.")
+        scores[named] = score
     return scores
 
 

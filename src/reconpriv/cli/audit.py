@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.accept_options import NOTHING_ACCEPTED, AcceptOptions
 from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import EXIT_NOT_PRIVATE, reported, say_all, show, show_json
 from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
@@ -18,7 +19,6 @@ from reconpriv.cli.progress import ticking
 from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.cli.table_options import TableOptions, taking_table
-from reconpriv.core.obstacles import MAX_UNIQUE
 from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    keep_identifier: opt.KeepIdentifier = None,
-    keep_giveaway: opt.KeepGiveaway = None,
-    max_unique: opt.MaxUnique = MAX_UNIQUE,
+    accept: AcceptOptions = NOTHING_ACCEPTED,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
@@ -81,11 +79,7 @@ def audit(
     """
     with reported():
         policy = policy_options.chosen(margins.chosen(), protect.chosen())
-        accepted: dict[str, Any] = {
-            "keep_identifier": opt.split_names(keep_identifier or ""),
-            "keep_giveaway": opt.split_names(keep_giveaway or ""),
-            "max_unique": max_unique,
-        }
+        accepted = accept.chosen()
         if exact_tails and groups is None:
             raise PolicyError("--exact-tails needs --groups FILE.")
         if groups is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import typer.core
 
+from reconpriv.cli.repeated import refuse_repeated
 from reconpriv.messages.phrases import listed
 
 _PLACE = re.compile(r"\{([a-z ]+)([|,]?)\}")
@@ -134,9 +135,14 @@ def _listed(place: re.Match[str]) -> str:
 
 
 class Command(typer.core.TyperCommand):
-    """A command whose help may name what is registered."""
+    """A command whose help may name what is registered, and whose options are all heard."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All options and arguments, ready for display."""
         fill_in(self.params)
         return super().get_params(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command."""
+        refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)

@@ -9,7 +9,6 @@ import typer
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, show, show_json
 from reconpriv.cli.release_options import ReleaseFolder, open_with_warnings
-from reconpriv.errors import PolicyError
 
 Where = Annotated[
     str | None,
@@ -73,8 +72,8 @@ def learn(
         ),
     ] = None,
     features: Annotated[
-        str | None,
-        typer.Option(
+        opt.Texts,
+        opt.several(
             "--features",
             metavar="A,B,…",
             help="The columns to predict from; by default all others.",
@@ -99,9 +98,7 @@ def learn(
         require_scikit_learn()
         from reconpriv.learning.evaluate import learn as run
 
-        chosen = None if features is None else opt.split_names(features)
-        if chosen == []:
-            raise PolicyError("--features is empty.", hint="Name a column, or leave it out.")
+        chosen = opt.listed_names("--features", features)
         opened = open_with_warnings(release, memory)
         learned = run(opened, target, chosen, where=where, alpha=alpha, test=test, margins=margins)
         if json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconpriv.cli.options import POLICY
+from reconpriv.cli.options import POLICY, Texts, several
 
 if TYPE_CHECKING:
     from reconpriv.core.margins import Margins
@@ -42,8 +42,8 @@ Delta = Annotated[
     ),
 ]
 Tables = Annotated[
-    str | None,
-    typer.Option(
+    Texts,
+    several(
         "--margin-tables",
         metavar="A,B,A+C,…",
         help="The tables of margins: public columns, up to three of them joined by +; by default"
@@ -83,7 +83,9 @@ class MarginOptions:
             self.margins,
             DELTA if self.margins_delta is None else self.margins_delta,
             rho=self.margins_rho,
-            tables=None if self.margin_tables is None else split_tables(self.margin_tables),
+            tables=None
+            if self.margin_tables is None
+            else [names for text in self.margin_tables for names in split_tables(text)],
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,15 @@ ANALYST = "For the analyst"
 MORE = "More"
 
 
+# What an option holds that takes a list: a text for each time it was given.
+Texts = list[str] | None
+
+
+def several(*names: str, help: str, **more: Any) -> Any:
+    """An option that takes a list separated by commas; each time it is given adds to the list."""
+    return typer.Option(*names, help=f"{help} Repeatable.", **more)
+
+
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -26,30 +35,6 @@ Memory = Annotated[
         rich_help_panel=TABLE,
     ),
 ]  # fmt: skip
-KeepIdentifier = Annotated[
-    str | None,
-    typer.Option(
-        "--keep-identifier",
-        metavar="A,B,…",
-        help="Nearly unique public columns to publish anyway; others are refused.",
-    ),
-]
-KeepGiveaway = Annotated[
-    str | None,
-    typer.Option(
-        "--keep-giveaway",
-        metavar="A,B,…",
-        help="Public columns to publish although they give the sensitive value away.",
-    ),
-]
-MaxUnique = Annotated[
-    float,
-    typer.Option(
-        "--max-unique",
-        metavar="SHARE",
-        help="The largest share of records that may be unique on the public columns.",
-    ),
-]
 InternalReport = Annotated[
     Path | None,
     typer.Option(
@@ -83,6 +68,18 @@ def split_names(text: str) -> list[str]:
         if name:
             names.append(name)
     return names
+
+
+def listed_names(
+    option: str, texts: Sequence[str] | None, what: str = "column"
+) -> list[str] | None:
+    """The names in all texts of an option; None if it was not given."""
+    from reconpriv.errors import PolicyError
+
+    found = [split_names(text) for text in texts or ()]
+    if not all(found):
+        raise PolicyError(f"{option} is empty.", hint=f"Name a {what}, or leave it out.")
+    return [name for names in found for name in names] or None
 
 
 def split_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:

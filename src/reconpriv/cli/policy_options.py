@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reconpriv.cli.choices import one_of, registered
-from reconpriv.cli.options import POLICY, split_names
+from reconpriv.cli.options import POLICY, Texts, listed_names, several
 
 if TYPE_CHECKING:
     from reconpriv.core.margins import Margins
@@ -70,11 +70,12 @@ ExposedAbove = Annotated[
     ),
 ]
 Harmless = Annotated[
-    str | None,
-    _option(
+    Texts,
+    several(
         "--harmless",
         metavar="VALUE,…",
         help="Sensitive values that need no protection; NULL is the missing value.",
+        rich_help_panel=POLICY,
     ),
 ]
 NewsOnly = Annotated[
@@ -140,11 +141,6 @@ class PolicyOptions:
 NO_POLICY = PolicyOptions()
 
 
-def harmless_values(text: str) -> tuple[str, ...]:
-    """Sensitive values separated by commas, as they are in a policy."""
-    from reconpriv.errors import PolicyError
-
-    names = split_names(text)
-    if not names:
-        raise PolicyError("--harmless is empty.", hint="Name sensitive values, or leave it out.")
-    return tuple(names)
+def harmless_values(texts: Texts) -> tuple[str, ...]:
+    """The harmless values that an option lists, as they are in a policy."""
+    return tuple(listed_names("--harmless", texts, "sensitive value") or ())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from reconpriv.cli import options as opt
+from reconpriv.cli.accept_options import NOTHING_ACCEPTED, AcceptOptions
 from reconpriv.cli.choices import one_of
 from reconpriv.cli.margin_options import NO_MARGINS, MarginOptions
 from reconpriv.cli.output import reported, say_all, show, show_json
@@ -16,7 +17,6 @@ from reconpriv.cli.policy_options import NO_POLICY, PolicyOptions
 from reconpriv.cli.progress import ticking
 from reconpriv.cli.protect_options import NO_PROTECTION, ProtectOptions
 from reconpriv.cli.table_options import TableOptions, taking_table
-from reconpriv.core.obstacles import MAX_UNIQUE
 from reconpriv.errors import PolicyError
 
 _SQL_NOTE = (
@@ -90,9 +90,7 @@ def publish(
             " database of TABLE.",
         ),
     ] = None,
-    keep_identifier: opt.KeepIdentifier = None,
-    keep_giveaway: opt.KeepGiveaway = None,
-    max_unique: opt.MaxUnique = MAX_UNIQUE,
+    accept: AcceptOptions = NOTHING_ACCEPTED,
     second_sample: Annotated[
         bool,
         typer.Option(
@@ -117,11 +115,7 @@ def publish(
         policy = policy_options.chosen(margins.chosen(), protect.chosen())
         policy.check_sampling()
         check_format(file_format)
-        accepted: dict[str, Any] = {
-            "keep_identifier": opt.split_names(keep_identifier or ""),
-            "keep_giveaway": opt.split_names(keep_giveaway or ""),
-            "max_unique": max_unique,
-        }
+        accepted = accept.chosen()
         loading = begin_loading(table.source, to, to_table, out, overwrite=overwrite)
         if out is None:
             out = str(stack.enter_context(temporary_release()))

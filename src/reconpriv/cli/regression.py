@@ -12,14 +12,13 @@ from reconpriv.cli.chart_option import ChartFile, Overwrite, check_chart_option,
 from reconpriv.cli.learning import Where
 from reconpriv.cli.output import reported
 from reconpriv.cli.release_options import Confidence, ReleaseFolder, open_with_warnings
-from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
     from reconpriv.learning.regression import Regression
 
 Features = Annotated[
-    str,
-    typer.Option(
+    list[str],
+    opt.several(
         "--features",
         metavar="A,B,…",
         help="The columns that explain; C(age) takes the values of a number as categories.",
@@ -116,19 +115,16 @@ def _show(found: Regression, chart: Path | None, overwrite: bool, json: bool) ->
 
 
 def _asked(
-    features: str,
+    features: list[str],
     where: str | None,
     merge: list[str] | None,
     reference: list[str] | None,
     confidence: float,
 ) -> dict[str, Any]:
     """What both regressions take, by the names that it has in Python."""
-    names = opt.split_names(features)
-    if not names:
-        raise PolicyError("--features is empty.", hint="Name a column.")
     merged = opt.split_assignments("--merge", merge or [])
     return {
-        "features": names,
+        "features": opt.listed_names("--features", features),
         "where": where,
         "merge": {name: opt.split_names(values) for name, values in merged.items()},
         "reference": opt.split_assignments("--reference", reference or []),

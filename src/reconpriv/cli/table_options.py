@@ -13,20 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from reconpriv.cli.accept_options import AcceptOptions
 from reconpriv.cli.choices import one_of
 from reconpriv.cli.completion import tables
 from reconpriv.cli.margin_options import MarginOptions
 from reconpriv.cli.options import (
     TABLE,
     Memory,
+    Texts,
+    listed_names,
+    several,
     split_assignments,
-    split_names,
     warn_of_password,
 )
 from reconpriv.cli.policy_options import PolicyOptions
 from reconpriv.cli.protect_options import ProtectOptions
 from reconpriv.cli.spreading import Command, parameters_of, spread_out
 from reconpriv.engines.choice import ENGINES, kind_of_engine
+from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import Part
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.redaction import shown_file
@@ -52,8 +56,8 @@ Sensitive = Annotated[
     typer.Option("-s", "--sensitive", help="The sensitive column.", rich_help_panel=TABLE),
 ]
 Public = Annotated[
-    str | None,
-    typer.Option(
+    Texts,
+    several(
         "--public",
         metavar="A,B,…",
         help="The public columns; those that are not named are left out. `all` makes every other"
@@ -62,8 +66,8 @@ Public = Annotated[
     ),
 ]
 Drop = Annotated[
-    str | None,
-    typer.Option("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
+    Texts,
+    several("--drop", metavar="X,…", help="Columns to leave out.", rich_help_panel=TABLE),
 ]
 Person = Annotated[
     str | None,
@@ -235,20 +239,15 @@ class TableOptions:
 
     def open(self) -> Table:
         """Read the table."""
-        from reconpriv.errors import PolicyError
         from reconpriv.reading import read
 
         assert self.sensitive is not None
-        if self.public is not None and not split_names(self.public):
-            raise PolicyError(
-                "--public is empty.", hint="Name the public columns, or leave it out."
-            )
         warn_of_password(self.source)
         return read(
             self.source,
             sensitive=self.sensitive,
-            public=self.public if self.public in (None, ALL) else split_names(self.public),
-            drop=split_names(self.drop or ""),
+            public=self._public(),
+            drop=listed_names("--drop", self.drop) or [],
             person=self.person,
             rows_per_person=self.rows_per_person,
             domain=self.domain,
@@ -263,6 +262,18 @@ class TableOptions:
             bin=split_assignments("--bin", self.bin or ()),
             group=split_assignments("--group", self.group or ()),
         )
+
+    def _public(self) -> list[str] | str | None:
+        """The public columns, or ``all``, which goes with no other name."""
+        texts = [text.strip() for text in self.public or ()]
+        if ALL not in texts:
+            return listed_names("--public", self.public)
+        if len(texts) > 1:
+            raise PolicyError(
+                "--public all is every other column, and goes with no further --public.",
+                hint="Write --public '\"all\"' for a column of that name.",
+            )
+        return ALL
 
 
 def taking_table(
@@ -289,6 +300,6 @@ def taking_table(
         table = [one.replace(default=None) if one.name == "sensitive" else one for one in table]
     policy = parameters_of(PolicyOptions, left_out=() if unattainable else ("unattainable",))
     groups = {TableOptions: table, PolicyOptions: policy}
-    for kind in (MarginOptions, ProtectOptions):
+    for kind in (MarginOptions, ProtectOptions, AcceptOptions):
         groups[kind] = parameters_of(kind)
     return lambda command: spread_out(command, groups)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,13 +42,9 @@ _POLICY_FIELDS = {
     "exposed-above": "exposed_above",
 }
 
-Numbers = str | None
 
-
-def _numbers(letter: str, name: str, what: str) -> object:
-    return typer.Option(
-        letter, name, metavar="A,B,…|FROM:TO:STEP", help=what, rich_help_panel=SWEEP
-    )
+def _numbers(*names: str, help: str) -> Any:
+    return opt.several(*names, metavar="A,B,…|FROM:TO:STEP", help=help, rich_help_panel=SWEEP)
 
 
 def register(app: typer.Typer) -> None:
@@ -62,12 +59,18 @@ def register(app: typer.Typer) -> None:
 @taking_table()
 def tune(
     table: TableOptions,
-    retention: Annotated[Numbers, _numbers("-p", "--retention", "Values of p to try.")] = None,
-    epsilon: Annotated[Numbers, _numbers("-e", "--epsilon", "Values of ε to try.")] = None,
-    delta: Annotated[Numbers, _numbers("-d", "--delta", "Values of δ to try.")] = None,
+    retention: Annotated[
+        opt.Texts, _numbers("-p", "--retention", help="Values of p to try.")
+    ] = None,
+    epsilon: Annotated[
+        opt.Texts, _numbers("-e", "--epsilon", help="Values of ε to try.")
+    ] = None,
+    delta: Annotated[
+        opt.Texts, _numbers("-d", "--delta", help="Values of δ to try.")
+    ] = None,
     sample_size: Annotated[
-        str | None,
-        typer.Option(
+        opt.Texts,
+        opt.several(
             "--sample-size",
             metavar="{recommended,},…",
             help="Sample sizes to try ({sample sizes}).",
@@ -75,27 +78,23 @@ def tune(
         ),
     ] = None,
     margins: Annotated[
-        Numbers,
-        typer.Option(
+        opt.Texts,
+        _numbers(
             "--margins",
-            metavar="A,B,…|FROM:TO:STEP",
             help="Values of the margins' ε to try, 0 for no margins; 0 and 1 if not given.",
-            rich_help_panel=SWEEP,
         ),
     ] = None,
     exposed_above: Annotated[
-        Numbers,
-        typer.Option(
+        opt.Texts,
+        _numbers(
             "--exposed-above",
-            metavar="A,B,…|FROM:TO:STEP",
             help="Values of φ to try: only values that more than this share of a group hold are"
             " protected; by default that of the current policy.",
-            rich_help_panel=SWEEP,
         ),
     ] = None,
     harmless: Annotated[
-        str | None,
-        typer.Option(
+        opt.Texts,
+        opt.several(
             "--harmless",
             metavar="VALUE,…",
             help="Sensitive values that need no protection, in every setting; NULL is the missing"
@@ -165,10 +164,10 @@ def tune(
                      autocompletion=registered("presets"), rich_help_panel=TARGET),
     ] = None,
     current: Annotated[
-        str | None,
-        typer.Option("--current", metavar="p=0.5,e=0.5,…", help="The policy in use: p, e, d,"
-                     " sample-size, margins, bound, exposed-above; the rest is as in the preset.",
-                     rich_help_panel=TARGET),
+        opt.Texts,
+        opt.several("--current", metavar="p=0.5,e=0.5,…", help="The policy in use: p, e, d,"
+                    " sample-size, margins, bound, exposed-above; the rest is as in the preset.",
+                    rich_help_panel=TARGET),
     ] = None,
     weaker_records: Annotated[
         bool,
@@ -211,7 +210,7 @@ def tune(
         d_list = parse_numbers("-d", delta)
         budgets = parse_numbers("--margins", margins)
         shares = parse_numbers("--exposed-above", exposed_above)
-        in_use = parse_policy(current, preset)
+        in_use = parse_policy(None if current is None else ",".join(current), preset)
         from reconpriv.cli.policy_options import harmless_values
         from reconpriv.writing.file import RAW, check_file
 
@@ -223,7 +222,7 @@ def tune(
                 retentions=p_list,
                 epsilons=e_list,
                 deltas=d_list,
-                sample_sizes=None if sample_size is None else opt.split_names(sample_size),
+                sample_sizes=opt.listed_names("--sample-size", sample_size, "sample size"),
                 exposed_above=shares,
                 harmless=None if harmless is None else harmless_values(harmless),
                 news_only=news_only or None,
@@ -331,10 +330,13 @@ def _no_policy(text: str) -> PolicyError:
     )
 
 
-def parse_numbers(option: str, text: str | None) -> list[float] | None:
+def parse_numbers(option: str, texts: Sequence[str] | None) -> list[float] | None:
+    """The numbers in all texts of an option; None if it was not given."""
+    return None if texts is None else [one for text in texts for one in _parsed(option, text)]
+
+
+def _parsed(option: str, text: str) -> list[float]:
     """A list such as 0.3,0.5 or a range such as 0.1:0.9:0.05, both ends included."""
-    if text is None:
-        return None
     try:
         parts = [float(part) for part in text.split(":" if ":" in text else ",")]
     except ValueError:

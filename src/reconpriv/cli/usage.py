@@ -8,6 +8,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from reconpriv.cli.repeated import refuse_repeated
 from reconpriv.messages.one_line import sentence
 from reconpriv.messages.redaction import without_folders, without_secrets
 
@@ -20,6 +21,11 @@ class Commands(TyperGroup):
         self._words = list(args)
         with self._quoted_safely():
             return super().make_context(info_name, args, *more, **extra)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command."""
+        refuse_repeated(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse the words of the command and run it."""

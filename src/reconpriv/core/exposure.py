@@ -14,6 +14,7 @@ import numpy as np
 
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
+from reconpriv.messages.shares import check_share
 from reconpriv.schema import Schema, Value, parse_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
@@ -39,13 +40,12 @@ class TableFacts:
 
 def check_exposed_above(share: float) -> float:
     """Return φ if 0 <= φ < 1."""
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
-        raise PolicyError(
-            f"The share above which a value counts as exposed must be at least 0 and below 1;"
-            f" got {share!r}.",
-            hint="0 tests every value, as in the paper; 0.25 only values of more than a quarter.",
-        )
-    return float(share)
+    return check_share(
+        share,
+        "The share above which a value counts as exposed",
+        zero=True,
+        hint="0 tests every value, as in the paper; 0.25 only values of more than a quarter.",
+    )
 
 
 def harmless_flags(wanted: tuple[Value, ...], schema: Schema) -> tuple[bool, ...]:

@@ -14,15 +14,17 @@ from typing import Any
 
 from reconpriv.errors import PolicyError
 from reconpriv.messages.numbers import brief
+from reconpriv.messages.shares import got
 from reconpriv.theory.concentrated import (
     check_delta,
-    check_epsilon,
     check_rho,
     epsilon_of,
     rho_of,
 )
 
 DELTA = 1e-9
+# The odds of a guess grow by up to e^ε: 22,000 times at 10. Whoever wants less noise says so by ρ.
+LARGEST_EPSILON = 10.0
 _FEW_DIGITS = 4
 NEIGHBOURS = "tables that differ in the sensitive value of one record"
 
@@ -61,7 +63,7 @@ class Margins:
             ):
                 raise PolicyError(f"The {name} of margins must be a number; got {value!r}.")
         check_delta(delta)
-        found = check_rho(rho) if rho is not None else rho_of(check_epsilon(epsilon or 0.0), delta)
+        found = check_rho(rho) if rho is not None else rho_of(check_budget(epsilon or 0.0), delta)
         object.__setattr__(self, "rho", found)
         object.__setattr__(self, "delta", float(delta))
         object.__setattr__(self, "tables", None if tables is None else named_tables(tables))
@@ -74,6 +76,8 @@ class Margins:
     @property
     def round_epsilon(self) -> float | None:
         """An ε of few digits that stands for this ρ, if there is one: what was asked for."""
+        if self.epsilon > LARGEST_EPSILON:
+            return None
         for digits in range(1, _FEW_DIGITS + 1):
             rounded = float(f"{self.epsilon:.{digits}g}")
             if rounded > 0 and rho_of(rounded, self.delta) == self.rho:
@@ -115,6 +119,17 @@ class Margins:
             "delta": self.delta,
             "tables": None if self.tables is None else [list(names) for names in self.tables],
         }
+
+
+def check_budget(epsilon: float) -> float:
+    """Return the ε of margins, unless it hides next to nothing or is a percentage."""
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise PolicyError(
+            f"The ε of margins must be above 0 and at most {LARGEST_EPSILON:g};"
+            f" {got(epsilon, one=True)}",
+            hint="ε = 1 is usual, and smaller is stricter; ε = 100 would hide nothing.",
+        )
+    return float(epsilon)
 
 
 def named_tables(tables: Iterable[str | Sequence[str]] | str) -> tuple[TableNames, ...]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.core.giveaways import Giveaway
-from reconpriv.errors import InputError, PolicyError
+from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed, share_words
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
+from reconpriv.messages.shares import check_share
 from reconpriv.schema import Schema
 
 MAX_UNIQUE = 0.5
@@ -42,14 +43,10 @@ class Accepted:
         max_unique: float = MAX_UNIQUE,
     ) -> Accepted:
         """The same from arguments, which may name public columns only."""
-        if isinstance(max_unique, bool) or not 0.0 <= max_unique <= 1.0:
-            raise PolicyError(
-                f"The largest share of unique records must be between 0 and 1; got {max_unique}."
-            )
         return cls(
             _public(schema, keep_identifier, "although it is nearly unique"),
             _public(schema, keep_giveaway, "although it gives the sensitive value away"),
-            float(max_unique),
+            check_share(max_unique, "The largest share of unique records", zero=True, one=True),
         )
 
 

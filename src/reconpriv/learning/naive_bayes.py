@@ -43,6 +43,7 @@ from reconpriv.learning.distributions import (
     reconstructed_table,
     sensitive_counts,
 )
+from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -231,11 +232,7 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         for name, value in (("retention p", self.retention), ("smoothing α", self.alpha)):
             if not isinstance(value, Real):
                 raise PolicyError(f"The {name} must be a number; got {value!r}.")
-        if not 0 < self.retention <= 1:
-            raise PolicyError(
-                f"The retention p must lie above 0, at most 1; got {self.retention:g}.",
-                hint="1 is for raw records.",
-            )
+        check_share(self.retention, "The retention p", one=True, hint="1 is for raw records.")
         if not self.alpha > 0:
             raise PolicyError(f"The smoothing α must be above 0; got {self.alpha:g}.")
 

@@ -37,6 +37,7 @@ from reconpriv.learning.categories import (
     sorted_categories,
 )
 from reconpriv.learning.terms import Encoding, Encodings, Feature
+from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.class_counts import ClassCounts, PublishedCounts, class_counts
 from reconpriv.theory.regression import fit_linear, fit_logistic
@@ -64,11 +65,7 @@ class _Reconstructed(BaseEstimator):  # type: ignore[misc]
         for name, value in (("retention p", self.retention), ("penalty α", self.alpha)):
             if not isinstance(value, Real):
                 raise PolicyError(f"The {name} must be a number; got {value!r}.")
-        if not 0 < self.retention <= 1:
-            raise PolicyError(
-                f"The retention p must lie above 0, at most 1; got {self.retention:g}.",
-                hint="1 is for raw records.",
-            )
+        check_share(self.retention, "The retention p", one=True, hint="1 is for raw records.")
         if not self.alpha > 0:
             raise PolicyError(f"The penalty α must be above 0; got {self.alpha:g}.")
 

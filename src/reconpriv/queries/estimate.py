@@ -10,8 +10,8 @@ import numpy as np
 
 from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
-from reconpriv.errors import PolicyError
 from reconpriv.messages.readable import Plottable
+from reconpriv.messages.shares import check_share
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
@@ -155,12 +155,8 @@ _LEAST_CONFIDENCE = 1e-9  # below it, the quantile is that of 0
 
 def check_confidence(confidence: float) -> float:
     """Return a confidence level strictly between 0 and 1."""
-    if not isinstance(confidence, int | float) or not _LEAST_CONFIDENCE <= confidence < 1:
-        raise PolicyError(
-            f"A confidence level must lie strictly between 0 and 1; got {confidence!r}.",
-            hint="0.95 is usual.",
-        )
-    return float(confidence)
+    what, least = "A confidence level", _LEAST_CONFIDENCE
+    return check_share(confidence, what, least=least, hint="0.95 is usual.")
 
 
 def quantile(confidence: float, intervals: int = 1) -> float:

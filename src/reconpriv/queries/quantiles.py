@@ -15,6 +15,7 @@ import numpy as np
 
 from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.messages import shares
 from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.averages import Asked, base_remarks, is_exact
@@ -48,12 +49,8 @@ class _Step:
 
 def check_share(share: float) -> float:
     """The share of a quantile, strictly between 0 and 1."""
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-        raise InputError(
-            f"A quantile is for a share strictly between 0 and 1; got {share!r}.",
-            hint="0.5 is the median.",
-        )
-    return float(share)
+    what = "The share of a quantile"
+    return shares.check_share(share, what, hint="0.5 is the median.", error=InputError)
 
 
 def quantile_rows(

@@ -13,6 +13,7 @@ import numpy as np
 from reconpriv.core.cube import Cube
 from reconpriv.core.randomness import Key, Randomness, unit_interval
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.messages.shares import check_share
 from reconpriv.schema import Value, json_value, quote_identifier
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.distinct import distinct_columns
@@ -75,8 +76,7 @@ def make_workload(
     """
     if queries < 1:
         raise PolicyError(f"A workload needs at least one query; got {queries}.")
-    if not 0 < min_selectivity <= 1:
-        raise PolicyError(f"The smallest selectivity must lie in (0, 1]; got {min_selectivity:g}.")
+    check_share(min_selectivity, "The smallest selectivity", one=True)
     if not max_attributes >= 1:
         raise PolicyError(f"A query needs at least one public attribute; got {max_attributes}.")
     if not cube.codes:

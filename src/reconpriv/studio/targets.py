@@ -21,7 +21,7 @@ WISHES = {
     "max_error": (
         "Largest error analysts can live with",
         "Of a count, on average; 0.1 is 10 %.",
-        2.0,
+        1.0,
     ),
     "rho2": (
         "Largest belief after seeing a record",
@@ -36,7 +36,7 @@ WISHES = {
     "min_group_error": (
         "Smallest error in every group",
         "For an adversary who reconstructs it; 0.2 is 20 %.",
-        10.0,
+        1.99,
     ),
 }
 

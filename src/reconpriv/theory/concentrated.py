@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.shares import check_share
 
 _STEPS = 200  # of a search; each takes a constant share off what is left
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -36,12 +37,8 @@ def check_epsilon(epsilon: float) -> float:
 
 def check_delta(delta: float) -> float:
     """Return δ if it is a probability strictly between 0 and 1."""
-    if not 0 < delta < 1:
-        raise PolicyError(
-            f"The δ of margins must lie strictly between 0 and 1; got {delta:g}.",
-            hint="It should be far below one over the number of records; 1e-9 is the default.",
-        )
-    return float(delta)
+    hint = "It should be far below one over the number of records; 1e-9 is the default."
+    return check_share(delta, "The δ of margins", hint=hint)
 
 
 def check_rho(rho: float) -> float:

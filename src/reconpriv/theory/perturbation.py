@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.shares import check_share, got
 from reconpriv.theory.arrays import Floats
 
 # The default belief before publication; the paper's example in section 6.2.
@@ -19,16 +20,13 @@ _LARGEST_DOMAIN = 10**12
 
 def check_retention(retention: float) -> float:
     """Return p if 0 < p < 1, as section 3.1 requires; refuse anything else."""
-    if not 0 < retention < 1:
-        raise PolicyError(
-            f"The retention probability p must lie strictly between 0 and 1; got {retention:g}.",
-            hint="p = 0.5 keeps half of the sensitive values.",
-        )
+    hint = "p = 0.5 keeps half of the sensitive values."
+    check_share(retention, "The retention probability p", hint=hint)
     if retention < LEAST_RETENTION:
         raise PolicyError(
             f"A retention probability p below {LEAST_RETENTION:g} leaves nothing to estimate; got"
             f" {retention:g}.",
-            hint="p = 0.5 keeps half of the sensitive values.",
+            hint=hint,
         )
     return float(retention)
 
@@ -72,8 +70,10 @@ def inverse_perturbation_matrix(retention: float, domain_size: int) -> Floats:
 def amplification(rho1: float, rho2: float) -> float:
     """γ = ρ2 (1-ρ1) / (ρ1 (1-ρ2)) of ρ1-ρ2 privacy (section 6.2)."""
     if not 0 < rho1 < rho2 < 1:
+        wrong = next((rho for rho in (rho1, rho2) if rho > 1), None)
+        given = f"got ρ1 = {rho1:g}, ρ2 = {rho2:g}." if wrong is None else got(wrong)
         raise PolicyError(
-            f"ρ1-ρ2 privacy needs 0 < ρ1 < ρ2 < 1; got ρ1 = {rho1:g}, ρ2 = {rho2:g}.",
+            f"ρ1-ρ2 privacy needs 0 < ρ1 < ρ2 < 1; {given}",
             hint="ρ1 is the belief before, ρ2 the largest belief allowed after.",
         )
     before = rho1 * (1 - rho2)
@@ -96,8 +96,7 @@ def retention_for_privacy(rho1: float, rho2: float, domain_size: int) -> float:
 
 def posterior_limit(retention: float, domain_size: int, rho1: float) -> float:
     """The largest posterior ρ2 that p allows for a prior of at most ρ1 (inverse of the above)."""
-    if not 0 < rho1 < 1:
-        raise PolicyError(f"The prior ρ1 must lie strictly between 0 and 1; got {rho1:g}.")
+    check_share(rho1, "The prior ρ1")
     odds = math.exp(local_privacy_level(retention, domain_size)) * rho1 / (1 - rho1)
     return odds / (1 + odds)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.bounds import Bound, TailBound, chernoff_full_size, exact, resolve_bound
 from reconpriv.theory.counts import ObservedCount, observed_count
@@ -25,12 +26,8 @@ _KEPT = 1 << 14
 
 def check_delta(delta: float) -> float:
     """Return δ if 0 < δ < 1; at 0 nothing is promised and at 1 nothing is attainable."""
-    if not 0 < delta < 1:
-        raise PolicyError(
-            f"The tail probability δ must lie strictly between 0 and 1; got {delta:g}.",
-            hint="δ = 0.3 is the paper's default; larger is stricter.",
-        )
-    return float(delta)
+    hint = "δ = 0.3 is the paper's default; larger is stricter."
+    return check_share(delta, "The tail probability δ", hint=hint)
 
 
 def is_private(

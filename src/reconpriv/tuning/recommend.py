@@ -10,6 +10,7 @@ import numpy as np
 
 from reconpriv.core.margins import Margins
 from reconpriv.errors import PolicyError
+from reconpriv.messages.shares import check_relative_error, check_share, got
 from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning import sentences as words
 from reconpriv.tuning.report import Remedy, Setting, Target, TuneReport
@@ -31,25 +32,21 @@ def check_target(target: Target) -> None:
             " not together with ρ2, which sets that limit itself.",
             hint="State a target such as a largest error, and leave ρ2 out.",
         )
-    for name, value in (("expected error", target.max_error), ("group", target.min_group_error)):
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise PolicyError(f"The {name} target must be above 0; got {value:g}.")
+    if target.max_error is not None:
+        check_share(target.max_error, "The expected error target", one=True)
+    if target.min_group_error is not None:
+        check_relative_error(target.min_group_error, "The group target")
     for how, share in (
         ("by its own records", target.max_reconstructed),
         ("together with its neighbours", target.max_pooled),
     ):
-        if share is not None and not 0 < share < 1:
-            raise PolicyError(
-                f"The largest share of people whose group may be reconstructed {how} must lie"
-                f" strictly between 0 and 1; got {share:g}.",
-                hint="0.3 stands for 30 % of the people.",
-            )
-    if target.rho1 is not None and not 0 < target.rho1 < 1:
-        raise PolicyError(f"The prior ρ1 must lie strictly between 0 and 1; got {target.rho1:g}.")
-    before = PRIOR if target.rho1 is None else target.rho1
+        if share is not None:
+            what = f"The largest share of people whose group may be reconstructed {how}"
+            check_share(share, what, hint="0.3 stands for 30 % of the people.")
+    before = PRIOR if target.rho1 is None else check_share(target.rho1, "The prior ρ1")
     if target.rho2 is not None and not before < target.rho2 < 1:
         raise PolicyError(
-            f"ρ2 must lie between ρ1 = {before:g} and 1; got {target.rho2:g}.",
+            f"ρ2 must lie between ρ1 = {before:g} and 1; {got(target.rho2)}",
             hint="ρ1 is the belief before seeing a record, ρ2 the largest one allowed after.",
         )
 

@@ -93,7 +93,7 @@ def test_the_options_of_a_command_stand_for_the_same_margins(margins: rp.Margins
         "--margin-tables": "margin_tables",
     }
     given = {names[option]: value for option, value in margin_parts(margins)}
-    numbers = {n: v if n == "margin_tables" else float(v or "") for n, v in given.items()}
+    numbers = {n: [v] if n == "margin_tables" else float(v or "") for n, v in given.items()}
     assert MarginOptions(**numbers).chosen() == margins
     assert eval(repr(margins), {"Margins": rp.Margins}) == margins
 
@@ -103,7 +103,7 @@ def test_without_options_there_are_no_margins() -> None:
 
 
 REFUSED = {
-    "--margins 0": "ε of margins must be above 0 and at most 1,000,000; got 0",
+    "--margins 0": "ε of margins must be above 0 and at most 10; got 0",
     "--margins -1": "ε of margins must be above 0",
     "--margins nan": "ε of margins must be above 0",
     "--margins-rho 0": "ρ of margins must be above 0",

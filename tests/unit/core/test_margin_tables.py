@@ -208,8 +208,8 @@ def test_a_table_that_cannot_be_is_refused_in_one_sentence(tables: list, said: s
     [
         ({}, "Margins need one measure of privacy: ε or ρ."),
         ({"epsilon": 1.0, "rho": 0.1}, "Margins need one measure of privacy: ε or ρ."),
-        ({"epsilon": -1.0}, "The ε of margins must be above 0 and at most 1,000,000; got -1."),
-        ({"epsilon": 0}, "The ε of margins must be above 0 and at most 1,000,000; got 0."),
+        ({"epsilon": -1.0}, "The ε of margins must be above 0 and at most 10; got -1."),
+        ({"epsilon": 0}, "The ε of margins must be above 0 and at most 10; got 0."),
         ({"rho": 0.0}, "The ρ of margins must be above 0 and at most 1,000,000; got 0."),
         ({"epsilon": "1"}, "The ε of margins must be a number; got '1'."),
         ({"epsilon": True}, "The ε of margins must be a number; got True."),

@@ -313,7 +313,7 @@ def test_a_publication_that_fails_after_its_line_is_marked(desk):
 
 def test_a_publication_that_fails_before_leaves_no_line(desk):
     with pytest.raises(ReconprivError):
-        publish(desk, "a", policy=replace(POLICY, retention=0.99, epsilon=50.0, delta=0.99))
+        publish(desk, "a", policy=replace(POLICY, retention=0.99, epsilon=1.99, delta=0.99))
     assert not (desk / "my.key.ledger").exists()
 
 

@@ -155,9 +155,9 @@ def people_table():
     [
         ({"queries": 0}, "at least one query"),
         ({"queries": -5}, "at least one query"),
-        ({"min_selectivity": 0}, r"\(0, 1\]"),
-        ({"min_selectivity": 1.5}, r"\(0, 1\]"),
-        ({"min_selectivity": float("nan")}, r"\(0, 1\]"),
+        ({"min_selectivity": 0}, "above 0 and at most 1"),
+        ({"min_selectivity": 1.5}, "above 0 and at most 1"),
+        ({"min_selectivity": float("nan")}, "above 0 and at most 1"),
         ({"max_attributes": 0}, "at least one public attribute"),
     ],
 )
