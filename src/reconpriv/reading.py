@@ -90,7 +90,7 @@ def read(
     opened = open_engine(source, engine, master=master, **settings)
     try:
         declared = Declared.of(bin or {}, group or {})
-        schema = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
+        schema, dropped = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
         notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
         notes += quantile_notes(schema.recodings) + _single_precision(opened, schema)
     except BaseException:
@@ -98,7 +98,7 @@ def read(
         raise
     for note in notes:
         warnings.warn(note, ReconprivWarning, stacklevel=2)
-    return Table(opened, schema, drop_missing=missing == "drop", notes=notes)
+    return Table(opened, schema, dropped=dropped, notes=notes)
 
 
 def _refuse_release(source: Any) -> None:
@@ -143,7 +143,8 @@ def _settle_schema(
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
     recoded: Declared,
-) -> Schema:
+) -> tuple[Schema, int | None]:
+    """The schema, and how many records are left out for want of a sensitive value, if any may."""
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
     require_columns(engine.columns(), list(recoded.by_column), "binned or grouped")
     engine.expect_columns([kept.name for kept in (*publics, column)])
@@ -191,4 +192,5 @@ def _settle_schema(
     else:
         settled = (*own.labels, *([None] if absent and missing == "value" else []))
         check_domain(column, settled)
-    return Schema(publics, column, settled, sum(occurring.values()), recodings)
+    dropped = absent if missing == "drop" else None
+    return Schema(publics, column, settled, sum(occurring.values()), recodings), dropped

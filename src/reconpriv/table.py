@@ -34,6 +34,7 @@ from reconpriv.core.verdicts import verdict_table
 from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.errors import warn_caller
+from reconpriv.messages.phrases import dropped_note
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy, check_policy
 from reconpriv.release.labels import labels_of
@@ -60,11 +61,9 @@ T = TypeVar("T")
 Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
 
-
 MERGED_NOTE = (
     "Which values are merged depends on the key: a release may merge others than this audit does."
 )
-
 
 # Leaving out each of more columns takes long; an audit does so only if it is asked to.
 _COLUMNS_COMPARED = 24
@@ -79,18 +78,19 @@ class Table:
     """A table behind an engine, with its schema settled and its input checked."""
 
     def __init__(
-        self, engine: Engine, schema: Schema, *, drop_missing: bool, notes: tuple[str, ...] = ()
+        self, engine: Engine, schema: Schema, *, dropped: int | None, notes: tuple[str, ...] = ()
     ) -> None:
-        """Use :func:`read`, which settles the schema; ``notes`` are warnings about the source."""
+        """Use :func:`read`; ``dropped`` records lack the sensitive value, None if none may."""
         self.engine = engine
         self.schema = schema
         self.labels = labels_of(schema, engine.labels)
         self.warnings = notes
+        self.dropped = dropped or 0
         self._warned: set[str] = set()
         self._identifiers: dict[str, int] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
         self._pooled: dict[Policy, Settled] = {}
-        self._drop_missing = drop_missing
+        self._drop_missing = dropped is not None
 
     def audit(
         self,
@@ -115,7 +115,7 @@ class Table:
         policy = self.settled(policy)
         if policy.protect is not None:
             report = self._audit_protected(policy, worst, k, columns, kept, progress, watch)
-            return replace(report, warnings=self.warnings + report.warnings)
+            return replace(report, warnings=self.warnings + report.warnings, dropped=self.dropped)
         plan = self.margin_plan(policy)
         work = partial(
             audit_part,
@@ -146,7 +146,7 @@ class Table:
         report = self._with_columns(report, asked=asked, kept=kept, cube=cube)
         self._identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
-        return replace(report, warnings=self.warnings)
+        return replace(report, warnings=self.warnings, dropped=self.dropped)
 
     def settled(self, policy: Policy) -> Policy:
         """The policy with what it has to know about this table: harmless values, frequencies."""
@@ -364,12 +364,12 @@ class Table:
         )
         if manifest.protect is not None:
             self._pooled[policy] = manifest.protect
-        notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
+        warned = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
+        notes = dropped_note(self.schema.records, self.dropped)
+        if account is not None:
+            warned, notes = warned + tuple(account.warnings), notes + tuple(account.notes)
         uri = str(out) if is_uri(out) else None
-        if account is None:
-            return Release(Path(out), manifest, written, notes, uri=uri)
-        notes += tuple(account.warnings)
-        return Release(Path(out), manifest, written, notes, uri=uri, notes=tuple(account.notes))
+        return Release(Path(out), manifest, written, warned, uri=uri, notes=notes)
 
     def workload(
         self,
@@ -415,7 +415,7 @@ class Table:
 
     def with_records(self, records: pa.Table) -> Table:
         """The same schema and labels over other records, whose values are already recoded."""
-        other = Table(open_engine(records), self.schema, drop_missing=False)
+        other = Table(open_engine(records), self.schema, dropped=None)
         other.labels = self.labels
         return other
 

@@ -26,7 +26,8 @@ class AuditReport(Readable):
     records alone. If the effect of each column was not computed, ``columns_note`` says why.
     ``exposed_groups`` have an exposed value; in ``unattainable_groups`` no number of trials is
     private. ``margins`` is there if the policy asks for margins: what they cost the groups. With
-    ``protection`` the groups are protection groups.
+    ``protection`` the groups are protection groups. ``dropped`` records have no sensitive value;
+    they are left out and not among the ``records``.
     """
 
     policy: Policy
@@ -49,6 +50,7 @@ class AuditReport(Readable):
     margins: MarginCost | None = None
     warnings: tuple[str, ...] = ()
     protection: Settled | None = None
+    dropped: int = 0
 
     @property
     def private(self) -> bool:
@@ -160,6 +162,7 @@ class AuditReport(Readable):
         """Plain values, for JSON."""
         return {
             "records": self.records,
+            "dropped": self.dropped,
             "groups": self.groups,
             "domain_size": self.domain_size,
             "violating_groups": self.violating_groups,
