@@ -74,6 +74,30 @@
     control.dispatchEvent(new Event("change", { bubbles: true }));
   };
 
+  // One column is sensitive, and one is the person's number. A column that loses such a role goes
+  // back to the one it had before, or is left out if it had none, and the page says so.
+  const single = { sensitive: "sensitive", person: "the person’s number" };
+  const roleBefore = (select) => {
+    const first = Array.from(select.options).find((option) => option.defaultSelected);
+    const before = select.dataset.before || (first ? first.value : "drop");
+    return before in single ? "drop" : before;
+  };
+  const saidOf = (select) => select.parentElement.querySelector(".role-said");
+  const giveRole = (select) => {
+    all(".role-said").forEach((place) => { place.textContent = ""; });
+    if (!(select.value in single)) {
+      select.dataset.before = select.value;
+      return;
+    }
+    const other = all("select.role").find((one) => one !== select && one.value === select.value);
+    if (!other) return;
+    other.value = roleBefore(other);
+    other.dispatchEvent(new Event("change", { bubbles: true }));
+    const now = other.value === "public" ? "public again, and published as it is" : "left out";
+    saidOf(select).textContent =
+      `${saidOf(other).dataset.column} is no longer ${single[select.value]}: it is ${now}.`;
+  };
+
   document.addEventListener("input", (event) => {
     const { dial } = event.target.dataset;
     if (!dial) return;
@@ -85,15 +109,7 @@
   });
 
   document.addEventListener("change", (event) => {
-    // One column is sensitive: a second one makes the first public again.
-    if (event.target.matches("select.role") && event.target.value === "sensitive") {
-      all("select.role").forEach((other) => {
-        if (other !== event.target && other.value === "sensitive") {
-          other.value = "public";
-          other.dispatchEvent(new Event("change", { bubbles: true }));
-        }
-      });
-    }
+    if (event.target.matches("select.role")) giveRole(event.target);
     if (event.target.closest(".dials")) settle();
   });
 
