@@ -17,33 +17,41 @@ from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
 
 STEP = 5
-OFFERS = (
+Offer = tuple[str, str, str]
+GIVE: tuple[Offer, ...] = (
     (
         "get_release",
         "Release",
-        "release.zip, for analysts: the data, its groups and its description.",
+        "release.zip: the data, its groups and its description.",
     ),
     (
         "analyst_report",
         "Report for analysts",
         "HTML, made from the release alone: what is exact, what is estimated, how to ask.",
     ),
-    (
-        "internal_report",
-        "Internal report",
-        "HTML for your records: groups at risk and all parameters. Not for release.",
-    ),
+)
+KEEP: tuple[Offer, ...] = (
     (
         "get_key",
         "Secret key",
-        "Keep it apart from the release, with mode 0600; you need it to publish again.",
+        "Whoever has it can undo the randomisation. Store it with mode 0600, apart from the"
+        " release; you need it to publish again.",
     ),
     (
         "ledger",
         "Ledger of the key",
         f"{ARCHIVE}: what was published with the key, without data. Unpack it beside the key.",
     ),
-    ("get_script", "Python script", "publish.py makes the same release with the same key."),
+    (
+        "internal_report",
+        "Internal report",
+        "HTML for your records: groups at risk and all parameters of the raw table.",
+    ),
+    (
+        "get_script",
+        "Python script",
+        "publish.py makes the same release with the same key. It names your table.",
+    ),
     ("get_command", "Shell command", "publish.sh does the same from a terminal."),
 )
 
@@ -53,13 +61,27 @@ def panel() -> Tag:
     return tags.div(
         alert_place("download_note"),
         ui.output_ui("stale"),
-        tags.ul(*(_offer(*offer) for offer in OFFERS), class_="offers"),
+        _offers("give", "Give to analysts", "Made to be handed out.", GIVE),
+        _offers("keep", "Keep secret", "None of this belongs beside the release.", KEEP),
         card(
             "The same without the studio",
             ui.output_ui("recipes"),
-            intro="A record of what was done, to run again or to keep with the release.",
+            intro="A record of what was done, to run again or to keep with the key. It names your"
+            " table, so it is not for analysts.",
         ),
         footer(5, "Continue to questions"),
+    )
+
+
+def _offers(id: str, title: str, words: str, offers: tuple[Offer, ...]) -> Tag:
+    """The downloads for one kind of reader."""
+    mark = tags.span({"give": "✓", "keep": "✕"}[id], {"aria-hidden": "true"}, class_="mark")
+    return tags.section(
+        tags.h3(mark, title, id=f"{id}_title"),
+        tags.p(words, class_="muted"),
+        tags.ul(*(_offer(*offer) for offer in offers)),
+        {"aria-labelledby": f"{id}_title"},
+        class_=f"offers {id}",
     )
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from studio_walk import enter, role_of, studio
+from studio_walk import (
+    current_verdict,
+    enter,
+    on_step,
+    open_policy,
+    role_of,
+    set_dial,
+    studio,
+    to_publish,
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +68,35 @@ def test_a_second_sensitive_column_gives_the_first_its_role_back(page: Page, tab
         assert roles_of(page) == {
             "id": "drop", "age": "public", "first": "public", "second": "person",
         }  # fmt: skip
+
+
+def test_an_emptied_box_is_marked_and_nothing_can_be_published(page: Page, table: Path) -> None:
+    with studio(str(table)) as running:
+        open_policy(page, running, "first", ("age",), missing="drop")
+        box, fault = page.locator("#e_number"), page.locator("#e_fault")
+        box.fill("")
+        expect(fault).to_have_text("Enter a number for ε.")
+        expect(box).to_have_attribute("aria-invalid", "true")
+        expect(page.locator("#policy_note .notice.error")).to_contain_text("Enter a number for ε.")
+        expect(page.locator("#verdict .judged")).to_have_count(0)
+        page.click("#next_3")
+        expect(page.locator("section[data-step='3']")).to_be_visible()
+        # Nor by the other way, nor after the page is loaded again: no old value is kept.
+        page.reload()
+        expect(fault).to_have_text("Enter a number for ε.")
+        expect(box).to_have_value("")
+        page.click("#goto_4")
+        on_step(page, 4)
+        page.click("#publish")
+        expect(page.locator("#publish_note .notice")).to_contain_text("Enter a number for ε.")
+        page.click("#back_4")
+        box.fill("0")
+        expect(fault).to_contain_text("must be above 0")
+        # The slider fills the box.
+        set_dial(page, "e", "0.4")
+        expect(box).to_have_value("0.4")
+        expect(box).to_have_attribute("aria-invalid", "false")
+        expect(fault).to_be_empty()
+        current_verdict(page)
+        to_publish(page)
+        expect(page.locator("#plan_facts")).to_contain_text("ε = 0.4")

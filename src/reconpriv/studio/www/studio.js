@@ -98,14 +98,25 @@
       `${saidOf(other).dataset.column} is no longer ${single[select.value]}: it is ${now}.`;
   };
 
+  // A number box that is empty, or holds what is no number, has no value: none is kept in its place.
+  const numberIn = (box) => (box.value === "" ? null : Number(box.value));
+  const showFault = (box, id, words) => {
+    box.setAttribute("aria-invalid", String(words !== ""));
+    document.getElementById(`${id}_fault`).textContent = words;
+  };
+
   document.addEventListener("input", (event) => {
     const { dial } = event.target.dataset;
+    if (event.target.matches(".wish input")) {
+      const bad = event.target.validity.badInput;
+      showFault(event.target, event.target.id, bad ? "Enter a number, or nothing for any." : "");
+    }
     if (!dial) return;
-    const value = event.target.value === "" ? NaN : Number(event.target.value);
+    const value = numberIn(event.target);
     all(`[data-dial="${dial}"]`).forEach((twin) => {
-      if (twin !== event.target && !Number.isNaN(value)) twin.value = value;
+      if (twin !== event.target && value !== null) twin.value = value;
     });
-    if (!Number.isNaN(value)) turn(dial, value);
+    turn(dial, value);
   });
 
   document.addEventListener("change", (event) => {
@@ -158,8 +169,13 @@
       Shiny.addCustomMessageHandler("studio-controls", (values) => {
         Object.entries(values).forEach(([id, value]) => setControl(id, value));
       });
+      Shiny.addCustomMessageHandler("studio-faults", (faults) => {
+        Object.entries(faults).forEach(([id, words]) => {
+          showFault(document.getElementById(`${id}_number`), id, words);
+        });
+      });
       all("input[type=number][data-dial]").forEach((input) => {
-        Shiny.setInputValue(input.dataset.dial, Number(input.value));
+        Shiny.setInputValue(input.dataset.dial, numberIn(input));
       });
       settle();
       document.body.dataset.connected = "yes";
