@@ -61,7 +61,12 @@ def panel() -> Tag:
     return tags.div(
         alert_place("download_note"),
         ui.output_ui("stale"),
-        _offers("give", "Give to analysts", "Made to be handed out.", GIVE),
+        _offers(
+            "give",
+            "Give to analysts",
+            "All that they need, and nothing that only you may know.",
+            GIVE,
+        ),
         _offers("keep", "Keep secret", "None of this belongs beside the release.", KEEP),
         card(
             "The same without the studio",
@@ -124,10 +129,12 @@ def serve(input: Inputs, live: Live) -> None:
         return stale_notice(published, changed) if changed else None
 
     @render.ui
-    def release_mark() -> Tag | None:
+    def release_mark() -> TagList | None:
         published = live.published()
-        older = published is not None and changes(published)
-        return tags.span("older than your settings", class_="tag warning") if older else None
+        if published is None:
+            return None
+        older = bool(changes(published))
+        return release_marks(test_key=published.key.is_test, older=older)
 
     def changes(published: Published) -> list[str]:
         return since_release(published, live.opened(), live.settled(), live.policy())
@@ -148,6 +155,14 @@ def serve(input: Inputs, live: Live) -> None:
             _recipe("Shell", "command_text", shell_command(plan)),
             _recipe("Python", "script_text", python_script(plan)),
         )
+
+
+def release_marks(*, test_key: bool, older: bool) -> TagList:
+    """Why the release may not be the one to hand out."""
+    marks = {"test key: not for release": test_key, "older than your settings": older}
+    return TagList(
+        *(tags.span(words, class_="tag warning") for words, holds in marks.items() if holds)
+    )
 
 
 def stale_notice(published: Published, changed: list[str]) -> Tag:

@@ -91,6 +91,13 @@ def test_the_plan_counts_them_too(settled: Settled) -> None:
     assert "counting…" in str(plan_view(settled, POLICY, None))
 
 
+def test_a_release_that_is_not_to_be_handed_out_is_marked() -> None:
+    marks = str(step_download.release_marks(test_key=True, older=False))
+    assert "test key: not for release" in marks
+    assert "older" not in marks
+    assert str(step_download.release_marks(test_key=False, older=False)) == ""
+
+
 def test_nothing_secret_is_among_what_analysts_get() -> None:
     html = str(step_download.panel())
     give, keep = html.index("Give to analysts"), html.index("Keep secret")
