@@ -116,7 +116,7 @@ def read(
     try:
         declared = Declared.of(bin or {}, group or {})
         roles = _settle_roles(opened, sensitive, public, drop, person, missing, declared)
-        schema = _settle_schema(opened, roles, domain, missing, declared)
+        schema, dropped = _settle_schema(opened, roles, domain, missing, declared)
         notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
         notes += quantile_notes(schema.recodings) + _single_precision(opened, schema)
     except BaseException:
@@ -124,7 +124,7 @@ def read(
         raise
     for note in notes:
         warnings.warn(note, ReconprivWarning, stacklevel=2)
-    found = Table(opened, schema, drop_missing=missing == "drop", notes=notes)
+    found = Table(opened, schema, dropped=dropped, notes=notes)
     if rows_per_person == "one":
         try:
             found.keep_one_row_each()
@@ -244,7 +244,8 @@ def _settle_schema(
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
     recoded: Declared,
-) -> Schema:
+) -> tuple[Schema, int | None]:
+    """The schema, and how many records are left out for want of a sensitive value, if any may."""
     sensitive = roles.sensitive.name
     present = roles.sensitive if missing == "drop" else None
     recodings = recode(engine, (*roles.public, roles.sensitive), recoded, present)
@@ -287,4 +288,6 @@ def _settle_schema(
     else:
         settled = (*own.labels, *([None] if absent and missing == "value" else []))
         check_domain(column, settled)
-    return Schema(roles.public, column, settled, sum(occurring.values()), recodings, roles.person)
+    records, person = sum(occurring.values()), roles.person
+    schema = Schema(roles.public, column, settled, records, recodings, person)
+    return schema, absent if missing == "drop" else None

@@ -41,6 +41,7 @@ from reconpriv.engines.base import Engine, Progress, Written, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.local import LocalEngine
 from reconpriv.errors import warn_caller
+from reconpriv.messages.phrases import dropped_note
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy, check_policy
 from reconpriv.release.labels import labels_of
@@ -68,15 +69,13 @@ T = TypeVar("T")
 Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
 
-
 CHOSEN_NOTE = (
-    "Which row of a person is kept depends on the key: until something is published, figures are"
-    " those of a key that everybody knows."
+    "Which row of a person is kept depends on the key: these figures are those of a key that"
+    " everybody knows."
 )
 MERGED_NOTE = (
     "Which values are merged depends on the key: a release may merge others than this audit does."
 )
-
 
 # Leaving out each of more columns takes long; an audit does so only if it is asked to.
 _COLUMNS_COMPARED = 24
@@ -91,18 +90,19 @@ class Table:
     """A table behind an engine, with its schema settled and its input checked."""
 
     def __init__(
-        self, engine: Engine, schema: Schema, *, drop_missing: bool, notes: tuple[str, ...] = ()
+        self, engine: Engine, schema: Schema, *, dropped: int | None, notes: tuple[str, ...] = ()
     ) -> None:
-        """Use :func:`read`, which settles the schema; ``notes`` are warnings about the source."""
+        """Use :func:`read`; ``dropped`` records lack the sensitive value, None if none may."""
         self.engine = engine
         self.schema = schema
         self.labels = labels_of(schema, engine.labels)
         self.warnings = notes
+        self.dropped = dropped or 0
         self._warned: set[str] = set()
         self._all_rows: tuple[Engine, Schema, bool] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
         self._pooled: dict[Policy, Settled] = {}
-        self._drop_missing = drop_missing
+        self._drop_missing = dropped is not None
 
     def audit(
         self,
@@ -134,7 +134,7 @@ class Table:
         if policy.protect is not None:
             report = self._audit_protected(policy, worst, k, columns, kept, progress, watch)
             report = self._with_obstacles(report, accepted, columns=columns)
-            return replace(report, warnings=self.warnings + report.warnings)
+            return replace(report, warnings=self.warnings + report.warnings, dropped=self.dropped)
         plan = self.margin_plan(policy)
         work = partial(
             audit_part,
@@ -166,7 +166,7 @@ class Table:
         self.checks.identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
         report = self._with_obstacles(report, accepted, columns=columns, cube=cube)
-        return replace(report, warnings=self.warnings)
+        return replace(report, warnings=self.warnings, dropped=self.dropped)
 
     def _with_obstacles(
         self,
@@ -206,12 +206,13 @@ class Table:
             if obstacle is not None and people is not None and people.unknown:
                 obstacle.refuse()
             self._all_rows = self.engine, self.schema, self._drop_missing
-            self.warnings += (CHOSEN_NOTE,)
-        else:
-            self.engine.close()
         engine, schema, drop_missing = self._all_rows
         chosen = RowChoice(schema, Key.test() if key is None else key)
-        self.engine = engine.one_row_each(chosen, drop_missing=drop_missing)
+        before, self.engine = self.engine, engine.one_row_each(chosen, drop_missing=drop_missing)
+        if before is not engine:
+            before.close()
+        self.warnings = tuple(note for note in self.warnings if note != CHOSEN_NOTE)
+        self.warnings += (CHOSEN_NOTE,) if key is None else ()
         self.schema = replace(schema, records=self.engine.records())
         self._drop_missing = False
         self._margin_plan = None
@@ -457,12 +458,12 @@ class Table:
         )
         if manifest.protect is not None:
             self._pooled[policy] = manifest.protect
-        notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
+        warned = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
+        notes = dropped_note(self.schema.records, self.dropped)
+        if account is not None:
+            warned, notes = warned + tuple(account.warnings), notes + tuple(account.notes)
         uri = str(out) if is_uri(out) else None
-        if account is None:
-            return Release(Path(out), manifest, written, notes, uri=uri)
-        notes += tuple(account.warnings)
-        return Release(Path(out), manifest, written, notes, uri=uri, notes=tuple(account.notes))
+        return Release(Path(out), manifest, written, warned, uri=uri, notes=notes)
 
     def _small_cube(self, progress: Progress) -> Cube | None:
         """All cells, if the engine is on this machine and keeps them for the publication, too."""
@@ -514,7 +515,7 @@ class Table:
 
     def with_records(self, records: pa.Table) -> Table:
         """The same schema and labels over other records, whose values are already recoded."""
-        other = Table(open_engine(records), self.schema, drop_missing=False)
+        other = Table(open_engine(records), self.schema, dropped=None)
         other.labels = self.labels
         return other
 

@@ -29,7 +29,8 @@ class AuditReport(Readable):
     records alone. If the effect of each column was not computed, ``columns_note`` says why.
     ``exposed_groups`` have an exposed value; in ``unattainable_groups`` no number of trials is
     private. ``margins`` is there if the policy asks for margins: what they cost the groups. With
-    ``protection`` the groups are protection groups. ``giveaways`` are public columns that tell the
+    ``protection`` the groups are protection groups. ``dropped`` records have no sensitive value;
+    they are left out and not among the ``records``. ``giveaways`` are public columns that tell the
     sensitive value, ``people`` is there if the person's number is known, ``obstacles`` are reasons
     not to publish beside nearly unique columns, and ``hints`` say what would make a better release.
     """
@@ -54,6 +55,7 @@ class AuditReport(Readable):
     margins: MarginCost | None = None
     warnings: tuple[str, ...] = ()
     protection: Settled | None = None
+    dropped: int = 0
     giveaways: tuple[Giveaway, ...] = ()
     people: People | None = None
     obstacles: tuple[Obstacle, ...] = ()
@@ -179,6 +181,7 @@ class AuditReport(Readable):
         """Plain values, for JSON."""
         return {
             "records": self.records,
+            "dropped": self.dropped,
             "groups": self.groups,
             "domain_size": self.domain_size,
             "violating_groups": self.violating_groups,

@@ -37,3 +37,17 @@ def share_words(part: int, whole: int) -> str:
     else:
         percent = f"{share:.0%}" if share >= 0.0995 or part == 0 else f"{share:.1%}"
     return f"{part:,} of {whole:,} records ({percent})"
+
+
+def kept_words(kept: int, dropped: int, noun: str = "") -> str:
+    """How many records there are and, if some were dropped, out of how many."""
+    if not dropped:
+        return f"{kept:,}{noun}"
+    are = "is" if dropped == 1 else "are"
+    without = f"{dropped:,} without a sensitive value {are} left out"
+    return f"{kept:,} of {kept + dropped:,}{noun}; {without}"
+
+
+def dropped_note(kept: int, dropped: int) -> tuple[str, ...]:
+    """The same as a note for the publisher; nothing if none was dropped."""
+    return (f"{kept_words(kept, dropped, ' records')}.",) if dropped else ()

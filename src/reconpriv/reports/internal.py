@@ -20,6 +20,7 @@ from reconpriv.core.single_records import K
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import PolicyError
 from reconpriv.messages.numbers import percent
+from reconpriv.messages.phrases import kept_words
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy import Policy
 from reconpriv.reports import changes, lab
@@ -157,7 +158,8 @@ def internal_html(found: Findings) -> str:
     """The report as one HTML file."""
     audit = found.audit
     lead = paragraph(
-        f"{audit.records:,} records, sensitive column {audit.sensitive}"
+        f"{kept_words(audit.records, audit.dropped, ' records')}. Sensitive column:"
+        f" {audit.sensitive}"
         + (f", from {found.source}" if found.source else "")
         + ". This report describes the raw table: guard it as you guard the table.",
         "lead",

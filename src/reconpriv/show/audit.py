@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reconpriv.messages.numbers import limit
-from reconpriv.messages.phrases import frequency_words, group_words, share_words
+from reconpriv.messages.phrases import frequency_words, group_words, kept_words, share_words
 from reconpriv.messages.remedies import Words, python_words, worded
 from reconpriv.show import palette
 from reconpriv.show.markup import tag
@@ -47,7 +47,7 @@ def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
     """What was audited, how much of it is not private, and how many records are unique."""
     single = report.single_records
     rows = [
-        ("records", f"{report.records:,}"),
+        ("records", kept_words(report.records, report.dropped)),
         (f"{report.group_word}s", f"{report.groups:,} (by {', '.join(report.public) or 'nothing'})")
         if report.protection is not None
         else ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),

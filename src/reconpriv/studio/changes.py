@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import reconpriv as rp
@@ -22,6 +22,7 @@ _ROLES = {
     "missing": "treatment of missing sensitive values",
     "bins": "binning",
     "groups": "grouping",
+    "person": "person’s number",
 }
 # With the same key, changing these keeps the random words; any other change draws new ones.
 _SAME_SAMPLE = set(_POLICY) - {"retention"}
@@ -63,7 +64,7 @@ def role_changes(before: Roles, after: Roles) -> list[str]:
             more = [f"with {name}" for name in new if name not in old]
             found.append(f"{label}: {', '.join([*gone, *more]) or 'another order'}")
         elif isinstance(old, str) and isinstance(new, str):
-            found.append(f"{label}: {old} → {new}")
+            found.append(f"{label}: {old or 'none'} → {new or 'none'}")
         else:
             names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
             found.append(f"{label}: {', '.join(names)}")
@@ -84,7 +85,8 @@ def _changed(before: rp.Policy, after: rp.Policy) -> list[str]:
 
 def same_key_means(before: Plan, after: Plan) -> str:
     """What publishing again with the same key reveals to an adversary; empty if nothing."""
-    roles = [change.split(":")[0] for change in role_changes(before.roles, after.roles)]
+    drawn = replace(before.roles, person=after.roles.person)  # no draw depends on it
+    roles = [change.split(":")[0] for change in role_changes(drawn, after.roles)]
     changed = _changed(before.policy, after.policy)
     resampled = [*roles, *(_POLICY[name] for name in changed if name not in _SAME_SAMPLE)]
     if resampled:

@@ -70,14 +70,19 @@ def select(
 
 
 def dial(
-    id: str, symbol: str, label: str, help: str, value: float, span: tuple[float, float, float]
+    id: str,
+    symbol: str,
+    label: str,
+    help: str,
+    value: float | None,
+    span: tuple[float, float, float],
 ) -> Tag:
     """A slider with a number beside it; either moves the other (studio.js)."""
     low, high, step = span
     shared: dict[str, str | float | bool | HTML | None] = {
         "data-dial": id,
         "data-shiny-no-bind-input": "",
-        "aria-describedby": f"{id}_help",
+        "aria-describedby": f"{id}_fault {id}_help",
     }
     return tags.div(
         tags.label(tags.span(symbol, class_="symbol"), " ", label, {"for": f"{id}_number"}),
@@ -86,6 +91,7 @@ def dial(
             min=low, max=high, step=step, value=value,
         ),
         tags.input(shared, type="number", id=f"{id}_number", min=0, step=step, value=value),
+        tags.p(id=f"{id}_fault", class_="fault"),
         tags.p(help, id=f"{id}_help", class_="help"),
         class_="dial",
     )  # fmt: skip

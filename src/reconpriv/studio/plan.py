@@ -16,7 +16,8 @@ KEY_FILE = "reconpriv.key"
 class Roles:
     """The role of every column, with the bins and groups as declared.
 
-    ``bins`` holds what was typed (10; 0, 18, 65; quantiles:5), ``groups`` value: group.
+    ``bins`` holds what was typed (10; 0, 18, 65; quantiles:5), ``groups`` value: group. ``person``
+    is the column that says who a row is about, or empty; it is never published.
     """
 
     sensitive: str
@@ -24,6 +25,7 @@ class Roles:
     missing: str = "refuse"
     bins: dict[str, str] = field(default_factory=dict)
     groups: dict[str, dict[str, str]] = field(default_factory=dict)
+    person: str = ""
 
     @property
     def recoded(self) -> str:

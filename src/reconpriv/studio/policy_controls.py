@@ -23,6 +23,7 @@ from reconpriv.theory.bounds import BOUNDS
 _DIALS = {"p": "retention", "e": "epsilon", "d": "delta", "phi": "exposed_above"}
 _CHOICES = ("bound", "sample_size", "unattainable", "news_only")
 _MARGINS = "m"
+_NUMBERS = {"phi": "φ", "p": "p", "e": "ε", "d": "δ", _MARGINS: "the ε of margins"}
 
 
 def controls_of(policy: rp.Policy) -> dict[str, Any]:
@@ -47,6 +48,21 @@ def policy_of(controls: dict[str, Any], harmless: tuple[Value, ...] = ()) -> rp.
         margins=controls[_MARGINS] or None,
         harmless=harmless,
     )
+
+
+def faults_of(controls: dict[str, Any]) -> dict[str, str]:
+    """What is wrong with the number of each dial, taken alone; empty where nothing is."""
+
+    def fault(control: str) -> str:
+        if controls[control] is None:
+            return f"Enter a number for {_NUMBERS[control]}."
+        try:
+            policy_of({**START, control: controls[control]})
+        except rp.ReconprivError as error:
+            return explain(error)
+        return ""
+
+    return {control: fault(control) for control in _NUMBERS}
 
 
 def panel(at: dict[str, Any]) -> Tag:
@@ -111,10 +127,15 @@ def serve(input: Inputs, live: Live) -> None:
     _serve_harmless(live)
 
     @reactive.effect
-    def _() -> None:
+    async def _() -> None:
         controls = {name: input[name]() for name in (*_DIALS, *_CHOICES, _MARGINS)}
         live.remember({**controls, "preset": input.preset()})
-        settled = live.settled()
+        settled, faults = live.settled(), faults_of(controls)
+        await live.session.send_custom_message("studio-faults", {**faults})
+        if any(faults.values()):
+            live.policy.set(None)
+            live.note("policy").set(" ".join(filter(None, faults.values())))
+            return
         try:
             policy = policy_of(controls, _chosen_harmless(input, live, settled))
             policy.check_sampling()

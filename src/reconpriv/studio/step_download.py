@@ -17,33 +17,41 @@ from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, python_script, shell_command
 
 STEP = 5
-OFFERS = (
+Offer = tuple[str, str, str]
+GIVE: tuple[Offer, ...] = (
     (
         "get_release",
         "Release",
-        "release.zip, for analysts: the data, its groups and its description.",
+        "release.zip: the data, its groups and its description.",
     ),
     (
         "analyst_report",
         "Report for analysts",
         "HTML, made from the release alone: what is exact, what is estimated, how to ask.",
     ),
-    (
-        "internal_report",
-        "Internal report",
-        "HTML for your records: groups at risk and all parameters. Not for release.",
-    ),
+)
+KEEP: tuple[Offer, ...] = (
     (
         "get_key",
         "Secret key",
-        "Keep it apart from the release, with mode 0600; you need it to publish again.",
+        "Whoever has it can undo the randomisation. Store it with mode 0600, apart from the"
+        " release; you need it to publish again.",
     ),
     (
         "ledger",
         "Ledger of the key",
         f"{ARCHIVE}: what was published with the key, without data. Unpack it beside the key.",
     ),
-    ("get_script", "Python script", "publish.py makes the same release with the same key."),
+    (
+        "internal_report",
+        "Internal report",
+        "HTML for your records: groups at risk and all parameters of the raw table.",
+    ),
+    (
+        "get_script",
+        "Python script",
+        "publish.py makes the same release with the same key. It names your table.",
+    ),
     ("get_command", "Shell command", "publish.sh does the same from a terminal."),
 )
 
@@ -53,13 +61,32 @@ def panel() -> Tag:
     return tags.div(
         alert_place("download_note"),
         ui.output_ui("stale"),
-        tags.ul(*(_offer(*offer) for offer in OFFERS), class_="offers"),
+        _offers(
+            "give",
+            "Give to analysts",
+            "All that they need, and nothing that only you may know.",
+            GIVE,
+        ),
+        _offers("keep", "Keep secret", "None of this belongs beside the release.", KEEP),
         card(
             "The same without the studio",
             ui.output_ui("recipes"),
-            intro="A record of what was done, to run again or to keep with the release.",
+            intro="A record of what was done, to run again or to keep with the key. It names your"
+            " table, so it is not for analysts.",
         ),
         footer(5, "Continue to questions"),
+    )
+
+
+def _offers(id: str, title: str, words: str, offers: tuple[Offer, ...]) -> Tag:
+    """The downloads for one kind of reader."""
+    mark = tags.span({"give": "✓", "keep": "✕"}[id], {"aria-hidden": "true"}, class_="mark")
+    return tags.section(
+        tags.h3(mark, title, id=f"{id}_title"),
+        tags.p(words, class_="muted"),
+        tags.ul(*(_offer(*offer) for offer in offers)),
+        {"aria-labelledby": f"{id}_title"},
+        class_=f"offers {id}",
     )
 
 
@@ -102,10 +129,12 @@ def serve(input: Inputs, live: Live) -> None:
         return stale_notice(published, changed) if changed else None
 
     @render.ui
-    def release_mark() -> Tag | None:
+    def release_mark() -> TagList | None:
         published = live.published()
-        older = published is not None and changes(published)
-        return tags.span("older than your settings", class_="tag warning") if older else None
+        if published is None:
+            return None
+        older = bool(changes(published))
+        return release_marks(test_key=published.key.is_test, older=older)
 
     def changes(published: Published) -> list[str]:
         return since_release(published, live.opened(), live.settled(), live.policy())
@@ -126,6 +155,14 @@ def serve(input: Inputs, live: Live) -> None:
             _recipe("Shell", "command_text", shell_command(plan)),
             _recipe("Python", "script_text", python_script(plan)),
         )
+
+
+def release_marks(*, test_key: bool, older: bool) -> TagList:
+    """Why the release may not be the one to hand out."""
+    marks = {"test key: not for release": test_key, "older than your settings": older}
+    return TagList(
+        *(tags.span(words, class_="tag warning") for words, holds in marks.items() if holds)
+    )
 
 
 def stale_notice(published: Published, changed: list[str]) -> Tag:

@@ -11,7 +11,6 @@ from shiny import Inputs, reactive, render, req, ui
 import reconpriv as rp
 from reconpriv.errors import SecondSampleError
 from reconpriv.messages.remedies import worded
-from reconpriv.promise import promise
 from reconpriv.show.release_words import margins_line
 from reconpriv.studio.changes import same_key_means, since_release
 from reconpriv.studio.desk import (
@@ -27,8 +26,9 @@ from reconpriv.studio.jobs import Job
 from reconpriv.studio.keys import TableKey
 from reconpriv.studio.ledgers import ARCHIVE
 from reconpriv.studio.live import Live
-from reconpriv.studio.parts import alert_place, button, card, facts, footer, notice
+from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, Plan
+from reconpriv.studio.planned import plan_view
 from reconpriv.studio.remedy_words import SECOND_SAMPLE, page_words
 
 TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
@@ -95,7 +95,8 @@ def serve(input: Inputs, live: Live) -> None:
     def _() -> None:
         settled, policy = live.settled(), live.policy()
         if settled is None or policy is None:
-            note.set("First choose a policy that can be used.")
+            fault = live.note("policy")()
+            note.set(f"First choose a policy that can be used. {fault}".strip())
             return
         try:
             key = chosen_key(input, live.desk, settled.opened, uploads)
@@ -137,7 +138,10 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
         settled, policy = live.settled(), live.policy()
         if settled is None or policy is None:
             return tags.p("Choose roles and a policy first.", class_="muted")
-        return facts(plan_rows(settled, policy))
+        audit = live.audit()
+        known = audit is not None and audit.settled is settled
+        single = audit.found.single_records if audit is not None and known else None
+        return plan_view(settled, policy, single)
 
     @render.ui
     def identifiers() -> Tag | None:
@@ -327,26 +331,6 @@ def kept_identifiers(input: Inputs) -> tuple[str, ...]:
 def _plan(settled: Settled, policy: rp.Policy, *, test_key: bool) -> Plan:
     opened = settled.opened
     return Plan(opened.source, settled.roles, policy, test_key, opened.uploaded)
-
-
-def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
-    """The plan in words."""
-    roles, chosen = settled.roles, policy.as_dict()
-    return [
-        ("Table", settled.opened.shown),
-        ("Records", f"{settled.table.schema.records:,}"),
-        ("Sensitive", f"{roles.sensitive} ({settled.table.schema.domain_size} values)"),
-        ("Public", ", ".join(roles.public)),
-        *([("Recoded", roles.recoded)] if roles.recoded else []),
-        (
-            "Policy",
-            f"p = {chosen['retention']:g}, ε = {chosen['epsilon']:g}, δ = {chosen['delta']:g}",
-        ),
-        ("Bound", chosen["bound"]),
-        ("Sample size", chosen["sample_size"]),
-        *([("Margins", policy.wanted_margins.words)] if policy.wanted_margins else []),
-        ("Promise", promise(policy.publishable().as_dict())),
-    ]
 
 
 def progress_card() -> Tag:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from htmltools import Tag, TagList, tags
@@ -16,7 +18,14 @@ from reconpriv.studio.parts import alert_place, choice, footer, grid, notice, se
 from reconpriv.studio.plan import Roles
 from reconpriv.studio.remedy_words import MISSING
 
-ROLES = {"public": "Public", "sensitive": "Sensitive", "drop": "Leave out"}
+ROLES = {
+    "public": "Public",
+    "sensitive": "Sensitive",
+    "person": "Person’s number",
+    "drop": "Leave out",
+}
+# At most one column has one of these; a second one takes it from the first (studio.js).
+_SINGLE = ("sensitive", "person")
 
 _HELP = (
     "Bins: a width (", tags.code("10"), " turns 37 into 30 to 39), borders (",
@@ -33,8 +42,9 @@ def panel() -> Tag:
         tags.p(
             tags.strong("Sensitive"), " is the one column to protect; it will be randomised. ",
             tags.strong("Public"), " columns are published as they are, and are what an adversary"
-            " is assumed to know about a person. ", tags.strong("Leave out"),
-            " names, numbers and anything nearly unique.",
+            " is assumed to know about a person. ", tags.strong("Person’s number"),
+            " is the column that says who a row is about; it is never published. ",
+            tags.strong("Leave out"), " names, codes and anything nearly unique.",
             class_="lead",
         ),
         ui.output_ui("columns"),
@@ -60,7 +70,7 @@ def serve(input: Inputs, live: Live) -> None:
         opened = live.opened()
         req(opened is not None)
         assert opened is not None
-        return roles_form(opened, live.desk.draft)
+        return roles_form(opened, live.desk.draft, proposal_of(live.desk.draft))
 
     @reactive.effect
     def _() -> None:
@@ -109,26 +119,30 @@ def chosen_roles(form: dict[str, Any]) -> Roles:
     """The roles, or an explanation of what is wrong with them."""
     from reconpriv.errors import InputError  # noqa: PLC0415 - only where it is raised
 
-    roles: dict[str, str] = form["roles"]
-    sensitive = [name for name, role in roles.items() if role == "sensitive"]
+    with_role: dict[str, tuple[str, ...]] = {
+        wanted: tuple(name for name, role in form["roles"].items() if role == wanted)
+        for wanted in ROLES
+    }
+    sensitive, person, public = (with_role[role] for role in (*_SINGLE, "public"))
     if len(sensitive) != 1:
         raise InputError(
             "Choose exactly one column as sensitive.",
             hint="It is the one whose values are to be protected.",
         )
-    public = tuple(name for name, role in roles.items() if role == "public")
+    if len(person) > 1:
+        raise InputError("Choose at most one column as the person’s number.")
     if not public:
         raise InputError(
             "Make at least one column public.", hint="Groups are made of public columns."
         )
-    kept = {name for name, role in roles.items() if role != "drop"}
+    kept = {*sensitive, *public}
     bins = {n: said.strip() for n, said in form["bins"].items() if n in kept and said.strip()}
     groups = {
         name: read_groups(name, said)
         for name, said in form["groups"].items()
         if name in kept and said.strip()
     }
-    return Roles(sensitive[0], public, form["missing"], bins, groups)
+    return Roles(sensitive[0], public, form["missing"], bins, groups, "".join(person))
 
 
 def read_groups(column: str, text: str) -> dict[str, str]:
@@ -154,13 +168,36 @@ def _is_text(column: Any) -> bool:
     return bool(column.kind == "string")
 
 
-def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
-    """One row per column, as the draft has it, if it does."""
+@dataclass(frozen=True)
+class Proposed:
+    """A role for a column, with a sentence that says why, and bins if it should have some."""
+
+    role: str
+    reason: str = ""
+    bins: str = ""
+
+
+def first_role(column: Any, proposal: Mapping[str, Proposed]) -> Proposed:
+    """What a column is before its user says so: what is proposed for it, by name."""
+    if column.name in proposal:
+        return proposal[column.name]
+    if column.identifier:
+        return Proposed("drop", "Nearly every record has a value of its own.")
+    return Proposed("public")
+
+
+def proposal_of(draft: Mapping[str, Any]) -> dict[str, Proposed]:
+    """The sensitive column that was named when the studio was started, if one was."""
+    named = draft.get("sensitive")
+    return {named: Proposed("sensitive")} if named else {}
+
+
+def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Proposed]) -> TagList:
+    """One row per column, as the draft has it, if it does; otherwise as proposed."""
     roles, bins, groups = (draft.get(name, {}) for name in ("roles", "bins", "groups"))
     rows = []
     for i, column in enumerate(opened.summary.columns):
-        field = f"{opened.number}_{i}"
-        role = roles.get(column.name) or _first_role(column, draft.get("sensitive"))
+        field, first = f"{opened.number}_{i}", first_role(column, proposal)
         rows.append(
             (
                 tags.div(
@@ -169,10 +206,12 @@ def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
                 ),
                 column.kind,
                 _values(column),
-                select(f"role_{field}", ROLES, role, label=f"Role of {column.name}", class_="role")
+                _role(column.name, field, roles.get(column.name) or first.role, first)
                 if column.publishable
                 else "cannot be published",
-                _recoding(column, field, bins.get(column.name), groups.get(column.name)),
+                _recoding(
+                    column, field, bins.get(column.name, first.bins), groups.get(column.name)
+                ),
             )
         )
     head = ("Column", "Kind", "Values", "Role", "Bins or groups")
@@ -185,6 +224,18 @@ def roles_form(opened: Opened, draft: dict[str, Any]) -> TagList:
             MISSING,
             draft.get("missing", "refuse"),
         ),
+    )
+
+
+def _role(name: str, field: str, role: str, first: Proposed) -> Tag:
+    """The choice of a role, why one is proposed, and what the choice did to another column."""
+    return tags.div(
+        select(f"role_{field}", ROLES, role, label=f"Role of {name}", class_="role"),
+        tags.p(f"Proposed: {ROLES[first.role]}. {first.reason}", class_="help reason")
+        if first.reason
+        else None,
+        tags.p({"data-column": name}, role="status", class_="help role-said"),
+        class_="role-cell",
     )
 
 
@@ -205,12 +256,6 @@ def _recoding(column: Any, field: str, bins: str | None, groups: str | None) -> 
             {"open": ""} if groups else {},
         )  # fmt: skip
     return tags.span("–", {"aria-hidden": "true"}, class_="muted nothing")
-
-
-def _first_role(column: Any, sensitive: str | None) -> str:
-    if column.name == sensitive:
-        return "sensitive"
-    return "drop" if column.identifier else "public"
 
 
 def _values(column: Any) -> Tag:

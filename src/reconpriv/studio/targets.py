@@ -78,11 +78,12 @@ def _wish(name: str, value: float | None) -> Tag:
     return tags.div(
         tags.label(label, {"for": name}),
         tags.input(
-            {"aria-describedby": f"{name}_help"}, id=name, type="number", min=0.01, max=high,
-            step=0.01, value=value, placeholder="any",
+            {"aria-describedby": f"{name}_fault {name}_help"}, id=name, type="number", min=0.01,
+            max=high, step=0.01, value=value, placeholder="any",
         ),
         ui.output_ui(f"stands_{name}"),
         tags.p(help, id=f"{name}_help", class_="help"),
+        tags.p(id=f"{name}_fault", class_="fault"),
         class_="wish",
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from reconpriv.core.column_risk import ColumnRisk, identifiers_named
 from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
 from reconpriv.messages.numbers import limit, unbroken
-from reconpriv.messages.phrases import frequency_words, group_words, listed
+from reconpriv.messages.phrases import frequency_words, group_words, kept_words, listed
 from reconpriv.messages.remedies import worded
 from reconpriv.promise import promise
 from reconpriv.studio.charts import group_sizes
@@ -33,9 +33,7 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
     return tags.section(
         tags.h3("Verdict", class_="sr"),
         promise_block(policy),
-        three_parts(
-            group_verdict(policy, found), single, report.columns, margin_verdict(report, policy)
-        ),
+        verdict_parts(report, policy, group_verdict(policy, found)),
         before_and_after(
             [
                 (f"{found.violating_groups:,}", "groups open to reconstruction", ""),
@@ -48,6 +46,8 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
         ),
         tags.h4("What an adversary learns"),
         figures(learnt(policy, found, single), "four"),
+        tags.h4("Who stands out"),
+        figures(standing_out(single), "four"),
         tags.h4("What analysts get"),
         figures(
             [
@@ -88,7 +88,16 @@ def learnt(policy: rp.Policy, found: Setting, single: SingleRecords) -> list[Fig
             "",
         ),
         (f"{single.posterior:.0%}", "the most a belief of 10 % about one record can grow to", ""),
-        (f"{single.unique:,}", "records are unique on the public columns", ""),
+    ]
+
+
+def standing_out(single: SingleRecords) -> list[Figure]:
+    """How many records are alone, or nearly so, on the public columns."""
+    of = f"of {single.records:,} records are"
+    tone = "bad" if single.mostly_unique else ""
+    return [
+        (f"{single.unique:,}", f"{of} unique on {single.columns}", tone),
+        (f"{single.below_k:,}", f"{of} in groups of fewer than {single.k}", ""),
     ]
 
 
@@ -100,9 +109,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
         promise_block(report.policy),
-        three_parts(
-            audit_verdict(report), single, report.columns, margin_verdict(report, report.policy)
-        ),
+        verdict_parts(report, report.policy, audit_verdict(report)),
         before_and_after(
             [
                 (count, "groups open to reconstruction", ""),
@@ -116,7 +123,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
         ),
         figures(
             [
-                (f"{single.unique:,}", "records are unique on the public columns", ""),
+                *standing_out(single),
                 (f"{single.posterior:.0%}", "the most a belief of 10 % can grow to", ""),
             ]
         ),
@@ -134,18 +141,16 @@ def margin_verdict(report: rp.AuditReport, policy: rp.Policy) -> Said | None:
     return "info", report.margins.sentence
 
 
-def three_parts(
-    groups: Said,
-    single: SingleRecords,
-    columns: Sequence[ColumnRisk],
-    margins: Said | None = None,
-) -> TagList:
-    """Groups, single records, columns and, if there are any, margins; the worst is read first."""
+def verdict_parts(report: rp.AuditReport, policy: rp.Policy, groups: Said) -> TagList:
+    """Groups, single records, columns; margins and dropped records, if any; the worst is first."""
+    margins = margin_verdict(report, policy)
+    kept = f"{kept_words(report.records, report.dropped)}."
     parts = [
         ("Groups", groups),
-        ("Single records", record_verdict(single)),
-        ("Columns", column_verdict(columns, single.records)),
+        ("Single records", record_verdict(single_records(report, policy))),
+        ("Columns", column_verdict(report.columns, report.records)),
         *([] if margins is None else [("Margins", margins)]),
+        *([("Records", ("info", kept))] if report.dropped else []),
     ]
     parts.sort(key=lambda part: _WORST_FIRST.index(part[1][0]))
     return TagList(
@@ -170,7 +175,11 @@ def single_records(report: rp.AuditReport, policy: rp.Policy) -> SingleRecords:
 
 
 def record_verdict(single: SingleRecords) -> Said:
-    """How many people are unique, and what their value reveals."""
+    """How many people are unique, and what their value reveals; the more, the redder."""
+    if single.mostly_unique:
+        return "error", (
+            f"not ready to publish: {single.sentence} Leave out or bin columns in the roles step."
+        )
     kind = "warning" if single.unique else "info" if single.below_k else "good"
     return kind, single.sentence
 

@@ -74,26 +74,53 @@
     control.dispatchEvent(new Event("change", { bubbles: true }));
   };
 
+  // One column is sensitive, and one is the person's number. A column that loses such a role goes
+  // back to the one it had before, or is left out if it had none, and the page says so.
+  const single = { sensitive: "sensitive", person: "the person’s number" };
+  const roleBefore = (select) => {
+    const first = Array.from(select.options).find((option) => option.defaultSelected);
+    const before = select.dataset.before || (first ? first.value : "drop");
+    return before in single ? "drop" : before;
+  };
+  const saidOf = (select) => select.parentElement.querySelector(".role-said");
+  const giveRole = (select) => {
+    all(".role-said").forEach((place) => { place.textContent = ""; });
+    if (!(select.value in single)) {
+      select.dataset.before = select.value;
+      return;
+    }
+    const other = all("select.role").find((one) => one !== select && one.value === select.value);
+    if (!other) return;
+    other.value = roleBefore(other);
+    other.dispatchEvent(new Event("change", { bubbles: true }));
+    const now = other.value === "public" ? "public again, and published as it is" : "left out";
+    saidOf(select).textContent =
+      `${saidOf(other).dataset.column} is no longer ${single[select.value]}: it is ${now}.`;
+  };
+
+  // A number box that is empty, or holds what is no number, has no value: none is kept in its place.
+  const numberIn = (box) => (box.value === "" ? null : Number(box.value));
+  const showFault = (box, id, words) => {
+    box.setAttribute("aria-invalid", String(words !== ""));
+    document.getElementById(`${id}_fault`).textContent = words;
+  };
+
   document.addEventListener("input", (event) => {
     const { dial } = event.target.dataset;
+    if (event.target.matches(".wish input")) {
+      const bad = event.target.validity.badInput;
+      showFault(event.target, event.target.id, bad ? "Enter a number, or nothing for any." : "");
+    }
     if (!dial) return;
-    const value = event.target.value === "" ? NaN : Number(event.target.value);
+    const value = numberIn(event.target);
     all(`[data-dial="${dial}"]`).forEach((twin) => {
-      if (twin !== event.target && !Number.isNaN(value)) twin.value = value;
+      if (twin !== event.target && value !== null) twin.value = value;
     });
-    if (!Number.isNaN(value)) turn(dial, value);
+    turn(dial, value);
   });
 
   document.addEventListener("change", (event) => {
-    // One column is sensitive: a second one makes the first public again.
-    if (event.target.matches("select.role") && event.target.value === "sensitive") {
-      all("select.role").forEach((other) => {
-        if (other !== event.target && other.value === "sensitive") {
-          other.value = "public";
-          other.dispatchEvent(new Event("change", { bubbles: true }));
-        }
-      });
-    }
+    if (event.target.matches("select.role")) giveRole(event.target);
     if (event.target.closest(".dials")) settle();
   });
 
@@ -142,8 +169,13 @@
       Shiny.addCustomMessageHandler("studio-controls", (values) => {
         Object.entries(values).forEach(([id, value]) => setControl(id, value));
       });
+      Shiny.addCustomMessageHandler("studio-faults", (faults) => {
+        Object.entries(faults).forEach(([id, words]) => {
+          showFault(document.getElementById(`${id}_number`), id, words);
+        });
+      });
       all("input[type=number][data-dial]").forEach((input) => {
-        Shiny.setInputValue(input.dataset.dial, Number(input.value));
+        Shiny.setInputValue(input.dataset.dial, numberIn(input));
       });
       settle();
       document.body.dataset.connected = "yes";
