@@ -66,6 +66,7 @@ def publish(
     overwrite: bool = False,
     keep_identifier: Iterable[str] = (),
     second_sample: bool = False,
+    role_change: bool = False,
     **roles: Any,
 ) -> Any:
     """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
@@ -76,8 +77,17 @@ def publish(
     stream, a DuckDB relation as an Arrow table. With ``out`` the release folder is written too;
     analysts need it for intervals. From a path, a database or Spark the release folder is what
     comes out. A nearly unique public column is refused unless ``keep_identifier`` names it, and
-    what the ledger of a key file knows to be a second sample unless ``second_sample`` is true.
+    what the ledger of a key file knows to be a second sample unless ``second_sample`` is true, or a
+    change of a column's role unless ``role_change`` is.
     """
+    settings: dict[str, Any] = {
+        "key": key,
+        "file_format": file_format,
+        "overwrite": overwrite,
+        "keep_identifier": keep_identifier,
+        "second_sample": second_sample,
+        "role_change": role_change,
+    }
     give_back = _kind_of(source)
     if give_back is None:
         if out is None:
@@ -88,9 +98,7 @@ def publish(
                 hint="Give one: publish(source, policy, sensitive=…, out='release').",
             )
         with read(source, sensitive=sensitive, **roles) as table:
-            return _publish(
-                table, policy, out, key, file_format, overwrite, keep_identifier, second_sample
-            )
+            return _publish(table, policy, out, **settings)
     if out is not None and is_uri(out):
         raise OutputError("The release of a frame goes into a folder on this machine.")
     if out is None and policy.margins is not None:
@@ -113,43 +121,14 @@ def publish(
             notes.extend(unused_categories(made[0], table.schema))
 
         folder = scratch / "release" if out is None else out
-        _publish(
-            table,
-            policy,
-            folder,
-            key,
-            file_format,
-            overwrite,
-            keep_identifier,
-            second_sample,
-            convert,
-        )
+        _publish(table, policy, folder, also=convert, **settings)
     for note in notes:
         warn_caller(note)
     return made[0]
 
 
-def _publish(
-    table: Table,
-    policy: Policy,
-    out: str | os.PathLike[str],
-    key: Key | bytes | str | os.PathLike[str] | None,
-    file_format: str,
-    overwrite: bool,
-    keep_identifier: Iterable[str],
-    second_sample: bool,
-    also: Callable[[Path], None] | None = None,
-) -> Release:
-    release = table.publish(
-        policy,
-        out,
-        key=key,
-        file_format=file_format,
-        overwrite=overwrite,
-        keep_identifier=keep_identifier,
-        second_sample=second_sample,
-        also=also,
-    )
+def _publish(table: Table, policy: Policy, out: str | os.PathLike[str], **settings: Any) -> Release:
+    release = table.publish(policy, out, **settings)
     for note in release.warnings:
         if note not in table.warnings:  # already given
             warn_caller(note)

@@ -314,6 +314,7 @@ class Table:
         overwrite: bool = False,
         keep_identifier: Iterable[str] = (),
         second_sample: bool = False,
+        role_change: bool = False,
         progress: Progress = no_progress,
         also: Callable[[Path], None] | None = None,
     ) -> Release:
@@ -322,7 +323,8 @@ class Table:
         A nearly unique public column is refused unless ``keep_identifier`` names it.
 
         The ledger of a key file records what is published with it. Another p, domain or set of
-        columns for the same table is refused unless ``second_sample`` is true.
+        columns for the same table is refused unless ``second_sample`` is true, and a column that
+        the key published in another role unless ``role_change`` is true.
 
         Without a key a fresh one is drawn and forgotten: a second publication would then be an
         independent sample, which an adversary could average with the first. ``also`` is called with
@@ -342,7 +344,9 @@ class Table:
         policy = self.settled(policy)
         kept = columns_to_keep(keep_identifier, self.schema)
         refuse_identifiers(self._find_identifiers(), kept, self.schema.records)
-        account = Account.open(secret, self.schema, policy, second_sample=second_sample)
+        account = Account.open(
+            secret, self.schema, policy, second_sample=second_sample, role_change=role_change
+        )
         secret = replace(secret, file=None)  # workers need not know where it lies
         manifest, written, plan = write_release(
             self.engine,

@@ -33,7 +33,8 @@ def publish(source: Any, out: Path, key: Path, **engine: Any) -> rp.Release:
 
 def counted(key: Path) -> Shown:
     ledger = rp.Ledger(key)
-    (shown,) = ledger.trial_file.read(ledger.file.whole().bodies).values()
+    parts = ledger.trial_file.parts(ledger.file.whole().bodies)
+    (shown,) = (parts.of(series) for series in parts.series)
     return shown
 
 

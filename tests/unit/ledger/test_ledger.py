@@ -56,7 +56,7 @@ def numbered_key(number):
 
 
 def publish(desk, out, *, policy=POLICY, table=TABLE, key="my.key", public=PUBLIC, **more):
-    options = {name: more.pop(name) for name in ("second_sample", "also") if name in more}
+    options = {name: more.pop(name) for name in ("second_sample", "role_change", "also") if name in more}
     source = opened(table, sensitive=more.pop("sensitive", "ill"), public=public, **more)
     return source.publish(policy, desk / out, key=desk / key, **options)
 
@@ -370,7 +370,7 @@ def test_the_command_line(desk, cli):
     plain = json.loads(cli("ledger", "verify", desk / "my.key", "--json").out)
     assert plain["sound"] and plain["lines"] == 3
     done = cli("ledger", "burn", desk / "my.key")
-    assert done.code == 2 and "show, verify, repair" in done.err
+    assert done.code == 2 and "show, verify, repair, withdraw" in done.err
     assert cli("ledger", "show", desk / "no.key").code == 2
 
 
