@@ -63,7 +63,7 @@ def clashes(roles: dict[str, Role], mark: Marking, known: frozenset[str]) -> tup
     """The columns that a line knows in another role.
 
     Lines from before roles were recorded have the hashes of unfolded names. A table may have two
-    columns whose names differ in case only: a role that it gives to one of them is no clash.
+    columns whose names differ in blanks only: a role that it gives to one of them is no clash.
     """
     before = known - role_marks(roles, mark)
     return tuple(
