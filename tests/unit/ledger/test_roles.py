@@ -2,46 +2,26 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
 import reconpriv as rp
-from open_tables import opened
+from ledger_desk import FIRST, KEY, POLICY, REVERSE, TABLE, older, publish
 from reconpriv.cli.remedy_words import option_words
 from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.roles import Role, clashes, folded, role_marks
 from reconpriv.studio.remedy_words import page_words
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
-KEY = rp.Key(bytes((37 * i + 1) % 256 for i in range(32)))
 OTHER_KEY = rp.Key(bytes((37 * i + 2) % 256 for i in range(32)))
-TABLE = pa.table(
-    {
-        "sex": ["f", "m"] * 60,
-        "age": [30, 31, 40, 41] * 30,
-        "result": ["gout", "flu", "flu", "none"] * 30,
-        "payor": ["state", "own", "own"] * 40,
-    }
-)
-FIRST = ("result", ["sex", "payor"])
-REVERSE = ("payor", ["sex", "result"])
-OLDER = Path(__file__).parent / "older"
 
 
 @pytest.fixture
 def desk(tmp_path):
     KEY.write(tmp_path / "my.key")
     return tmp_path
-
-
-def publish(desk, out, roles, *, table=TABLE, key="my.key", policy=POLICY, read=None, **more):
-    sensitive, public = roles
-    source = opened(table, sensitive=sensitive, public=public, **(read or {}))
-    return source.publish(policy, desk / out, key=desk / key, **more)
 
 
 def refused(desk, roles, *, lines=1, **more):
@@ -205,14 +185,6 @@ def test_a_line_holds_no_names(desk):
     assert {"sex", "result", "payor"} <= fields
     assert {*body["known"]} == {"salt", "hash", "sensitive", "public"}
     assert len(body["roles"]) == 3 and not {*body["roles"]} & {*body["known"]["public"]}
-
-
-def older(desk):
-    """Two publications of ``ill`` by ``sex`` and ``age``, written before roles were recorded."""
-    for name in ("ledger", "trials"):
-        (desk / f"my.key.{name}").write_bytes((OLDER / name).read_bytes())
-        (desk / f"my.key.{name}").chmod(0o600)
-    return TABLE.rename_columns(["sex", "age", "ill", "payor"])
 
 
 def test_an_older_ledger_is_sound_and_its_names_tell_the_roles(desk):

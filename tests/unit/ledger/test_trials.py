@@ -1,6 +1,5 @@
 """The trials of a series, counted beside the ledger: as many as a plain count, and said if many."""
 
-import functools
 import itertools
 import json
 import os
@@ -9,10 +8,11 @@ import signal
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from ledger_desk import YEAR_ROLES as ROLES
+from ledger_desk import year as table
 from open_tables import opened
 from reconpriv.core.cube import collect
 from reconpriv.core.kernel import Kernel
@@ -25,15 +25,6 @@ from reconpriv.ledger.trials import Shown, excess_words
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 KEY = rp.Key(bytes((37 * i + 5) % 256 for i in range(32)))
-ROLES = {"sensitive": "ill", "public": ["town"]}
-
-
-@functools.cache
-def table(seed, towns=6, records=3_000):
-    rng = np.random.default_rng(seed)
-    town = rng.integers(0, towns, records)
-    ill = np.where(rng.random(records) < 0.55, "a", rng.choice(list("abcd"), records))
-    return pa.table({"town": town, "ill": ill})
 
 
 @pytest.fixture

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
+from ledger_desk import FIRST, KEY, POLICY, REVERSE, YEAR_ROLES, older, year
+from ledger_desk import publish as publish_roles
 from open_tables import opened
 from reconpriv.errors import LedgerError, SecondSampleError
 from reconpriv.ledger import trial_parts
 from reconpriv.ledger.trial_parts import Parts
 from reconpriv.ledger.trials import Shown
-from test_roles import FIRST, REVERSE, older
-from test_roles import publish as publish_roles
-from test_trials import POLICY, ROLES, table
 
-KEY = rp.Key(bytes((37 * i + 1) % 256 for i in range(32)))
 OTHER = replace(POLICY, retention=0.4)
 WHY = "a draft; the folder was deleted"
 
@@ -28,7 +26,7 @@ def desk(tmp_path):
 
 
 def publish(desk, out, seed=1, policy=POLICY, **more):
-    source = opened(table(seed), **ROLES)
+    source = opened(year(seed), **YEAR_ROLES)
     return source.publish(policy, desk / out, key=desk / "my.key", **more)
 
 
