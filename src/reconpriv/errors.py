@@ -73,6 +73,10 @@ class SecondSampleError(LedgerError):
     """The ledger knows this table with other settings, and nobody said that this is meant."""
 
 
+class RoleChangeError(LedgerError):
+    """The ledger knows a column in another role, and nobody said that this is meant."""
+
+
 class UnattainableError(ReconprivError, ValueError):
     """Some groups cannot be made private by any number of trials."""
 

@@ -77,6 +77,7 @@ def publish(
     keep_giveaway: Iterable[str] = (),
     max_unique: float = MAX_UNIQUE,
     second_sample: bool = False,
+    role_change: bool = False,
     **roles: Any,
 ) -> Any:
     """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
@@ -96,6 +97,7 @@ def publish(
         "keep_giveaway": keep_giveaway,
         "max_unique": max_unique,
         "second_sample": second_sample,
+        "role_change": role_change,
     }
     give_back = _kind_of(source)
     if give_back is None:

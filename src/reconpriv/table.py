@@ -25,7 +25,6 @@ from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.identifiers import (
     distinct_values,
     identifier_note,
-    refuse_identifiers,
 )
 from reconpriv.core.obstacles import (
     MAX_UNIQUE,
@@ -37,7 +36,7 @@ from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.row_choice import RowChoice
 from reconpriv.core.single_records import K, check_k
 from reconpriv.core.verdicts import verdict_table
-from reconpriv.engines.base import Engine, Progress, Written, no_progress
+from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.local import LocalEngine
 from reconpriv.errors import warn_caller
@@ -386,6 +385,7 @@ class Table:
         keep_giveaway: Iterable[str] = (),
         max_unique: float = MAX_UNIQUE,
         second_sample: bool = False,
+        role_change: bool = False,
         progress: Progress = no_progress,
         also: Callable[[Path], None] | None = None,
     ) -> Release:
@@ -396,7 +396,8 @@ class Table:
         a table in which more than the share ``max_unique`` of the records is unique.
 
         The ledger of a key file records what is published with it. Another p, domain or set of
-        columns for the same table is refused unless ``second_sample`` is true.
+        columns for the same table is refused unless ``second_sample`` is true, and a column that
+        the key published in another role unless ``role_change`` is true.
 
         Without a key a fresh one is drawn and forgotten: a second publication would then be an
         independent sample, which an adversary could average with the first. ``also`` is called with
@@ -417,25 +418,10 @@ class Table:
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         if self._all_rows is not None:
             self.keep_one_row_each(secret)
-        refuse_identifiers(self.checks.identifiers, accepted.identifiers, self.schema.records)
-        for obstacle in (
-            self.checks.people_obstacle(),
-            giveaway_obstacle(
-                self.checks.giveaways(policy, self._small_cube(progress)),
-                self.schema.sensitive.name,
-                accepted,
-            ),
-        ):
-            if obstacle is not None:
-                obstacle.refuse()
-
-        def check(written: Written) -> None:
-            unique, records = written.unique_records, written.records
-            obstacle = self.checks.unique_obstacle(unique, records, accepted, {})
-            if obstacle is not None:
-                obstacle.refuse()
-
-        account = Account.open(secret, self.schema, policy, second_sample=second_sample)
+        self.checks.refuse(policy, accepted, self._small_cube(progress))
+        account = Account.open(
+            secret, self.schema, policy, second_sample=second_sample, role_change=role_change
+        )
         secret = replace(secret, file=None)  # workers need not know where it lies
         manifest, written, plan = write_release(
             self.engine,
@@ -449,7 +435,7 @@ class Table:
             overwrite=overwrite,
             progress=progress,
             also=also,
-            check=check,
+            check=lambda found: self.checks.refuse_unique(found, accepted),
             account=account,
         )
         self._warn_of(

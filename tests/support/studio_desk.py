@@ -13,6 +13,7 @@ from reconpriv.studio.step_publish import chosen_key
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 OTHER = rp.Policy(0.6, 0.5, 0.3)
+ROLES = Roles("job", ("age",))
 
 
 def write(file: Path, *, rows: int = 40) -> Path:
@@ -36,11 +37,13 @@ def publish(
     policy: rp.Policy = POLICY,
     *,
     given: Any = None,
-    second_sample: bool = False,
+    unused: rp.Key | None = None,
+    roles: Roles = ROLES,
+    **words: bool,
 ) -> Published:
     """As the page does it."""
-    settled = desk.settle(opened, Roles("job", ("age",)))
-    key = chosen_key(given or form(kind), desk, opened)
+    settled = desk.settle(opened, roles)
+    key = chosen_key(given or form(kind), desk, opened, unused=unused)
     plan = Plan(opened.source, settled.roles, policy, key.is_test, opened.uploaded)
     new = kind in ("generate", "another")
-    return desk.publish(settled, plan, key, generated=new, second_sample=second_sample)
+    return desk.publish(settled, plan, key, generated=new, **words)

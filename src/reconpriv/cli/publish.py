@@ -99,6 +99,14 @@ def publish(
             " ledger knows.",
         ),
     ] = False,
+    role_change: Annotated[
+        bool,
+        typer.Option(
+            "--role-change",
+            help="Publish although the key's ledger knows a column in another role (sensitive"
+            " then, public now, or the reverse).",
+        ),
+    ] = False,
     report_file: opt.InternalReport = None,
     json: opt.Json = False,
 ) -> None:
@@ -142,6 +150,7 @@ def publish(
                 overwrite=overwrite,
                 **accepted,
                 second_sample=second_sample,
+                role_change=role_change,
                 progress=bar,
                 also=loading,
             )

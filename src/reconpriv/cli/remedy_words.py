@@ -18,10 +18,14 @@ _OTHER_NAMES = {Control.DATABASE: "--to"}
 def option_words(remedy: Remedy) -> str:
     """A remedy as an option, with its value if that is known."""
     control, value = remedy.control, remedy.value
-    if control is Control.KEY:
-        return remedy.by(f"reconpriv keygen {value}")
-    if control is Control.LEDGER:
-        return remedy.by(f"reconpriv ledger verify {shlex.quote(f'{value}')}")
+    commands = {
+        Control.KEY: f"reconpriv keygen {value}",
+        Control.LEDGER: f"reconpriv ledger verify {shlex.quote(f'{value}')}",
+    }
+    if control in commands:
+        return remedy.by(commands[control])
+    if control is Control.WITHDRAW and isinstance(value, tuple):
+        return remedy.by(f"reconpriv ledger withdraw {shlex.join(value)} --why REASON")
     option = _OTHER_NAMES.get(control, f"--{control.replace('_', '-')}")
     if value is None or value is True:
         return remedy.by(option)

@@ -8,8 +8,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from reconpriv.core.giveaways import Giveaway, giveaways_by_column, giveaways_in
-from reconpriv.core.identifiers import find_identifiers
-from reconpriv.core.obstacles import Accepted, Obstacle, too_many_unique, unique_obstacle
+from reconpriv.core.identifiers import find_identifiers, refuse_identifiers
+from reconpriv.core.obstacles import (
+    Accepted,
+    Obstacle,
+    giveaway_obstacle,
+    too_many_unique,
+    unique_obstacle,
+)
 from reconpriv.core.people import People, count_people
 from reconpriv.core.single_records import count_unique
 from reconpriv.policy import Policy
@@ -17,7 +23,7 @@ from reconpriv.schema import Column, Schema
 
 if TYPE_CHECKING:
     from reconpriv.core.cube import Cube
-    from reconpriv.engines.base import Engine
+    from reconpriv.engines.base import Engine, Written
 
 
 @dataclass
@@ -80,7 +86,23 @@ class Checks:
             without = {column.name: self._unique_without(column) for column in self.schema.public}
         return unique_obstacle(unique, records, accepted, without)
 
+    def refuse(self, policy: Policy, accepted: Accepted, cube: Cube | None) -> None:
+        """Refuse to publish what must not be, unless the steward accepts it."""
+        refuse_identifiers(self.identifiers, accepted.identifiers, self.schema.records)
+        _refuse(self.people_obstacle())
+        told = self.giveaways(policy, cube)
+        _refuse(giveaway_obstacle(told, self.schema.sensitive.name, accepted))
+
+    def refuse_unique(self, written: Written, accepted: Accepted) -> None:
+        """Refuse a release of too many unique records, before it becomes final."""
+        _refuse(self.unique_obstacle(written.unique_records, written.records, accepted, {}))
+
     def _unique_without(self, column: Column) -> int:
         rest = tuple(one for one in self.schema.public if one != column)
         schema = replace(self.schema, public=rest)
         return sum(self.engine.map_groups(schema, count_unique, drop_missing=self.drop_missing))
+
+
+def _refuse(obstacle: Obstacle | None) -> None:
+    if obstacle is not None:
+        obstacle.refuse()

@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
 from reconpriv.core.randomness import Key
-from reconpriv.errors import LedgerError, SecondSampleError
-from reconpriv.ledger.file import SUFFIX
-from reconpriv.ledger.fingerprint import Fingerprint, open_hash
-from reconpriv.ledger.ledger import (
+from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
+from reconpriv.ledger.elsewhere import known_elsewhere, open_marks
+from reconpriv.ledger.entries import (
     PUBLICATION,
     UNFINISHED,
     Entry,
-    Ledger,
-    entries_of,
     lost_series,
-    now,
+    standing_entries,
 )
-from reconpriv.ledger.lines import Body, Lines, unchecked_bodies
+from reconpriv.ledger.file import typed
+from reconpriv.ledger.fingerprint import Fingerprint, keyed_marks
+from reconpriv.ledger.ledger import Ledger, now
+from reconpriv.ledger.lines import Body, Lines
+from reconpriv.ledger.roles import Clash, Marking, Role, clash_words, clashes, role_marks, roles_of
 from reconpriv.ledger.trial_file import COUNT
-from reconpriv.ledger.trials import Shown, Tally, excess_words
+from reconpriv.ledger.trials import Tally, excess_words
 from reconpriv.messages.phrases import listed
-from reconpriv.messages.remedies import Control, Remedy
+from reconpriv.messages.remedies import Advice, Control, Remedy, make_key
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
-
-_OTHER_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
 class Standing:
     """What a ledger says about a publication: earlier ones of its series, and other samples.
 
-    ``lost`` says whether the ledger has lost the lines of its series, ``may_be_second`` whether it
-    has lost those of another one, which may have been a sample of the same table.
+    ``clashes`` are the columns that had another role in another series. ``lost`` says whether the
+    ledger has lost the lines of its series, ``may_be_second`` whether it has lost those of another
+    one, which may have been a sample of the same table.
     """
 
     series: tuple[Entry, ...]
     others: tuple[Entry, ...]
+    clashes: tuple[Clash, ...]
     lost: bool
     may_be_second: bool
 
     @property
+    def begun(self) -> bool:
+        """Whether its series was published before: what is out cannot be refused any more."""
+        return bool(self.series) or self.lost
+
+    @property
     def second(self) -> bool:
         """Whether this is a second sample, or may be one."""
-        begun = bool(self.series) or self.lost
-        return not begun and (bool(self.others) or self.may_be_second)
+        return not self.begun and (bool(self.others) or self.may_be_second)
 
 
 @dataclass
@@ -63,7 +67,9 @@ class Account:
     schema: Schema
     policy: Policy
     fingerprint: Fingerprint
+    mark: Marking = field(repr=False)
     second_sample: bool
+    role_change: bool
     tally: Tally = field(default_factory=Tally)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -71,17 +77,23 @@ class Account:
 
     @classmethod
     def open(
-        cls, key: Key, schema: Schema, policy: Policy, *, second_sample: bool
+        cls,
+        key: Key,
+        schema: Schema,
+        policy: Policy,
+        *,
+        second_sample: bool,
+        role_change: bool = False,
     ) -> Account | None:
         """Judge a publication before any work is done; None if its key has no ledger."""
         ledger = Ledger.of(key)
         if ledger is None:
             return None
-        mark = Fingerprint.of(key, schema, policy)
-        account = cls(ledger, schema, policy, mark, second_sample)
+        settings, marks = Fingerprint.of(key, schema, policy), keyed_marks(key)
+        account = cls(ledger, schema, policy, settings, marks, second_sample, role_change)
         with ledger.file.reading() as lines:
             account._judge(ledger.file.sound(lines))
-            ledger.trial_file.read(lines.bodies)  # refuses one that is not sound
+            ledger.trial_file.parts(lines.bodies)  # refuses one that is not sound
         ledger.file.check_writable()
         return account
 
@@ -94,7 +106,7 @@ class Account:
         def line(lines: Lines) -> Body:
             standing = self._judge(lines)
             self._tell(standing)
-            body = self._body(records, groups, second=standing.second)
+            body = self._body(records, groups, standing)
             return body | self._count(standing, lines) | {"line": len(lines.bodies) + 1}
 
         self._line = self.ledger.file.append(line, self.ledger.trial_file)["line"]
@@ -116,26 +128,39 @@ class Account:
             with suppress(LedgerError):
                 self.ledger.file.append(lambda _: body)
 
+    @property
+    def roles(self) -> dict[str, Role]:
+        """What each column is for."""
+        return roles_of(self.schema)
+
     def _judge(self, lines: Lines) -> Standing:
-        """Refuse a second sample that nobody asked for."""
-        known = entries_of(lines.bodies)
-        same = [one for one in known if one.fingerprint == self.fingerprint]
-        others = [
-            one
-            for one in known
-            if one.fingerprint != self.fingerprint and one.fingerprint.same_table(self.fingerprint)
-        ]
-        lost = lost_series(lines.bodies)
-        mine = self.fingerprint.series in lost
-        begun = bool(same) or mine
-        if others and not begun and not self.second_sample:
-            what = listed(self.fingerprint.differences(others[-1].fingerprint))
-            raise SecondSampleError(
-                f"This key published this table with another {what} on {others[-1].date[:10]}: a"
-                " second, independent sample could be averaged with that one.",
-                hint=Remedy("if that is what you want, say so: {}", Control.SECOND_SAMPLE, True),
+        """Refuse a change of roles, or a second sample, that nobody asked for."""
+        standing = self._standing(lines)
+        if standing.begun:
+            return standing
+        if standing.clashes and not self.role_change:
+            raise RoleChangeError(
+                clash_words(standing.clashes),
+                hint=Advice(
+                    "For another table, use another key.",
+                    make_key("other.key"),
+                    self._if_never_handed_out(standing.clashes[-1].line),
+                    Remedy("if you must publish both, say so: {}", Control.ROLE_CHANGE, True),
+                ),
             )
-        if lost and not begun and not self.second_sample:
+        if standing.others and not self.second_sample:
+            last = standing.others[-1]
+            what = listed(self.fingerprint.differences(last.fingerprint))
+            raise SecondSampleError(
+                f"This key published this table with another {what} on {last.date[:10]}: a"
+                " second, independent sample could be averaged with that one.",
+                hint=Advice(
+                    Remedy("to try settings out, use the test key: {}", Control.TEST_KEY, True),
+                    self._if_never_handed_out(last.line),
+                    Remedy("if that is what you want, say so: {}", Control.SECOND_SAMPLE, True),
+                ),
+            )
+        if standing.may_be_second and not self.second_sample:
             raise SecondSampleError(
                 "The ledger of this key has lost the lines of an earlier publication: this may be a"
                 " second, independent sample of the same table.",
@@ -145,7 +170,29 @@ class Account:
                     True,
                 ),
             )
-        return Standing(tuple(same), tuple(others), mine, bool(lost) and not mine)
+        return standing
+
+    def _standing(self, lines: Lines) -> Standing:
+        known = standing_entries(lines.bodies)
+        same = [one for one in known if one.fingerprint == self.fingerprint]
+        apart = [one for one in known if one.fingerprint != self.fingerprint]
+        others = [one for one in apart if one.fingerprint.same_table(self.fingerprint)]
+        # Of several publications with a clash, the last is told.
+        changed = {
+            (clash.name, clash.once): replace(clash, date=one.date, line=one.line)
+            for one in apart
+            for clash in clashes(self.roles, self.mark, one.roles)
+        }
+        lost = lost_series(lines.bodies)
+        mine = self.fingerprint.series in lost
+        return Standing(
+            tuple(same), tuple(others), tuple(changed.values()), mine, bool(lost) and not mine
+        )
+
+    def _if_never_handed_out(self, line: int) -> Remedy:
+        file = typed(self.ledger.file.key_file)
+        words = "if that release was never handed out, withdraw it: {}"
+        return Remedy(words, Control.WITHDRAW, (file, str(line)))
 
     def _tell(self, standing: Standing) -> None:
         finished = [one for one in standing.series if one.finished]
@@ -179,15 +226,17 @@ class Account:
                 f"This {certain} a second, independent sample of a table that the same key"
                 " published: an adversary can average the two."
             )
-        if not standing.series and not standing.second and not standing.lost:
-            self.warnings += _known_elsewhere(self.ledger.file.path, self.schema.sensitive.name)
+        if standing.clashes:
+            self.warnings.append(clash_words(standing.clashes, done=True))
+        if not standing.begun:
+            self.warnings += known_elsewhere(self.ledger.file.path, self.schema)
 
     def _count(self, standing: Standing, lines: Lines) -> Body:
         """Add the trials of this publication to those of its series, and say if they are many."""
         file, series = self.ledger.trial_file, self.fingerprint.series
         file.settle(lines.bodies)
-        kept = file.read(lines.bodies)
-        shown = kept.get(series, Shown()).with_(self.tally.shown)
+        kept = file.parts(lines.bodies).with_(series, self.tally.shown)
+        shown = kept.of(series)
         missed = sum(not one.counted for one in standing.series)
         if missed:
             self.notes.append(
@@ -197,20 +246,22 @@ class Account:
         excess = self.tally.excess(shown)
         if standing.series and (words := excess_words(excess, self.tally.seen, shown.level)):
             self.warnings.append(words)
-        return {COUNT: file.prepare(kept | {series: shown})}
+        return {COUNT: file.prepare(kept), "part": kept.last}
 
-    def _body(self, records: int, groups: int, *, second: bool) -> Body:
+    def _body(self, records: int, groups: int, standing: Standing) -> Body:
         margins = self.policy.wanted_margins
         return {
             "what": PUBLICATION,
             "date": now(),
             "fingerprint": self.fingerprint.as_dict(),
-            "known": open_hash(self.schema.sensitive.name),
+            "roles": sorted(role_marks(self.roles, self.mark)),
+            "known": open_marks(self.schema),
             "policy": _plain_policy(self.policy),
             "rho": None if margins is None else margins.rho,
             "records": records,
             "groups": groups,
-            "second_sample": second,
+            "second_sample": standing.second,
+            "role_change": bool(standing.clashes) and not standing.begun,
             "counted": True,
         }
 
@@ -219,32 +270,3 @@ def _plain_policy(policy: Policy) -> dict[str, Any]:
     """A policy without the values that it names."""
     said = policy.as_dict()
     return {name: said[name] for name in said if name not in ("margins", "protect", "harmless")}
-
-
-def _known_elsewhere(own: Path, sensitive: str) -> list[str]:
-    """A warning for each other ledger in the folder that has this sensitive column."""
-    found = []
-    for path in sorted(own.parent.glob(f"*{SUFFIX}")):
-        if path != own and _knows(path, sensitive):
-            found.append(
-                f"The ledger {path.name} in the same folder has a table with this sensitive column:"
-                " if it is this table, a new key makes a second, independent sample, which can be"
-                " averaged with the first."
-            )
-    return found
-
-
-def _knows(path: Path, sensitive: str) -> bool:
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(_OTHER_BYTES)
-    except OSError:
-        return False
-    for body in unchecked_bodies(content):
-        known = body.get("known")
-        try:
-            if isinstance(known, dict) and open_hash(sensitive, known["salt"]) == known:
-                return True
-        except (KeyError, TypeError, ValueError):
-            continue
-    return False

@@ -180,10 +180,14 @@ class LedgerFile:
 
 
 def see_ledger(key_file: Path) -> Remedy:
-    """What to do about a ledger that is not sound; the path is as one would type it here."""
-    here = key_file.is_relative_to(Path.cwd())
-    typed = str(key_file.relative_to(Path.cwd()) if here else key_file)
-    return Remedy("see what to do: {}", Control.LEDGER, typed)
+    """What to do about a ledger that is not sound."""
+    return Remedy("see what to do: {}", Control.LEDGER, typed(key_file))
+
+
+def typed(file: Path) -> str:
+    """A path as one would type it here."""
+    here = file.is_relative_to(Path.cwd())
+    return str(file.relative_to(Path.cwd()) if here else file)
 
 
 def _content(handle: int) -> bytes:

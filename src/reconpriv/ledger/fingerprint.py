@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
-from reconpriv.core.randomness import Key, encoded, ledger_key, new_salt
+from reconpriv.core.randomness import Key, encoded, ledger_key
 from reconpriv.policy import Policy
 from reconpriv.schema import Column, Schema
 
@@ -34,11 +36,7 @@ class Fingerprint:
     @classmethod
     def of(cls, key: Key, schema: Schema, policy: Policy) -> Self:
         """The fingerprint of what is about to be published."""
-        secret = ledger_key(key, b"names")
-
-        def hashed(*parts: bytes) -> str:
-            joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-            return hashlib.blake2b(joined, digest_size=16, key=secret).hexdigest()
+        hashed = _hasher(key)
 
         def described(column: Column) -> str:
             recoding = schema.recoding(column.name)
@@ -59,6 +57,11 @@ class Fingerprint:
     def series(self) -> str:
         """A short name for these settings."""
         return hashlib.blake2b(_text(self.as_dict()), digest_size=8).hexdigest()
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What a line says of roles that was written before they were recorded by themselves."""
+        return (self.sensitive, *self.names)
 
     def same_table(self, other: Fingerprint) -> bool:
         """Whether both are taken for one table.
@@ -103,14 +106,20 @@ class Fingerprint:
         )
 
 
-def open_hash(name: str, salt: str | None = None) -> dict[str, str]:
-    """A salted hash of a name that needs no key: every manifest shows the name anyway.
+def keyed_marks(key: Key) -> Callable[[str, str], str]:
+    """A hash of a role and a name; that of an unfolded name is also in the fingerprint."""
+    hashed = _hasher(key)
+    return cache(lambda role, name: hashed(role.encode(), name.encode()))
 
-    By it a ledger whose key is lost still tells that it knows a table.
-    """
-    salt = new_salt() if salt is None else salt
-    digest = hashlib.blake2b(name.encode(), digest_size=16, salt=bytes.fromhex(salt)).hexdigest()
-    return {"salt": salt, "hash": digest}
+
+def _hasher(key: Key) -> Callable[..., str]:
+    secret = ledger_key(key, b"names")
+
+    def hashed(*parts: bytes) -> str:
+        joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+        return hashlib.blake2b(joined, digest_size=16, key=secret).hexdigest()
+
+    return hashed
 
 
 def _text(value: Any) -> bytes:

@@ -9,51 +9,13 @@ from typing import Any, Self
 
 from reconpriv.core.randomness import Key
 from reconpriv.errors import LedgerError
+from reconpriv.ledger.entries import RECOUNT, REPAIR, WITHDRAWAL, Entry, entries_of
 from reconpriv.ledger.file import LedgerFile
-from reconpriv.ledger.fingerprint import Fingerprint
-from reconpriv.ledger.lines import Body, Fault
+from reconpriv.ledger.lines import Body, Fault, Lines
 from reconpriv.ledger.trial_file import COUNT, TrialFile
+from reconpriv.messages.phrases import listed
 
-PUBLICATION, UNFINISHED, REPAIR, RECOUNT = "publication", "unfinished", "repair", "recount"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One publication: its settings, its policy and its totals; no data.
-
-    ``series`` numbers the different samples that the key gave, ``release`` the publications within
-    a series. ``counted`` says whether its trials are among those counted for the series,
-    ``finished`` is false if it is known to have failed.
-    """
-
-    line: int
-    date: str
-    series: int
-    release: int
-    fingerprint: Fingerprint
-    policy: dict[str, Any]
-    rho: float | None
-    records: int
-    groups: int
-    second_sample: bool
-    counted: bool
-    finished: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; the hashes are left out, which nobody can read."""
-        return {
-            "line": self.line,
-            "date": self.date,
-            "series": self.series,
-            "release": self.release,
-            "policy": self.policy,
-            "margins_rho": self.rho,
-            "records": self.records,
-            "groups": self.groups,
-            "second_sample": self.second_sample,
-            "trials_counted": self.counted,
-            "finished": self.finished,
-        }
+_LONGEST_REASON = 200
 
 
 @dataclass(frozen=True)
@@ -171,9 +133,33 @@ class Ledger:
             done += [] if not lost else [f"{_lost_words(len(lost))}."]
         return tuple(done)
 
+    def withdraw(self, line: int, *, why: str) -> tuple[str, ...]:
+        """Record that the release of a line was never handed out: it no longer counts.
+
+        Says what was done. The reason is written into the ledger as it is.
+        """
+        why = _reason(why)
+        done: list[str] = []
+
+        def withdrawal(lines: Lines) -> Body:
+            entry = _withdrawable(entries_of(lines.bodies), line)
+            parts, name = self.trial_file.parts(lines.bodies), entry.fingerprint.series
+            body: Body = {"what": WITHDRAWAL, "date": now(), "of": line, "why": why}
+            left = self.trial_file.parts((*lines.bodies, body))
+            done.append(f"The publication of {entry.date[:10]} in line {line} no longer counts.")
+            if entry.counted and (name, "") in left.shown and (name, entry.part) not in parts.shown:
+                done.append(
+                    "Its trials stay in the count, where they cannot be told from those of other"
+                    " releases of the series."
+                )
+            return body
+
+        self.file.append(withdrawal)
+        return tuple(done)
+
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The publications, oldest first; a ledger that is torn or edited is refused."""
+        """The publications, oldest first, withdrawn ones too; an edited ledger is refused."""
         return entries_of(self.file.whole().bodies)
 
     @property
@@ -198,43 +184,30 @@ class Ledger:
         return f"<reconpriv ledger {self.file.path.name}>"
 
 
-def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
-    """The publications among the lines of a ledger, in order."""
-    failed = {body["of"] for body in bodies if body["what"] == UNFINISHED}
-    recounts = [line for line, body in enumerate(bodies, start=1) if body["what"] == RECOUNT]
-    counted_since = recounts[-1] if recounts else 0
-    series: dict[Fingerprint, int] = {}
-    releases: dict[Fingerprint, int] = {}
-    found = []
-    for line, body in enumerate(bodies, start=1):
-        if body["what"] != PUBLICATION:
-            continue
-        mark = Fingerprint.from_dict(body["fingerprint"])
-        finished = line not in failed
-        releases[mark] = releases.get(mark, 0) + finished
-        found.append(
-            Entry(
-                line,
-                body["date"],
-                series.setdefault(mark, len(series) + 1),
-                releases[mark],
-                mark,
-                body["policy"],
-                body["rho"],
-                body["records"],
-                body["groups"],
-                body["second_sample"],
-                body["counted"] and line > counted_since,
-                finished,
-            )
+def _reason(why: Any) -> str:
+    """A reason that a line can hold, and a terminal show."""
+    if isinstance(why, str) and why.strip() and why.isprintable() and len(why) <= _LONGEST_REASON:
+        return why.strip()
+    raise LedgerError(
+        f"A withdrawal needs its reason: one line of text, at most {_LONGEST_REASON} characters.",
+        hint="Say why nobody got the release.",
+    )
+
+
+def _withdrawable(entries: tuple[Entry, ...], line: Any) -> Entry:
+    """The publication of a line, if it counts."""
+    found = next((one for one in entries if one.line == line), None)
+    if found is None or isinstance(line, bool):
+        known = [str(one.line) for one in entries if one.withdrawn is None]
+        raise LedgerError(
+            f"The ledger has no publication in line {line!r}.",
+            hint=f"There is one in {listed(known)}." if known else "There is none to withdraw.",
         )
-    return tuple(found)
-
-
-def lost_series(bodies: tuple[Body, ...]) -> frozenset[str]:
-    """The series that were published, but whose lines the ledger has lost."""
-    lost = (body.get("lost", []) for body in bodies if body["what"] == RECOUNT)
-    return frozenset(series for part in lost for series in part)
+    if found.withdrawn is not None:
+        raise LedgerError(
+            f"The publication in line {line} was withdrawn on {found.withdrawn.date[:10]}."
+        )
+    return found
 
 
 def _lost_words(series: int) -> str:

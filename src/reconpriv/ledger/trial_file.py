@@ -20,8 +20,10 @@ import numpy as np
 
 from reconpriv.core.randomness import Key, seal, unseal
 from reconpriv.errors import LedgerError
+from reconpriv.ledger.entries import entries_of, lost_series, standing_entries
 from reconpriv.ledger.file import AS_A_FILE, see_ledger
 from reconpriv.ledger.lines import Body
+from reconpriv.ledger.trial_parts import Parts
 from reconpriv.ledger.trials import Shown
 
 SUFFIX = ".trials"
@@ -57,10 +59,23 @@ class TrialFile:
             return error.what
         return ""
 
-    def read(self, bodies: tuple[Body, ...]) -> dict[str, Shown]:
-        """What was shown, by series; refuses a file that does not go with the ledger's lines."""
+    def parts(self, bodies: tuple[Body, ...]) -> Parts:
+        """What was shown; refuses a file that does not go with the ledger's lines.
+
+        What was withdrawn is left out, and so is what a series kept together once none of its
+        releases counts.
+        """
         found = self._find(bodies)
-        return {} if found is None else _shown(found[1])
+        if found is None:
+            return Parts()
+        gone = {
+            (one.fingerprint.series, part)
+            for one in entries_of(bodies)
+            if one.withdrawn is not None
+            for part in (one.part or "", "")
+        }
+        counts = {(one.fingerprint.series, "") for one in standing_entries(bodies)}
+        return _parts(found[1]).without(gone - counts - {(one, "") for one in lost_series(bodies)})
 
     def alone(self) -> tuple[str, tuple[str, ...]] | None:
         """The digest of the file and the series that it counts, whatever the ledger says.
@@ -71,7 +86,7 @@ class TrialFile:
         content = None if sealed is None else unseal(self._key, sealed)
         if sealed is None or content is None:
             return None
-        return _digest(sealed), tuple(_shown(content))
+        return _digest(sealed), _parts(content).series
 
     def settle(self, bodies: tuple[Body, ...]) -> None:
         """Finish what a process did not that was killed just after its line was written."""
@@ -79,11 +94,12 @@ class TrialFile:
         if found is not None and found[0] == self._next:
             self.commit()
 
-    def prepare(self, shown: dict[str, Shown]) -> str:
+    def prepare(self, parts: Parts) -> str:
         """Write the next file under its passing name; returns its digest for the line."""
         stream = io.BytesIO()
         arrays: dict[str, Any] = {}
-        for name, one in shown.items():
+        for (series, part), one in parts.shown.items():
+            name = f"{series}.{part}" if part else series
             arrays |= {
                 f"{name}:group": one.group,
                 f"{name}:cell": one.cell,
@@ -173,18 +189,20 @@ class TrialFile:
             raise LedgerError(f"{path.name} cannot be read: {error.strerror}.") from None
 
 
-def _shown(content: bytes) -> dict[str, Shown]:
+def _parts(content: bytes) -> Parts:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        names = sorted({name.partition(":")[0] for name in arrays})
-        return {
-            name: Shown(
-                arrays[f"{name}:group"],
-                arrays[f"{name}:cell"],
-                arrays[f"{name}:trials"],
-                int(arrays[f"{name}:level"]),
-            )
-            for name in names
-        }
+        names = dict.fromkeys(name.partition(":")[0] for name in arrays)
+        return Parts(
+            {
+                (name.partition(".")[0], name.partition(".")[2]): Shown(
+                    arrays[f"{name}:group"],
+                    arrays[f"{name}:cell"],
+                    arrays[f"{name}:trials"],
+                    int(arrays[f"{name}:level"]),
+                )
+                for name in names
+            }
+        )
 
 
 def _digest(sealed: bytes) -> str:

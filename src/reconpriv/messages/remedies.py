@@ -43,15 +43,18 @@ class Control(StrEnum):
     PORT = "port"
     PUBLIC = "public"
     RHO2 = "rho2"
+    ROLE_CHANGE = "role_change"
     ROWS_PER_PERSON = "rows_per_person"
     SECOND_SAMPLE = "second_sample"
     SQL = "sql"
     TABLE = "table"
+    TEST_KEY = "test_key"
     THREADS = "threads"
     TO_TABLE = "to_table"
     UNATTAINABLE = "unattainable"
     WEAKER_RECORDS = "weaker_records"
     WHOLE_BINS = "whole_bins"
+    WITHDRAW = "withdraw"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Remedy:
 
     ``do`` is an imperative without a full stop. If it holds ``{}``, the control is named there and
     the remedy makes no sense without it; otherwise it is named at the end, after "with". The names
-    of columns are a tuple; for :attr:`Control.BIN` it is a column and its borders.
+    of columns are a tuple; for :attr:`Control.BIN` it is a column and its borders, for
+    :attr:`Control.WITHDRAW` a key file and a line of its ledger.
     """
 
     do: str
@@ -93,14 +97,18 @@ def python_words(remedy: Remedy) -> str:
     """A remedy as a Python user would type it."""
     control, value = remedy.control, remedy.value
     written = json.dumps(value, ensure_ascii=False)
-    if control is Control.KEY:
-        return remedy.by(f"Key.generate().write({written})")
-    if control is Control.LEDGER:
-        return remedy.by(f"Ledger({written}).check()")
-    if control is Control.TO_TABLE:
-        return remedy.by("release.to_table()")
-    if control is Control.MARGIN_TABLES:
-        return remedy.by("Margins(tables=…)")
+    calls = {
+        Control.KEY: f"Key.generate().write({written})",
+        Control.LEDGER: f"Ledger({written}).check()",
+        Control.MARGIN_TABLES: "Margins(tables=…)",
+        Control.TEST_KEY: "key=Key.test()",
+        Control.TO_TABLE: "release.to_table()",
+    }
+    if control in calls:
+        return remedy.by(calls[control])
+    if control is Control.WITHDRAW and isinstance(value, tuple):
+        file, line = value
+        return remedy.by(f"Ledger({json.dumps(file)}).withdraw({line}, why=…)")
     if value is None:
         return remedy.by(f"`{control}`")
     if control is Control.BIN and isinstance(value, tuple):

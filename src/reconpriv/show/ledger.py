@@ -11,7 +11,8 @@ from reconpriv.messages.numbers import brief
 from reconpriv.show.text import rows_table
 
 if TYPE_CHECKING:
-    from reconpriv.ledger.ledger import Entry, Ledger
+    from reconpriv.ledger.entries import Entry
+    from reconpriv.ledger.ledger import Ledger
 
 
 def ledger_view(ledger: Ledger) -> RenderableType:
@@ -20,18 +21,27 @@ def ledger_view(ledger: Ledger) -> RenderableType:
     if not entries and not doubts:
         return Text(f"{name}: nothing was published with this key yet.")
     table = [rows_table("", tuple(_row(entry) for entry in entries))] if entries else []
-    return Group(Text(f"Ledger {name}\n", style="bold"), *table, *map(Text, doubts))
+    gone = [
+        f"Line {one.line} was withdrawn on {one.withdrawn.date[:10]}: {one.withdrawn.why}"
+        for one in entries
+        if one.withdrawn is not None
+    ]
+    return Group(Text(f"Ledger {name}\n", style="bold"), *table, *map(Text, [*gone, *doubts]))
 
 
 def _row(entry: Entry) -> dict[str, object]:
     policy = entry.policy
     remarks = [
         *(["second sample"] if entry.second_sample else []),
+        *(["roles changed"] if entry.role_change else []),
         *([] if entry.finished else ["not finished"]),
-        *([] if entry.counted else ["trials not all counted"]),
+        *([] if entry.counted else ["uncounted trials"]),
     ]
+    if entry.withdrawn is not None:
+        remarks = ["withdrawn"]
     return {
-        "date": entry.date.replace("+00:00", "Z"),
+        "line": entry.line,
+        "date": f"{entry.date[:10]} {entry.date[11:16]}",
         "series": entry.series,
         "release": entry.release,
         "p": brief(policy["retention"]),

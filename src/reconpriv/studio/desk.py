@@ -187,6 +187,7 @@ class Desk:
         *,
         generated: bool,
         second_sample: bool = False,
+        role_change: bool = False,
     ) -> Published:
         """Write a release into the desk's folder; :attr:`cancel` stops it."""
         key = self.ledgers.beside(key)
@@ -208,6 +209,7 @@ class Desk:
                 key=key,
                 keep_identifier=plan.keep_identifier,
                 second_sample=second_sample,
+                role_change=role_change,
                 progress=progress,
             )
         except KeyboardInterrupt:

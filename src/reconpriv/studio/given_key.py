@@ -10,8 +10,24 @@ from htmltools import Tag, tags
 from shiny import Inputs, ui
 
 import reconpriv as rp
+from reconpriv.errors import LedgerError
 from reconpriv.ledger import file as ledger_file
 from reconpriv.ledger import trial_file
+
+NEVER_USED = "This key was never used"
+
+
+class UnknownLedgerError(LedgerError):
+    """A key came without its ledger, and nobody said that it has none."""
+
+    def __init__(self, key: rp.Key) -> None:
+        """``key`` is the one whose ledger is asked for."""
+        super().__init__(
+            "This key came without its ledger, which says what was published with it.",
+            hint="Choose its .ledger and .trials files together with the key. If nothing was"
+            f" published with it, tick “{NEVER_USED}” below.",
+        )
+        self.key = key
 
 
 @dataclass(frozen=True)
@@ -43,6 +59,15 @@ def key_fields() -> Tag:
                       placeholder="Nothing chosen", width="100%"),
         class_="own-key",
     )  # fmt: skip
+
+
+def unused_key_box() -> Tag:
+    """What must be confirmed before a key starts a new ledger."""
+    return tags.label(
+        tags.input(type="checkbox", id="key_unused"),
+        tags.span(tags.strong(NEVER_USED), ": start its ledger"),
+        class_="check",
+    )
 
 
 Uploads = dict[tuple[str, ...], dict[str, bytes]]

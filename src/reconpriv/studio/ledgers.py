@@ -45,6 +45,12 @@ class Ledgers:
         """Whether the ledger of this key is here rather than beside a key file."""
         return key.file is not None and key.file.parent in self.folders.values()
 
+    def knows(self, key: rp.Key) -> bool:
+        """Whether a ledger for this key is here or beside its file; the test key needs none."""
+        folder = self.folders.get(key.secret)
+        here = folder is not None and (folder / LEDGER).exists()
+        return here or key.file is not None or key.is_test
+
     def take(self, key: rp.Key, ledger: bytes, trials: bytes | None) -> None:
         """Go on with a ledger that was uploaded, unless the studio's own has more lines.
 

@@ -7,6 +7,8 @@ from reconpriv.messages.remedies import Control, Remedy
 MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
 UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
 SECOND_SAMPLE = "Publish a second sample"
+ROLE_CHANGE = "Publish although a column changes its role"
+TEST_KEY = "Use the test key"
 ANSWER_WHOLE_BINS = "Answer for whole bins"
 
 _CHOICES = {Control.MISSING: MISSING, Control.UNATTAINABLE: UNATTAINABLE}
@@ -34,14 +36,17 @@ _WORDS = {
     Control.PLAIN: "",
     Control.PORT: "",
     Control.RHO2: "{do} in the policy step",
+    Control.ROLE_CHANGE: f"if you must publish both, tick “{ROLE_CHANGE}” below",
     Control.SECOND_SAMPLE: f"if that is what you want, tick “{SECOND_SAMPLE}” below",
     Control.SQL: "{do} first",
     Control.TABLE: "open a file that holds one table only",
+    Control.TEST_KEY: f"to try settings out, choose “{TEST_KEY}”",
     Control.THREADS: "",
     Control.TO_TABLE: "download the release and load it from the command line",
     Control.UNATTAINABLE: "{do} with “{choice}” in the policy step",
     Control.WEAKER_RECORDS: "{do} in the policy step",
     Control.WHOLE_BINS: f"{{do}} with “{ANSWER_WHOLE_BINS}”",
+    Control.WITHDRAW: "if that release was never handed out, withdraw it on the command line",
 }
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from htmltools import Tag, tags
+from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
-from reconpriv.errors import SecondSampleError
 from reconpriv.messages.remedies import worded
 from reconpriv.show.release_words import margins_line
 from reconpriv.studio.changes import same_key_means, since_release
@@ -21,7 +20,13 @@ from reconpriv.studio.desk import (
     Settled,
     explain,
 )
-from reconpriv.studio.given_key import Uploads, given_key, key_fields
+from reconpriv.studio.given_key import (
+    UnknownLedgerError,
+    Uploads,
+    given_key,
+    key_fields,
+    unused_key_box,
+)
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.keys import TableKey
 from reconpriv.studio.ledgers import ARCHIVE
@@ -29,17 +34,16 @@ from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, Plan
 from reconpriv.studio.planned import plan_view
-from reconpriv.studio.remedy_words import SECOND_SAMPLE, page_words
+from reconpriv.studio.refusals import Refusals
+from reconpriv.studio.remedy_words import TEST_KEY, page_words
 
-TEST = ("Use the test key", "For trying things out: everybody knows it, so the release is marked as"
+TEST = (TEST_KEY, "For trying things out: everybody knows it, so the release is marked as"
         " not for release.")  # fmt: skip
 COST = (
     "the release is an independent second sample: averaged with the first, it reveals more"
     " about every group than the policy allows."
 )
 _POLL_SECONDS = 0.15
-
-Judgment = tuple[Settled | None, rp.Policy | None] | None
 
 
 def panel() -> Tag:
@@ -48,14 +52,14 @@ def panel() -> Tag:
         tags.div(
             card("What will be published", ui.output_ui("plan_facts")),
             card("Secret key", ui.output_ui("key_choice"), key_fields(),
-                 alert_place("key_note_place"),
+                 alert_place("key_note_place"), ui.output_ui("unused_key"),
                  intro="The key decides every random draw. Anyone who has it can undo the"
                  " randomisation."),
             class_="cards two",
         ),
         ui.output_ui("identifiers"),
         alert_place("publish_note"),
-        ui.output_ui("second_sample_box"),
+        ui.output_ui("refusal_boxes"),
         tags.div(ui.output_ui("publishing"), {"aria-live": "polite"}),
         footer(4, "Continue to download"),
     )  # fmt: skip
@@ -64,31 +68,32 @@ def panel() -> Tag:
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
     note, key_note = live.note("publish"), live.note("key")
-    refused: reactive.Value[Judgment] = reactive.value(None)
+    refusals = Refusals(input, live)
+    unknown: reactive.Value[rp.Key | None] = reactive.value(None)
     uploads: Uploads = {}
 
     def done(published: Published) -> None:
         note.set("")
-        refused.set(None)
+        refusals.note(None)
+        unknown.set(None)
         live.published.set(published)
 
     def failed(error: BaseException) -> None:
         stopped = isinstance(error, CancelledError)
-        second = isinstance(error, SecondSampleError)
-        refused.set((live.settled(), live.policy()) if second else None)
+        refusals.note(error)
         note.set("Cancelled; nothing was left behind." if stopped else explain(error))
 
     job: Job[Published] = Job(live.desk.pool, done, failed)
     _serve_views(live, job)
     _serve_key(input, live)
 
-    def refused_now() -> bool:
-        """Whether what would be published now was refused as a second sample."""
-        return refused() is not None and refused() == (live.settled(), live.policy())
+    @render.ui
+    def refusal_boxes() -> TagList:
+        return refusals.cards()
 
     @render.ui
-    def second_sample_box() -> Tag | None:
-        return second_sample_card() if refused_now() else None
+    def unused_key() -> Tag | None:
+        return None if unknown() is None else unused_key_box()
 
     @reactive.effect
     @reactive.event(input.publish)
@@ -99,7 +104,12 @@ def serve(input: Inputs, live: Live) -> None:
             note.set(f"First choose a policy that can be used. {fault}".strip())
             return
         try:
-            key = chosen_key(input, live.desk, settled.opened, uploads)
+            unused = unknown() if "key_unused" in input and input.key_unused() else None
+            key = chosen_key(input, live.desk, settled.opened, uploads, unused)
+        except UnknownLedgerError as error:
+            unknown.set(error.key)
+            key_note.set(explain(error))
+            return
         except rp.ReconprivError as error:
             key_note.set(explain(error))
             return
@@ -111,10 +121,8 @@ def serve(input: Inputs, live: Live) -> None:
         generated = input.key_kind() in ("generate", "another")
         live.desk.cancel.clear()
         live.desk.progress = ("starting", 0.0)
-        second = refused_now() and "second_sample" in input and bool(input.second_sample())
-        job.start(
-            lambda: live.desk.publish(settled, plan, key, generated=generated, second_sample=second)
-        )
+        words = refusals.words()
+        job.start(lambda: live.desk.publish(settled, plan, key, generated=generated, **words))
 
     @reactive.effect
     @reactive.event(input.cancel)
@@ -266,10 +274,17 @@ def key_radios(options: dict[str, tuple[str, str]], *, test: bool) -> Tag:
     )  # fmt: skip
 
 
-def chosen_key(input: Inputs, desk: Desk, opened: Opened, uploads: Uploads | None = None) -> rp.Key:
+def chosen_key(
+    input: Inputs,
+    desk: Desk,
+    opened: Opened,
+    uploads: Uploads | None = None,
+    unused: rp.Key | None = None,
+) -> rp.Key:
     """The key that the form describes; a table that has one gets another only on request.
 
-    ``uploads`` are those that were read before.
+    ``uploads`` are those that were read before, ``unused`` is a key that is said to be new. Any
+    other that comes without its ledger is refused: a new one would know of no earlier release.
     """
     kind, known = input.key_kind(), desk.key_of(opened)
     if kind == "test":
@@ -282,21 +297,9 @@ def chosen_key(input: Inputs, desk: Desk, opened: Opened, uploads: Uploads | Non
     given = given_key(input, {} if uploads is None else uploads)
     if given.ledger is not None:
         desk.ledgers.take(given.key, given.ledger, given.trials)
+    elif not desk.ledgers.knows(given.key) and given.key != unused:
+        raise UnknownLedgerError(given.key)
     return given.key
-
-
-def second_sample_card() -> Tag:
-    """What must be confirmed before a second sample is published."""
-    return card(
-        "A second sample",
-        tags.label(
-            tags.input(type="checkbox", id="second_sample"),
-            tags.span(tags.strong(SECOND_SAMPLE), ": I will not hand out both"),
-            class_="check",
-        ),
-        intro="Whoever gets both releases can average them, and learns more about every group than"
-        " the policy allows.",
-    )
 
 
 def identifier_boxes(names: list[str]) -> Tag:
@@ -397,8 +400,10 @@ def key_notice(known: TableKey, *, fresh: bool, kept: bool = True) -> Tag:
     links = [_small_download("get_table_key", "Download the key")]
     if kept:
         words += (
-            " Its ledger records what was published with it. Save it beside the key, in place of an"
-            " older one, and give both the next time, here or on the command line."
+            " Its ledger records what was published with it. Save it beside the key, and give both"
+            " the next time, here or on the command line. It continues the one that you gave or"
+            " downloaded here before. If any other ledger of this key turns up, keep it, and give"
+            " it together with the key."
         )
         links.append(_small_download("get_table_ledger", "Download its ledger"))
     elif known.key.file is not None:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from reconpriv.errors import RoleChangeError
 from reconpriv.ledger.trials import Shown
 from spark_fixtures import PANDAS
 
@@ -33,7 +34,8 @@ def publish(source: Any, out: Path, key: Path, **engine: Any) -> rp.Release:
 
 def counted(key: Path) -> Shown:
     ledger = rp.Ledger(key)
-    (shown,) = ledger.trial_file.read(ledger.file.whole().bodies).values()
+    parts = ledger.trial_file.parts(ledger.file.whole().bodies)
+    (shown,) = (parts.of(series) for series in parts.series)
     return shown
 
 
@@ -54,3 +56,15 @@ def test_trials_are_counted_on_the_workers(spark: Any, key: rp.Key, tmp_path: Pa
     last = publish(year(tmp_path / "3.parquet", 3), tmp_path / "last", keys["spark"])
     whole = publish(tmp_path / "3.parquet", tmp_path / "whole", keys["here"])
     assert last.warnings[-1] == whole.warnings[-1] and "different trials" in last.warnings[-1]
+
+
+def test_a_change_of_roles_is_refused(spark: Any, key: rp.Key, tmp_path: Path) -> None:
+    key.write(tmp_path / "my.key")
+    source = spark.read.parquet(str(year(tmp_path / "1.parquet", 1)))
+    publish(source, tmp_path / "a", tmp_path / "my.key")
+    with rp.read(source, sensitive="town", public=["ill"]) as table:
+        with pytest.raises(RoleChangeError, match="'ill' was sensitive"):
+            table.publish(POLICY, tmp_path / "b", key=tmp_path / "my.key")
+        assert not (tmp_path / "b").exists()
+        made = table.publish(POLICY, tmp_path / "b", key=tmp_path / "my.key", role_change=True)
+    assert any("one tells what the other hides" in note for note in made.warnings)

@@ -59,7 +59,7 @@ def test_an_own_key_is_remembered_and_the_test_key_is_not(desk: Desk, tmp_path: 
     assert desk.key_of(opened) is None
     own = bytes(range(32))
     settled = desk.settle(opened, Roles("job", ("age",)))
-    key = chosen_key(form("own", own.hex()), desk, opened)
+    key = chosen_key(form("own", own.hex()), desk, opened, unused=rp.Key(own))
     desk.publish(settled, Plan(opened.source, settled.roles, POLICY), key, generated=False)
     known = desk.key_of(opened)
     assert known is not None

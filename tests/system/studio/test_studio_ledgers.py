@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import reconpriv as rp
-from reconpriv.errors import LedgerError, SecondSampleError
+from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
 from reconpriv.studio.desk import Desk, Opened, explain
-from reconpriv.studio.given_key import Uploads
+from reconpriv.studio.given_key import UnknownLedgerError, Uploads, unused_key_box
 from reconpriv.studio.ledgers import ARCHIVE, LEDGER, TRIALS
-from reconpriv.studio.plan import KEY_FILE
+from reconpriv.studio.plan import KEY_FILE, Roles
+from reconpriv.studio.refusals import REFUSALS, refusal_card
 from reconpriv.studio.step_publish import chosen_key, key_notice
 from studio_desk import OTHER, form, publish, write
 
@@ -58,6 +59,7 @@ def test_a_second_sample_is_refused_on_the_page(desk: Desk, opened: Opened) -> N
         publish(desk, opened, "table", OTHER)
     said = explain(refused.value)
     assert "another p on" in said and "tick “Publish a second sample” below" in said
+    assert "choose “Use the test key”" in said and "on the command line" in said
     assert "--" not in said and "second_sample" not in said
     assert desk.published is first
     made = publish(desk, opened, "table", OTHER, second_sample=True)
@@ -181,8 +183,63 @@ def test_an_upload_is_not_asked_for_again(desk: Desk, opened: Opened, tmp_path: 
     (tmp_path / "k").write_text(SECRET.hex())
     read: Uploads = {}
     given = uploads(tmp_path, "k")
+    with pytest.raises(UnknownLedgerError):
+        chosen_key(given, desk, opened, read)
     for _ in range(2):  # the first publication may be refused
-        assert chosen_key(given, desk, opened, read).secret == SECRET
+        assert chosen_key(given, desk, opened, read, rp.Key(SECRET)).secret == SECRET
+
+
+def test_a_key_without_its_ledger_is_asked_for_it(
+    desk: Desk, opened: Opened, tmp_path: Path
+) -> None:
+    """A ledger that starts anew would know of no earlier release, and let a second sample pass."""
+    (tmp_path / "k").write_text(SECRET.hex())
+    typed = form("own", SECRET.hex())
+    for given in (uploads(tmp_path, "k"), typed):
+        with pytest.raises(UnknownLedgerError) as refused:
+            publish(desk, opened, "own", given=given)
+        said = explain(refused.value)
+        assert "came without its ledger" in said and "tick “This key was never used” below" in said
+        assert ".ledger and .trials files together with the key" in said
+        assert refused.value.key == rp.Key(SECRET) and SECRET.hex() not in said
+    assert desk.published is None and not list(desk.home.rglob("*.ledger"))
+    assert "This key was never used" in str(unused_key_box())
+    with pytest.raises(UnknownLedgerError):  # the tick was for another key
+        publish(desk, opened, "own", given=typed, unused=rp.Key(SECRET[::-1]))
+    publish(desk, opened, "own", given=typed, unused=rp.Key(SECRET))
+    # From now on the studio has its ledger.
+    again = publish(desk, opened, "own", given=typed)
+    assert any("release 2 of a series" in text for text in again.release.notes)
+
+
+def test_nobody_is_advised_to_replace_a_ledger(desk: Desk, opened: Opened) -> None:
+    publish(desk, opened, "generate")
+    known = desk.key_of(opened)
+    assert known is not None
+    for fresh in (True, False):
+        notice = str(key_notice(known, fresh=fresh))
+        assert "in place of" not in notice and "replace" not in notice
+        assert "any other ledger of this key turns up, keep it" in notice
+
+
+def test_a_change_of_roles_is_refused_on_the_page(desk: Desk, opened: Opened) -> None:
+    publish(desk, opened, "generate")
+    swapped = Roles("age", ("job",))
+    with pytest.raises(RoleChangeError) as refused:
+        publish(desk, opened, "table", roles=swapped)
+    said = explain(refused.value)
+    assert "'job' was sensitive" in said and "'age' was public" in said
+    assert "tick “Publish although a column changes its role” below" in said
+    assert "--" not in said and "role_change" not in said
+    made = publish(desk, opened, "table", roles=swapped, role_change=True)
+    assert any("one tells what the other hides" in text for text in made.release.warnings)
+
+
+def test_every_refusal_has_its_box() -> None:
+    for one in REFUSALS:
+        card = str(refusal_card(one, ticked=True))
+        assert f'id="{one.argument}"' in card and one.box in card and "checked" in card
+        assert "checked" not in str(refusal_card(one))
 
 
 def test_the_test_key_has_no_ledger(desk: Desk, opened: Opened) -> None:

@@ -48,13 +48,18 @@ EXAMPLES: dict[Control, Any] = {
     Control.MISSING: "drop",
     Control.RHO2: 0.5,
     Control.UNATTAINABLE: "one-trial",
+    Control.WITHDRAW: ("FILE", "1"),
 } | dict.fromkeys(
-    (Control.COLUMNS, Control.OVERWRITE, Control.PLAIN, Control.SECOND_SAMPLE,
-     Control.WEAKER_RECORDS, Control.WHOLE_BINS),
+    (Control.COLUMNS, Control.OVERWRITE, Control.PLAIN, Control.ROLE_CHANGE,
+     Control.SECOND_SAMPLE, Control.TEST_KEY, Control.WEAKER_RECORDS, Control.WHOLE_BINS),
     True,
 )  # fmt: skip
 # These are commands about a file, not options, and always name the file.
-WITH_COMMANDS = {Control.KEY: "reconpriv keygen", Control.LEDGER: "reconpriv ledger verify"}
+WITH_COMMANDS = {
+    Control.KEY: "reconpriv keygen",
+    Control.LEDGER: "reconpriv ledger verify",
+    Control.WITHDRAW: "reconpriv ledger withdraw",
+}
 
 
 def examples() -> list[Remedy]:
@@ -92,8 +97,10 @@ def test_the_command_line_has_the_option_that_it_names(control: Control) -> None
 
 
 # The studio is started from the command line alone; a key, a ledger and a table are methods, margin
-# tables belong to Margins.
-NOT_ARGUMENTS = {*WITH_COMMANDS, Control.MARGIN_TABLES, Control.PORT, Control.TO_TABLE}
+# tables belong to Margins, and the test key is a key.
+NOT_ARGUMENTS = {
+    *WITH_COMMANDS, Control.MARGIN_TABLES, Control.PORT, Control.TEST_KEY, Control.TO_TABLE,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("control", [c for c in Control if c not in NOT_ARGUMENTS])

@@ -25,6 +25,7 @@ TABLE = pa.table(
     }
 )
 PUBLIC = ("sex", "age")
+OF_PUBLISH = ("second_sample", "also")
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def numbered_key(number):
 
 
 def publish(desk, out, *, policy=POLICY, table=TABLE, key="my.key", public=PUBLIC, **more):
-    options = {name: more.pop(name) for name in ("second_sample", "also") if name in more}
+    options = {name: more.pop(name) for name in OF_PUBLISH if name in more}
     source = opened(table, sensitive=more.pop("sensitive", "ill"), public=public, **more)
     return source.publish(policy, desk / out, key=desk / key, **options)
 
@@ -104,7 +105,8 @@ def test_a_second_sample_is_refused_unless_it_is_asked_for(desk, three, name):
     after(desk, three[0])
     with pytest.raises(LedgerError, match=word) as refused:
         publish(desk, "b", **changed)
-    assert "second_sample=True" in refused.value.hint
+    assert "second_sample=True" in refused.value.hint and "key=Key.test()" in refused.value.hint
+    assert f'Ledger("{desk / "my.key"}").withdraw(1, why=…)' in refused.value.hint
     assert not (desk / "b").exists() and len(ledger(desk).entries) == 1
     made = publish(desk, "b", **changed, second_sample=True)
     assert any("second, independent sample" in note for note in made.warnings)
@@ -359,6 +361,7 @@ def test_the_command_line(desk, cli):
     assert cli(*given).code == 0
     done = cli("publish", file, desk / "b", "-s", "ill", "--public", "sex", *key)
     assert done.code == 2 and "--second-sample" in done.err and not (desk / "b").exists()
+    assert "--test-key" in done.err and "ledger withdraw" in done.err
     done = cli("publish", file, desk / "b", "-s", "ill", "--public", "sex", *key, "--second-sample")
     assert done.code == 0 and "second, independent sample" in done.err
     done = cli(*given, "--overwrite")
@@ -370,7 +373,7 @@ def test_the_command_line(desk, cli):
     plain = json.loads(cli("ledger", "verify", desk / "my.key", "--json").out)
     assert plain["sound"] and plain["lines"] == 3
     done = cli("ledger", "burn", desk / "my.key")
-    assert done.code == 2 and "show, verify, repair" in done.err
+    assert done.code == 2 and "show, verify, repair, withdraw" in done.err
     assert cli("ledger", "show", desk / "no.key").code == 2
 
 

@@ -1,6 +1,5 @@
 """The trials of a series, counted beside the ledger: as many as a plain count, and said if many."""
 
-import functools
 import itertools
 import json
 import os
@@ -9,10 +8,11 @@ import signal
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from ledger_desk import YEAR_ROLES as ROLES
+from ledger_desk import year as table
 from open_tables import opened
 from reconpriv.core.cube import collect
 from reconpriv.core.kernel import Kernel
@@ -25,15 +25,6 @@ from reconpriv.ledger.trials import Shown, excess_words
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 KEY = rp.Key(bytes((37 * i + 5) % 256 for i in range(32)))
-ROLES = {"sensitive": "ill", "public": ["town"]}
-
-
-@functools.cache
-def table(seed, towns=6, records=3_000):
-    rng = np.random.default_rng(seed)
-    town = rng.integers(0, towns, records)
-    ill = np.where(rng.random(records) < 0.55, "a", rng.choice(list("abcd"), records))
-    return pa.table({"town": town, "ill": ill})
 
 
 @pytest.fixture
@@ -61,9 +52,14 @@ def by_hand(*sources, policy=POLICY):
     return {g: len(found) for g, found in shown.items()}, limits
 
 
+def trials_by_series(file, bodies):
+    parts = file.parts(bodies)
+    return {series: parts.of(series) for series in parts.series}
+
+
 def every_series(desk, key=KEY):
     lines = rp.Ledger(desk / "my.key").file.whole()
-    return TrialFile(key, desk / "my.key").read(lines.bodies)
+    return trials_by_series(TrialFile(key, desk / "my.key"), lines.bodies)
 
 
 def stored(desk):
@@ -179,7 +175,7 @@ def test_each_of_the_other_machines_sends_little(desk, monkeypatch):
         (desk / "b.key").chmod(0o600)
         opened.publish(policy, desk / "b", key=desk / "b.key")
     lines = rp.Ledger(desk / "b.key").file.whole()
-    (every,) = TrialFile(KEY, desk / "b.key").read(lines.bodies).values()
+    (every,) = trials_by_series(TrialFile(KEY, desk / "b.key"), lines.bodies).values()
     kept = trials.begins_with_zeros(every.group, 2)
     assert np.array_equal(every.cell[kept], few.cell)
     assert np.array_equal(every.trials[kept], few.trials)
@@ -199,7 +195,7 @@ def test_trials_that_were_not_counted_are_said_not_to_be(desk, cli, monkeypatch)
     made = publish(desk, "b", table(1))
     assert any("1 of the 2 releases of the series were not counted" in note for note in made.notes)
     assert [one.counted for one in rp.Ledger(desk / "my.key").entries] == [False, True]
-    assert cli("ledger", "show", desk / "my.key").out.count("trials not all counted") == 1
+    assert cli("ledger", "show", desk / "my.key").out.count("uncounted trials") == 1
 
 
 def edit(file):
@@ -390,8 +386,8 @@ def test_an_interrupt_between_both_files_leaves_no_half(desk, monkeypatch):
     """The signal comes as the next file is ready, and acts when the line is written, too."""
     real = TrialFile.prepare
 
-    def prepare(self, shown):
-        digest = real(self, shown)
+    def prepare(self, parts):
+        digest = real(self, parts)
         signal.raise_signal(signal.SIGINT)
         return digest
 
