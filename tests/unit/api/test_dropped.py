@@ -28,14 +28,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_table_and_its_audit_know_how_many_were_left_out() -> None:
-    with rp.read(TABLE, sensitive="x", missing="drop") as table:
+    with rp.read(TABLE, sensitive="x", public="all", missing="drop") as table:
         assert (table.dropped, table.schema.records) == (LEFT_OUT, KEPT)
         for policy in (POLICY, rp.Policy(0.5, 0.5, 0.3, protect={"a": 2})):
             report = table.audit(policy)
             assert (report.dropped, report.records) == (LEFT_OUT, KEPT)
             assert report.as_dict()["dropped"] == LEFT_OUT
         assert f"{WORDS}. Sensitive column: x" in internal_html(find(table, POLICY))
-    with rp.read(TABLE, sensitive="x", missing="value") as table:
+    with rp.read(TABLE, sensitive="x", public="all", missing="value") as table:
         assert table.dropped == table.audit(POLICY).dropped == 0
 
 
@@ -54,7 +54,7 @@ def test_the_count_stays_with_the_publisher(tmp_path: Path, files_of: Callable) 
     """Release and report are those of a table that never had the records."""
     found = []
     for name, rows in (("all", TABLE), ("kept", TABLE.slice(LEFT_OUT))):
-        with rp.read(rows, sensitive="x", missing="drop") as table:
+        with rp.read(rows, sensitive="x", public="all", missing="drop") as table:
             release = table.publish(POLICY, tmp_path / name / "out", key=rp.Key.test())
         assert release.notes == ((f"{WORDS}.",) if name == "all" else ())
         release.report(tmp_path / name / "report.html")

@@ -135,7 +135,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def base_words(one: Found) -> list[str]:
     """A command that works without the option, or needs nothing but it."""
     file = "ids.csv" if one.name == "--keep-identifier" else "t.csv"
-    roles = [file, "-s", "ill"]
+    roles = [file, "-s", "ill", "--public=all"]
     words = {
         "audit": ["audit", *roles],
         "publish": ["publish", *roles, "out", "--test-key", "--overwrite"],
@@ -181,7 +181,9 @@ def test_dropped_columns_are_not_published_however_they_are_named(
 ) -> None:
     for number, drop in enumerate((["--drop", "id", "--drop", "pid"], ["--drop=id,pid"])):
         out = place / f"dropped{number}"
-        done = cli("publish", place / "ids.csv", out, "-s", "ill", *drop, "--test-key")
+        done = cli(
+            "publish", place / "ids.csv", out, "-s", "ill", "--public=all", *drop, "--test-key"
+        )
         assert done.code == 0, done.err
         header = pq.read_schema(next(out.glob("*.parquet"))).names
         assert set(header) == {"sex", "age", "town", "ill"}
@@ -189,7 +191,9 @@ def test_dropped_columns_are_not_published_however_they_are_named(
 
 def test_a_second_sensitive_column_leaves_nothing_behind(cli: Callable, place: Path) -> None:
     out = place / "two"
-    done = cli("publish", place / "t.csv", out, "-s", "ill", "-s", "town", "--test-key")
+    done = cli(
+        "publish", place / "t.csv", out, "-s", "ill", "--public=all", "-s", "town", "--test-key"
+    )
     assert (done.code, done.out, out.exists()) == (2, "", False)
     assert done.err == "error: --sensitive is given twice: 'ill' and 'town'. It takes one value.\n"
 
@@ -210,7 +214,7 @@ def test_secrets_are_not_quoted(cli: Callable) -> None:
 
 @pytest.mark.parametrize("option", ["--drop", "--public", "--harmless", "--keep-identifier"])
 def test_a_list_that_is_empty_is_refused(cli: Callable, place: Path, option: str) -> None:
-    done = cli("audit", place / "t.csv", "-s", "ill", option, "sex", option, "")
+    done = cli("audit", place / "t.csv", "-s", "ill", "--public=all", option, "sex", option, "")
     assert done.code == 2 and f"{option} is empty" in done.err
 
 
@@ -223,6 +227,6 @@ def test_a_score_that_is_given_twice_is_refused(cli: Callable, place: Path) -> N
 def test_a_command_is_made_again_from_its_options() -> None:
     options = TableOptions("t.csv", "ill", public=["sex", '"a,b",age'], drop=["id", "pid"])
     assert options.parts() == [
-        ("-s", "ill"), ("--public", "sex"), ("--public", '"a,b",age'),
+        ("-s", "ill", "--public=all"), ("--public", "sex"), ("--public", '"a,b",age'),
         ("--drop", "id"), ("--drop", "pid"),
     ]  # fmt: skip
