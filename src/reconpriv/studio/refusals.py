@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from htmltools import Tag, TagList, tags
+from htmltools import Tag, tags
 from shiny import Inputs, reactive
 
 from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
@@ -81,10 +81,11 @@ class Refusals:
         self._said = {one: one in self._input and bool(self._input[one]()) for one in names}
         return dict(self._said)
 
-    def cards(self) -> TagList:
+    def cards(self) -> Tag:
         """The boxes; those that were ticked when the release was refused still are."""
-        return TagList(
-            *(refusal_card(one, ticked=self._said.get(one.argument, False)) for one in self._now)
+        return tags.div(
+            *(refusal_card(one, ticked=self._said.get(one.argument, False)) for one in self._now),
+            class_="cards",
         )
 
 

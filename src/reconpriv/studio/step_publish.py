@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from htmltools import Tag, TagList, tags
+from htmltools import Tag, tags
 from shiny import Inputs, reactive, render, req, ui
 
 import reconpriv as rp
@@ -88,7 +88,7 @@ def serve(input: Inputs, live: Live) -> None:
     _serve_key(input, live)
 
     @render.ui
-    def refusal_boxes() -> TagList:
+    def refusal_boxes() -> Tag:
         return refusals.cards()
 
     @render.ui
