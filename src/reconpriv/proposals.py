@@ -35,7 +35,8 @@ DATES = (Kind.DATE, Kind.DATETIME)
 _SAMPLE = 1_000  # values of a column that are looked at
 MANY_VALUES = 50  # numbers with more values than this are better binned
 _ROWS_PER_VALUE = 10  # a text that fewer people share singles them out
-_ROWS_PER_PERSON = 50  # more rows than this are hardly one person's
+# The most rows of one person, and the fewest people: a column not called a number needs proof.
+_ROWS_PER_PERSON = {True: (50, 20), False: (10, 200)}
 _WORDS = 3  # texts with as many words, most of them different, are sentences
 
 _ID_NAME = re.compile(
@@ -46,6 +47,7 @@ _NAME_NAME = re.compile(
     r"(^|_)(name|surname|forename|firstname|lastname|fullname|first_name|last_name|email|mail"
     r"|phone|mobile|telephone|address|street|iban)(_|$)",
 )
+_AREA_NAME = re.compile(r"(^|_)(post_?code|zip(_?code)?|postal(_?code)?|plz)(_|$)", re.IGNORECASE)
 _WEIGHT_NAME = re.compile(
     r"wgt|weight|(^|_)p?wt([a-z0-9]*yr)?(_|$)|(^|_)(survey|sample|sampling|design)_?w",
     re.IGNORECASE,
@@ -206,7 +208,9 @@ def _role(facts: Facts, giveaway: Giveaway | None, engine: Engine) -> Decision:
     """The role of a column that is not sensitive, the reason, and bins: the first rule decides."""
     kind = facts.column.kind
     by_content: Callable[[Facts], Decision] = _text_role
-    if kind in DATES:
+    if _AREA_NAME.search(facts.column.name):
+        pass  # digits, but no number
+    elif kind in DATES:
         by_content = partial(_date_role, engine=engine)
     elif kind in NUMBERS:
         by_content = partial(_number_role, engine=engine)
@@ -237,12 +241,14 @@ def _who(facts: Facts) -> Decision | None:
         sentences = _words(facts.texts) >= _WORDS
         return DROP, f"{'free text' if sentences else 'nearly unique'} ({many})", ""
     plain = facts.column.kind in (Kind.INTEGER, Kind.STRING)
-    if not plain or not (_is_code(facts) or _ID_NAME.search(name)):
+    named = _ID_NAME.search(name) is not None
+    if not plain or not (named or _is_code(facts)):
         return None
     if facts.nearly_unique:
         return DROP, f"an identifier: nearly unique ({many})", ""
     rows = facts.records / max(facts.distinct, 1)
-    if rows <= _ROWS_PER_PERSON and facts.distinct > MANY_VALUES and facts.even:
+    most_rows, least_people = _ROWS_PER_PERSON[named]
+    if rows <= most_rows and facts.distinct >= least_people and facts.even:
         return PERSON, f"looks like the number of a person who has several rows ({many})", ""
     return None
 
@@ -292,7 +298,7 @@ def _text_role(facts: Facts) -> Decision:
         why = f"numbers written as text ({texts[0]!r}): turn them into numbers and bin them"
     elif texts and all(map(_DATE_TEXT.fullmatch, texts)):
         why = f"dates written as text ({texts[0]!r}): turn them into dates and bin them"
-    elif shared and texts:
+    elif shared:
         return PUBLIC, f"many values ({values}): consider groups", ""
     elif _words(texts) >= _WORDS:
         why = f"free text ({values})"

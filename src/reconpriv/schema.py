@@ -189,13 +189,13 @@ def choose_columns(
     chosen = require_columns(available, [sensitive], "sensitive")[0]
     require_columns(available, drop, "dropped")
     persons = require_columns(available, [] if person is None else [person], "the person's number")
-    others = {sensitive: "sensitive", **dict.fromkeys(drop, "dropped")}
-    if person is not None:
-        others.setdefault(person, "the person's number")
-    for role, names in (("dropped", drop), ("the person's number", [c.name for c in persons])):
-        clash = next((name for name in names if others[name] != role), None)
-        if clash is not None:
-            raise _two_roles(clash, others[clash], role)
+    others = {sensitive: "sensitive"}
+    given = [(name, "dropped") for name in drop] + [
+        (c.name, "the person's number") for c in persons
+    ]
+    for name, role in given:
+        if others.setdefault(name, role) != role:
+            raise _two_roles(name, others[name], role)
     if public == ALL:
         kept = [column for column in available if column.name not in others]
     else:

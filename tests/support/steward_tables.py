@@ -102,7 +102,23 @@ def derived() -> Made:
 def free_text() -> Made:
     """Notes that somebody typed."""
     dice = _dice(5)
-    words = np.array("came in with a cough and left after two hours feeling better today".split())
+    words = np.array(
+        [
+            "came",
+            "in",
+            "with",
+            "a",
+            "cough",
+            "and",
+            "left",
+            "after",
+            "two",
+            "hours",
+            "feeling",
+            "better",
+            "today",
+        ]
+    )
     notes = [" ".join(dice.choice(words, 6)) for _ in range(N)]
     columns = {**_people(dice), "notes": notes, "diagnosis": _sick(dice)}
     return Made(
