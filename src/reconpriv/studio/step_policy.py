@@ -108,7 +108,8 @@ class Answers:
 
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
-    answers = Answers(*(reactive.value(None) for _ in fields(Answers)))
+    nothing: list[Any] = [reactive.value(None) for _ in fields(Answers)]
+    answers = Answers(*nothing)
     policy_controls.serve(input, live)
 
     @reactive.calc

@@ -132,7 +132,7 @@ def rounded_down(retention: float, decimals: int | None) -> float:
     """A retention with this many decimals, if any, that protects no less."""
     if decimals is None:
         return retention
-    scale = 10**decimals
+    scale = 10.0**decimals
     return math.floor(retention * scale + 1e-6) / scale
 
 

@@ -124,7 +124,7 @@ def test_a_moved_slider_takes_what_a_record_tells_along(report: rp.AuditReport, 
     """The counts of an older audit are used with the current policy's probability."""
     policy = rp.Policy(0.8, 0.5, 0.3)
     html = str(verdict_card(report, policy, tuner.setting(policy)))
-    assert f"to at most {tuner.setting(policy).posterior:.1%}" in html
+    assert f", at most {tuner.setting(policy).posterior:.1%}" in html
 
 
 def test_the_table_without_each_column_is_shown(desk: Desk, settled: Settled) -> None:
