@@ -45,27 +45,38 @@ def guarantee(policy: Mapping[str, Any]) -> str:
 def against(policy: Mapping[str, Any]) -> str:
     """Whom the promise is made against, and what it leaves open."""
     known = (
-        "Anyone who has the release and knows this program, the policy and the public values of"
+        "anyone who has the release and knows this program, the policy and the public values of"
         " everybody in the table, but not the publisher's key."
     )
     if guarantee(policy) == NOTHING:
-        return known
+        return f"Only the value of a single record is protected, against {known}"
+    known = known[0].upper() + known[1:]
     if policy.get("protect"):
         return (
             f"{known} They may pool the groups within a protection group. Pooling beyond it may"
             " tell them more."
         )
     return (
-        f"{known} They judge a group by its own records. Pooling it with similar groups may tell"
-        " them more."
+        f"{known} They judge a group by its own {_sources(policy)}. Pooling it with similar groups"
+        " may tell them more."
     )
 
 
 def exceptions(policy: Mapping[str, Any]) -> str:
-    """Which groups are promised nothing; empty if each is promised the same."""
-    if policy.get("unattainable") != "one-trial" or guarantee(policy) == NOTHING:
+    """Who is promised nothing; empty if every group is promised the same, against everybody."""
+    if guarantee(policy) == NOTHING:
         return ""
-    return "Groups in which not even one trial is private keep one; they are promised nothing."
+    said = []
+    if policy.get("unattainable") == "one-trial":
+        said.append(
+            "Groups in which not even one trial is private keep one; they are promised nothing."
+        )
+    if SAMPLE_SIZES[policy["sample_size"]].leaks:
+        said.append(
+            f"With sample size {policy['sample_size']}, the number of trials of a large group gives"
+            " its largest frequency away: nothing is promised against whoever reads it off."
+        )
+    return " ".join(said)
 
 
 def pooled_words(policy: Mapping[str, Any]) -> str:
@@ -118,13 +129,19 @@ def _in_probabilities(policy: Mapping[str, Any]) -> str:
 
 def _by_bound(policy: Mapping[str, Any]) -> str:
     off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
-    records = "own records and the margins" if policy.get("margins") else "own records"
     return (
         f"{_where(policy)}, the {policy['bound']} bound cannot show that an estimate of an"
-        f" exposed value's share from the group's {records} is more than {off} too high with a"
-        f" probability below {often}, nor that it is more than {off} too low. The true"
-        " probabilities are smaller than the bound; only the exact bound makes them a promise."
+        f" exposed value's share from the group's own {_sources(policy)} is more than {off} too"
+        f" high with a probability below {often}, nor that it is more than {off} too low. What is"
+        " promised is this criterion, not a probability: the true probabilities are smaller than"
+        " the bound, and only the exact bound promises those."
     )
+
+
+def _sources(policy: Mapping[str, Any]) -> str:
+    """What a group is estimated from where the promise is made."""
+    counted = policy.get("margins") and SAMPLE_SIZES[policy["sample_size"]].counts_margins
+    return "records and the margins" if counted else "records"
 
 
 def _where(policy: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from reconpriv.core.randomness import (
 )
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.readable import Readable
-from reconpriv.queries.estimate import check_confidence, quantile
+from reconpriv.queries.estimate import OUTSIDE, check_confidence, quantile
 from reconpriv.schema import Column, Kind, Value, json_value, parse_value
 from reconpriv.sources.plain_column import CHUNK, codes_of, column_like, count_codes
 from reconpriv.theory.arrays import Floats, Ints
@@ -47,6 +47,8 @@ from reconpriv.theory.transition import (
 )
 
 Matrix = PramMatrix | ArrayLike
+
+_ROUNDING = 1e-12  # of a frequency that is 0 or 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,6 +200,7 @@ def _from_retention(
         perturbation=p,
         condition_number=1.0 / p,  # of pI + tJ, whose extreme eigenvalues are 1 and p
         local_privacy_level=local_privacy_level(p, m),
+        remarks=_outside(frequency),
     )
 
 
@@ -218,6 +221,12 @@ def _count_limits(observed: Floats, p: float, miss: float) -> tuple[Floats, Floa
     return count_limits(pooled, retention=p, stray=replacement_probability(p, m), miss=miss)
 
 
+def _outside(frequencies: Floats) -> tuple[str, ...]:
+    """What to say of frequencies that no column can have; empty if there are none."""
+    impossible = int(((frequencies < -_ROUNDING) | (frequencies > 1.0 + _ROUNDING)).sum())
+    return (f"{OUTSIDE} ({impossible:,} of {frequencies.size:,} values)",) if impossible else ()
+
+
 def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequencies:
     n = int(observed.sum())
     frequency = undo(matrix.probabilities, observed / n)
@@ -231,7 +240,7 @@ def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequ
         perturbation=matrix,
         condition_number=matrix.condition_number,
         local_privacy_level=matrix.local_privacy_level,
-        remarks=matrix.remarks,
+        remarks=(*matrix.remarks, *_outside(frequency)),
     )
 
 

@@ -188,12 +188,10 @@ def choose_columns(
     """Settle the roles; with ``ALL`` as ``public``, every column without another role is public."""
     chosen = require_columns(available, [sensitive], "sensitive")[0]
     require_columns(available, drop, "dropped")
-    persons = require_columns(available, [] if person is None else [person], "the person's number")
+    number = "the person's number"
+    persons = require_columns(available, [] if person is None else [person], number)
     others = {sensitive: "sensitive"}
-    given = [(name, "dropped") for name in drop] + [
-        (c.name, "the person's number") for c in persons
-    ]
-    for name, role in given:
+    for name, role in [*((name, "dropped") for name in drop), *((c.name, number) for c in persons)]:
         if others.setdefault(name, role) != role:
             raise _two_roles(name, others[name], role)
     if public == ALL:

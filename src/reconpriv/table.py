@@ -553,8 +553,8 @@ class Table:
         largest belief in a value after seeing it, if it was at most ``rho1`` (0.1) before, and
         ``min_group_error`` the smallest error that an adversary must make in every group.
         ``max_reconstructed`` is the largest share of people whose group's most exposed value may be
-        estimated within ±ε from the group's own records, ``max_pooled`` the same with the help of
-        neighbouring groups. ``current`` is the policy in use, by default that of ``publish``:
+        estimated within ±50 % from the group's own records, ``max_pooled`` the same with the help
+        of neighbouring groups. ``current`` is the policy in use, by default that of ``publish``:
         without ``rho2``, no recommended setting protects single records less, unless
         ``weaker_records`` is true.
 
@@ -567,7 +567,7 @@ class Table:
         ``pooled`` says whether to measure what pooling tells under the settings that the report
         describes; None does so if that takes seconds.
         """
-        from reconpriv.attacks.pooled_risk import POOLED_CELLS, pooled_share  # noqa: PLC0415
+        from reconpriv.attacks.pooled_risk import pooled_share, quickly_pooled  # noqa: PLC0415
         from reconpriv.tuning.recommend import check_target  # noqa: PLC0415
         from reconpriv.tuning.report import Target  # noqa: PLC0415
         from reconpriv.tuning.sweep import CURRENT, sweep  # noqa: PLC0415
@@ -590,8 +590,7 @@ class Table:
         current = self.settled(current)
         tuner = self.tuner(queries=queries, seed=seed, progress=progress)
         if pooled is None:
-            cells = tuner.batch.groups * self.schema.domain_size
-            pooled = max_pooled is not None or cells <= POOLED_CELLS
+            pooled = max_pooled is not None or quickly_pooled(tuner.cube)
         report = sweep(
             tuner,
             retentions=retentions,
@@ -603,7 +602,7 @@ class Table:
             bound=bound,
             target=target,
             current=current,
-            pooled=partial(pooled_share, tuner.cube, yardstick=current) if pooled else None,
+            pooled=partial(pooled_share, tuner.cube, exposing=current) if pooled else None,
         )
         found = tuple(
             ColumnRisk(name, values, identifier=True)

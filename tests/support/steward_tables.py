@@ -102,23 +102,7 @@ def derived() -> Made:
 def free_text() -> Made:
     """Notes that somebody typed."""
     dice = _dice(5)
-    words = np.array(
-        [
-            "came",
-            "in",
-            "with",
-            "a",
-            "cough",
-            "and",
-            "left",
-            "after",
-            "two",
-            "hours",
-            "feeling",
-            "better",
-            "today",
-        ]
-    )
+    words = ["came", "in", "with", "a", "cough", "and", "left", "feeling", "better", "today"]
     notes = [" ".join(dice.choice(words, 6)) for _ in range(N)]
     columns = {**_people(dice), "notes": notes, "diagnosis": _sick(dice)}
     return Made(

@@ -12,21 +12,28 @@ from reconpriv.attacks.statistics import relative_error
 from reconpriv.core.cube import Cube
 from reconpriv.core.exposure import largest_exposed, most_exposed
 from reconpriv.policy import Policy
+from reconpriv.tuning.risk import yardstick
 
 # Groups times sensitive values that take a few seconds.
 POOLED_CELLS = 1 << 21
 
 
-def pooled_share(
-    cube: Cube, policy: Policy, yardstick: Policy | None = None, *, keys: int = 1
-) -> float:
-    """The share of people whose group's most exposed value is estimated within ±ε by pooling.
+def quickly_pooled(cube: Cube) -> bool:
+    """Whether pooling takes seconds at most, so that nobody need ask for it."""
+    return cube.groups * cube.schema.domain_size <= POOLED_CELLS
 
-    What counts as exposed and as close is up to ``yardstick``, by default the policy itself.
+
+def pooled_share(
+    cube: Cube, policy: Policy, exposing: Policy | None = None, *, keys: int = 1
+) -> float:
+    """The share of people whose group's most exposed value is estimated closely by pooling.
+
+    What counts as exposed is up to ``exposing``, by default the policy itself; what counts as
+    close is the same for all policies.
     Measured on publications in memory with the lab's own keys. Margins, which may tell a group
     more, are left aside.
     """
-    judge = policy if yardstick is None else yardstick
+    judge = yardstick(policy if exposing is None else exposing)
     batch = cube.as_batch()
     frequency = largest_exposed(batch, judge)
     groups = np.flatnonzero(frequency > 0.0)

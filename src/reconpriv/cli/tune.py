@@ -149,8 +149,8 @@ def tune(
     max_reconstructed: Annotated[
         float | None,
         typer.Option("--max-reconstructed", metavar="SHARE", help="The largest share of people"
-                     " whose group's most exposed value may be estimated within ±ε from the group's"
-                     " own records.", rich_help_panel=TARGET),
+                     " whose group's most exposed value may be estimated within ±50 % from the"
+                     " group's own records.", rich_help_panel=TARGET),
     ] = None,
     max_pooled: Annotated[
         float | None,

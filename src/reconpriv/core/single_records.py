@@ -20,15 +20,17 @@ class SingleRecords:
     """Records that are alone in their group, or in one with fewer than ``k`` records.
 
     Anyone who knows such a person's public values finds the record. The published value is the true
-    one with ``retention_probability``, and raises a belief of ``prior`` in it to at most
-    ``posterior``. Sampling does not change that: it concerns large groups. ``columns`` are those
-    that set a record apart: in a protection group values are dealt, so nobody's own value shows.
+    one with ``retention_probability``: what to believe who thought all ``domain_size`` values
+    equally likely. A belief of ``prior`` in it grows to at most ``posterior``. Sampling does not
+    change that: it concerns large groups. ``columns`` are those that set a record apart: in a
+    protection group values are dealt, so nobody's own value shows.
     """
 
     k: int
     records: int
     unique: int
     below_k: int
+    domain_size: int
     retention_probability: float
     prior: float
     posterior: float
@@ -44,6 +46,7 @@ class SingleRecords:
             records=records,
             unique=unique,
             below_k=below_k,
+            domain_size=domain_size,
             retention_probability=keep_probability(policy.retention, domain_size),
             prior=PRIOR,
             posterior=posterior_limit(policy.retention, domain_size, PRIOR),
@@ -59,6 +62,11 @@ class SingleRecords:
     def sentence(self) -> str:
         """How many there are, and what a published value reveals about one of them."""
         return f"{self._how_many} {self._what_it_tells}"
+
+    @property
+    def every_value(self) -> str:
+        """All values of the domain, in words."""
+        return "both values" if self.domain_size == 2 else f"all {self.domain_size:,} values"
 
     @property
     def _how_many(self) -> str:
@@ -82,11 +90,12 @@ class SingleRecords:
 
     @property
     def _what_it_tells(self) -> str:
-        which = "The value published about such a person" if self.unique else "One perturbed value"
+        # Two beliefs, each with what it was before: r alone would be read as what to believe.
+        which = "the value published about such a person" if self.unique else "a published value"
         return (
-            f"{which} is the true one with probability"
-            f" {self.retention_probability:.1%}; seeing it raises a {self.prior:.0%} belief in it"
-            f" to at most {self.posterior:.1%}."
+            f"How likely {which} is to be the true one depends on what was known before:"
+            f" {self.retention_probability:.1%} if {self.every_value} seemed equally likely,"
+            f" at most {self.posterior:.1%} if that value seemed {self.prior:.0%} likely."
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from reconpriv.reports.page import (
 from reconpriv.reports.promised import TITLE, promised
 from reconpriv.schema import Value, json_value
 from reconpriv.show.charts import browser_scripts
+from reconpriv.show.estimates import remarks
 from reconpriv.show.markup import join
 from reconpriv.show.release_words import privacy_words, reading_words, record_words
 from reconpriv.writing.file import check_file, whole_file
@@ -245,7 +246,9 @@ def _distribution(release: Release, info: dict[str, Any]) -> Section:
             for r in found
         ),
     )
-    return Section("distribution", title, (chart,))
+    notes = remarks([estimate for _, estimate in order]) or ""
+    said = (paragraph(line[0].upper() + line[1:], "note") for line in notes.splitlines())
+    return Section("distribution", title, (chart, *said))
 
 
 def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Section:

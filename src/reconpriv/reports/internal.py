@@ -204,7 +204,8 @@ def _summary(found: Findings) -> Section:
         (
             "a published value is true",
             percent(single.retention_probability),
-            f"raises a belief of {single.prior:.0%} to at most {percent(single.posterior)}",
+            f"if {single.every_value} seemed equally likely before; at most"
+            f" {percent(single.posterior)} if that value seemed {single.prior:.0%} likely",
         ),
         (
             "independent trials",

@@ -13,6 +13,7 @@ from reconpriv.reports.page import Chart, Section, figures, paragraph, table
 from reconpriv.reports.promised import TITLE, promised
 from reconpriv.show.markup import Html
 from reconpriv.tuning.report import Setting
+from reconpriv.tuning.risk import CLOSE
 
 
 def promise_section(audit: AuditReport, setting: Setting | None) -> Section:
@@ -24,7 +25,7 @@ def promise_section(audit: AuditReport, setting: Setting | None) -> Section:
 
 def _learnt(audit: AuditReport, setting: Setting | None) -> list[tuple[str, str, str]]:
     """What an adversary learns; without a workload there are no figures on groups."""
-    single, within = audit.single_records, f"within ±{brief_percent(audit.policy.epsilon)}"
+    single, within = audit.single_records, f"within ±{brief_percent(CLOSE)}"
     cards = []
     if setting is not None:
         cards += [

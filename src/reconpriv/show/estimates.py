@@ -50,14 +50,14 @@ def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, 
 
 
 def remarks(estimates: Sequence[Estimate | Figure]) -> str | None:
-    """Each remark once; if it concerns only some rows, with their number."""
+    """Each remark once; if it concerns only some estimates, with their number."""
     found: dict[str, int] = {}
     for estimate in estimates:
         for remark in estimate.remarks:
             found[remark] = found.get(remark, 0) + 1
     lines = []
     for remark, times in found.items():
-        share = "" if times == len(estimates) else f" ({times} of {len(estimates)} rows)"
+        share = "" if times == len(estimates) else f" ({times} of {len(estimates)} estimates)"
         lines.append(f"note: {remark}{share}.")
     return "\n".join(lines) or None
 

@@ -48,13 +48,23 @@ def _test_tables(test: IndependenceTest) -> list[RichTable]:
     ):
         shown = shown_p(p_value).removeprefix("p ").removeprefix("= ")
         table.add_row(name, f"{statistic:,.2f}", f"{degrees:,.2f}", shown)
-    alone = test.records / test.design_effect
     facts = [
         ("condition", test.condition),
         ("records", f"{test.records:,} in {test.groups:,} groups, {test.trials:,.0f} trials"),
-        ("design effect", f"{test.design_effect:.2f}: worth {alone:,.0f} unsampled records"),
+        ("design effect", _design_effect(test)),
     ]
     return [pairs_table(facts), table]
+
+
+def _design_effect(test: IndependenceTest) -> str:
+    """How much more shares vary than if every record were perturbed and none sampled."""
+    effect = f"{test.design_effect:.2f}"
+    if test.margins and test.design_effect < 1.0:
+        # Not a number of records: it would be larger than the table.
+        many = f"all {test.records:,} records would be if only perturbed"
+        return f"{effect}: thanks to the margins, more precise than {many}"
+    alone = test.records / max(test.design_effect, 1.0)
+    return f"{effect}: as precise as {alone:,.0f} records that are only perturbed, not sampled"
 
 
 def learned_view(learned: Learned) -> RenderableType:

@@ -13,6 +13,7 @@ from reconpriv.messages.remedies import Advice, Control, Remedy, Words, either, 
 from reconpriv.show.notebook import headed_tables
 from reconpriv.show.rows import FittingTable
 from reconpriv.show.text import pairs_table
+from reconpriv.tuning.risk import CLOSE
 
 if TYPE_CHECKING:
     from reconpriv.tuning.report import Setting, TuneReport
@@ -112,9 +113,10 @@ def _settings(report: TuneReport, shown: list[Setting]) -> RichTable:
         " below the current one",
         caption="error: expected mean relative error of the workload. most exposed group: the"
         " adversary's expected error there. reconstructed: people whose group's most exposed value"
-        " is estimated within ±ε from the group's own records; worst: the largest probability of"
-        f" that in one group. ρ2: the largest posterior of a prior of {report.rho1:g}. violating:"
-        " groups exposed if only perturbed. margins: the ε that they spend. →: the setting above.",
+        f" is estimated within ±{CLOSE:.0%} from the group's own records; worst: the largest"
+        " probability of that in one group. ρ2: the largest posterior of a prior of"
+        f" {report.rho1:g}. violating: groups exposed if only perturbed. margins: the ε that they"
+        " spend. →: the setting above.",
     )
     table.add_column("")
     for name in ("p", "ε", "δ"):

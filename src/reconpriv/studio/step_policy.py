@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
-from reconpriv.studio import policy_controls, targets
+from reconpriv.studio import neighbours, policy_controls, targets
 from reconpriv.studio.charts import RiskUtility, legend
 from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
 from reconpriv.studio.jobs import Job
@@ -19,6 +19,7 @@ from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.policy_controls import show_controls
 from reconpriv.studio.targets import (
+    DECIMALS,
     WISHES,
     Asked,
     dials_of,
@@ -94,7 +95,7 @@ class Picture:
 class Answers:
     """What the page knows so far; each result knows what it is about.
 
-    ``fault`` says why a policy cannot be audited.
+    ``fault`` says why a policy cannot be audited; ``rested`` is the policy once no dial moves.
     """
 
     counted: reactive.Value[Counted | None]
@@ -102,17 +103,13 @@ class Answers:
     picture: reactive.Value[Picture | None]
     columns: reactive.Value[Judged[rp.AuditReport] | None]
     fault: reactive.Value[Judged[str] | None]
+    rested: reactive.Value[rp.Policy | None]
 
 
 def serve(input: Inputs, live: Live) -> None:
     """The reactive part."""
-    answers = Answers(
-        reactive.value(None),
-        reactive.value(None),
-        reactive.value(None),
-        reactive.value(None),
-        reactive.value(None),
-    )
+    nothing: list[Any] = [reactive.value(None) for _ in fields(Answers)]
+    answers = Answers(*nothing)
     policy_controls.serve(input, live)
 
     @reactive.calc
@@ -163,7 +160,7 @@ def _serve_work(
     slow: Job[Judged[rp.AuditReport] | Judged[str]] = Job(live.desk.pool, judged, failed)
     counting: Job[Counted] = Job(live.desk.pool, answers.counted.set, failed)
     sweeping: Job[Picture] = Job(live.desk.sweep_pool, answers.picture.set, failed)
-    rested: reactive.Value[rp.Policy | None] = reactive.value(None)
+    rested = answers.rested
 
     @reactive.effect
     @reactive.event(input.still)
@@ -220,6 +217,12 @@ def _serve_work(
 
 
 def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]) -> None:
+    def tuner() -> Any:
+        counted = answers.counted()
+        return None if counted is None else counted.tuner
+
+    pooled = neighbours.serve(live, answers.rested, answers.setting, tuner)
+
     def fault() -> str:
         """Why the current policy cannot be audited; empty if nothing is known against it."""
         found = answers.fault()
@@ -246,7 +249,8 @@ def _serve_views(live: Live, answers: Answers, asked: Callable[[], Asked | None]
             return shown(words, current=audit.holds_for(settled, policy))
         if judged is None or judged.settled is not settled:
             return waiting
-        words = verdict_card(audit.found, judged.policy, judged.found)
+        found, measuring = neighbours.with_share(judged, pooled(), counted.tuner)
+        words = verdict_card(audit.found, judged.policy, found, measuring=measuring)
         return shown(words, current=judged.holds_for(settled, policy))
 
     @render.ui
@@ -432,6 +436,7 @@ def try_settings(counted: Counted, asked: Asked) -> Picture:
             target=searched(asked, tuner.setting(plain).posterior),
             bound=_bound_for_sampling(policy),
             current=policy,
+            decimals=DECIMALS,
         )
     except rp.ReconprivError as error:
         words = f"There is no picture for this policy: {explain(error)}"

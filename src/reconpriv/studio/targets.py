@@ -14,7 +14,9 @@ from reconpriv.studio.desk import explain
 from reconpriv.studio.parts import button, check, notice
 from reconpriv.tuning.recommend import check_target, missed
 from reconpriv.tuning.report import Setting, Target, TuneReport
+from reconpriv.tuning.risk import CLOSE
 from reconpriv.tuning.sentences import budget
+from reconpriv.tuning.sweep import rounded_down
 
 # By input: a label, what it means, and the largest value that makes sense.
 WISHES = {
@@ -30,7 +32,8 @@ WISHES = {
     ),
     "max_reconstructed": (
         "Largest share of people reconstructed",
-        "In groups whose exposed value is estimated within ±ε; 0.2 is 20 %.",
+        f"In groups whose most exposed value is estimated within ±{CLOSE:.0%} from their own"
+        " records; 0.2 is 20 %.",
         0.99,
     ),
     "min_group_error": (
@@ -41,7 +44,8 @@ WISHES = {
 }
 
 
-# Two dial values closer than this are the same: a dial has three digits.
+# What a dial shows; two values closer than this are the same.
+DECIMALS = 3
 _DIAL = 1.5e-3
 
 
@@ -240,7 +244,7 @@ def _margins(setting: Setting) -> str:
 def dials_of(best: Setting) -> dict[str, float]:
     """The numbers of a setting for the dials; p is rounded down, which protects more."""
     return {
-        "p": math.floor(best.retention * 1000 + 1e-6) / 1000,
+        "p": rounded_down(best.retention, DECIMALS),
         "e": best.epsilon,
         "d": best.delta,
         "m": best.margins_epsilon or 0.0,
@@ -255,8 +259,8 @@ def effects(mine: Setting, best: Setting) -> list[str]:
         ("Analysts’ counts are off by", best.error, mine.error, ".1%"),
         ("An adversary’s error in the most exposed group is", best.group_error, mine.group_error,
          ".1%"),
-        ("People in groups whose exposed value is estimated within ±ε:", best.reconstructed,
-         mine.reconstructed, ".1%"),
+        (f"People in groups whose most exposed value is estimated within ±{CLOSE:.0%} from"
+         " their own records:", best.reconstructed, mine.reconstructed, ".1%"),
     )  # fmt: skip
     found = []
     for words, new, old, style in figures:

@@ -18,16 +18,20 @@ from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.parts import card, figures, grid, notice
 from reconpriv.studio.remedy_words import page_words
 from reconpriv.tuning.report import Setting
+from reconpriv.tuning.risk import CLOSE
 
 Figure = tuple[str, str, str]
 Said = tuple[str, str]  # a kind of notice, and its text
 _WORST_FIRST = ("error", "warning", "info", "good")
 
 
-def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> Tag:
+def verdict_card(
+    report: rp.AuditReport, policy: rp.Policy, found: Setting, *, measuring: bool = False
+) -> Tag:
     """What a release with this policy leaves exposed; from the audit, only the table's counts.
 
-    They do not depend on the policy, so moving a slider need not wait for them.
+    They do not depend on the policy, so moving a slider need not wait for them. ``measuring``
+    says that the share of people exposed by neighbouring groups is to follow.
     """
     single, records = single_records(report, policy), report.records
     return tags.section(
@@ -45,7 +49,7 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
             ],
         ),
         tags.h4("What an adversary learns"),
-        figures(learnt(policy, found, single), "four"),
+        figures(learnt(found, single, measuring=measuring), "four"),
         tags.h4("Who stands out"),
         figures(standing_out(single), "four"),
         tags.h4("What analysts get"),
@@ -73,15 +77,17 @@ def error_figure(found: Setting) -> Figure:
     return f"{found.group_error:.1%}", "adversary’s error in the most exposed group", ""
 
 
-def learnt(policy: rp.Policy, found: Setting, single: SingleRecords) -> list[Figure]:
-    """What a release would tell about groups, from their own records, and about one record."""
-    within = f"within ±{policy.epsilon:.0%}"
+def learnt(found: Setting, single: SingleRecords, *, measuring: bool) -> list[Figure]:
+    """What a release would tell about groups, without and with their neighbours, and one record."""
+    within = f"within ±{CLOSE:.0%}"
     return [
         (
             f"{found.reconstructed:.1%}",
-            f"of the people are in groups whose exposed value is estimated {within}",
+            f"of the people are in groups whose most exposed value is estimated {within} from the"
+            " group’s own records",
             "",
         ),
+        _with_neighbours(found.pooled, measuring=measuring),
         (
             f"{found.worst_group:.1%}",
             f"chance of an estimate {within} in the most exposed group",
@@ -99,6 +105,15 @@ def standing_out(single: SingleRecords) -> list[Figure]:
         (f"{single.unique:,}", f"{of} unique on {single.columns}", tone),
         (f"{single.below_k:,}", f"{of} in groups of fewer than {single.k}", ""),
     ]
+
+
+def _with_neighbours(share: float | None, *, measuring: bool) -> Figure:
+    words = "of the people, if the adversary also uses neighbouring groups"
+    if share is not None:
+        return f"{share:.1%}", words, ""
+    if measuring:
+        return "…", f"{words}: being measured", ""
+    return "–", f"{words}: not measured, since the table has too many groups", ""
 
 
 def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:

@@ -15,6 +15,7 @@ from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Readable
 from reconpriv.policy import Policy
 from reconpriv.schema import Value, json_value
+from reconpriv.tuning.risk import CLOSE
 
 if TYPE_CHECKING:
     import pandas
@@ -36,8 +37,9 @@ class Setting:
     closely from the group's own trials, by the exact tails; ``worst_group`` is the largest
     probability of such an estimate in one group, ``worst_share`` how much of that group holds the
     value. ``pooled`` is the share of people if the adversary also uses neighbouring groups; None
-    where it was not measured. In a sweep all of them are judged by what the current policy calls
-    exposed and by its ε (``judged_above``, ``judged_epsilon``), so settings can be compared.
+    where it was not measured. ``judged_epsilon`` is what counts as close: the same for every
+    setting, whatever its ε, so that settings can be compared. In a sweep, what counts as exposed is
+    up to the current policy (``judged_above``).
     """
 
     retention: float
@@ -64,7 +66,7 @@ class Setting:
     reconstructed: float = 0.0
     worst_group: float = 0.0
     worst_share: float = 0.0
-    judged_epsilon: float = 0.5
+    judged_epsilon: float = CLOSE
     judged_above: float = 0.0
     pooled: float | None = None
 

@@ -1,23 +1,28 @@
 """What an adversary learns about groups from each one's own trials, by the exact tails of F'.
 
-Policies differ in ε and in what they call exposed. To compare them, all are judged by one of them,
-the yardstick: whose values count as exposed, and which estimates count as close.
+Policies differ in ε and in what they call exposed. To compare them, all are judged by one
+yardstick: an estimate within ±50 % of the true share is close, whatever their ε.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from reconpriv.policy import Policy
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import within_epsilon
 
+# An estimate of a share is close if it is within this much of it, relatively.
+CLOSE = 0.5
+
 
 class GroupRisk(NamedTuple):
-    """The share of people whose group's most exposed value is estimated within ±ε, and the worst.
+    """The share of people whose group's most exposed value is estimated closely, and the worst.
 
     ``worst`` is the largest probability of such an estimate in one group, ``held_by`` the share of
     that group that holds the value; 0 if no group has an exposed value.
@@ -29,6 +34,11 @@ class GroupRisk(NamedTuple):
 
 
 NOT_COUNTED = GroupRisk(math.nan, math.nan, math.nan)
+
+
+def yardstick(policy: Policy) -> Policy:
+    """What risk is judged by: what a policy calls exposed, and the same closeness for all."""
+    return replace(policy, epsilon=CLOSE)
 
 
 def chances(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.numbers import brief_percent as percent
+from reconpriv.messages.phrases import listed
 from reconpriv.presets import DEFAULT
 from reconpriv.tuning.report import Setting, Target
 
@@ -26,31 +27,36 @@ def in_words(setting: Setting, rho1: float) -> str:
 
 
 def risk(setting: Setting) -> str:
-    """Who is exposed to an adversary who estimates groups, in a sentence."""
-    which = _which(setting)
+    """Who is exposed to an adversary who estimates groups, and what counts as exposed."""
     if not setting.worst_share:
-        return f"No group has a value{which}."
+        return f"No group has an exposed value.{_exposed(setting)}"
     sources = "own records" if setting.margins is None else "own records and the margins"
     said = (
-        f"An adversary who uses a group's {sources} estimates its most exposed value"
-        f"{which} within ±{percent(setting.judged_epsilon)} for {percent(setting.reconstructed)} of"
-        f" the people, and with a probability of {percent(setting.worst_group)} in the most exposed"
+        f"An adversary who uses a group's {sources} estimates the share of its most exposed value"
+        f" within ±{percent(setting.judged_epsilon)} for {percent(setting.reconstructed)} of the"
+        f" people, and with a probability of {percent(setting.worst_group)} in the most exposed"
         " group"
     )
-    if setting.pooled is None:
-        return f"{said}."
-    return f"{said}; one who also uses neighbouring groups, for {percent(setting.pooled)}."
+    if setting.pooled is not None:
+        said += f"; one who also uses neighbouring groups, for {percent(setting.pooled)}"
+    return f"{said}.{_exposed(setting)}"
 
 
-def _which(setting: Setting) -> str:
-    """Which values count as exposed where risk is counted, to follow "value"."""
-    parts = [
-        f"held by more than {percent(setting.judged_above)}" if setting.judged_above else "",
-        "not called harmless" if setting.harmless else "",
-        "that is news" if setting.news_only else "",
-    ]
-    said = ", ".join(part for part in parts if part)
-    return f" {said}" if said else ""
+def _exposed(setting: Setting) -> str:
+    """Which values count as exposed where risk is counted; empty if all do."""
+    which = []
+    if setting.judged_above:
+        which.append(f"that more than {percent(setting.judged_above)} of a group hold")
+    if setting.harmless:
+        which.append("that are not called harmless")
+    if setting.news_only:
+        off = percent(setting.judged_epsilon)
+        which.append(f"whose share differs by more than {off} from that in the whole table")
+    if not which:
+        return ""
+    same = setting.exposed_above == setting.judged_above
+    said = f" Only values {listed(which)} count as exposed here"
+    return f"{said}." if same else f"{said}, as under the current policy."
 
 
 def budget(setting: Setting) -> str:

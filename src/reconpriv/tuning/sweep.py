@@ -46,7 +46,7 @@ CURRENT = DEFAULT.policy
 MARGINS: tuple[float | None, ...] = (None, 1.0)
 
 Judge = Callable[[Policy], Setting]
-"""The figures of a policy, by the yardstick of a sweep."""
+"""The figures of a policy, its risk by what the current one calls exposed."""
 
 _SETTINGS_AT_MOST = 200_000
 # How many settings are tried with margins, at each of their ε.
@@ -69,6 +69,7 @@ def sweep(
     pooled: Callable[[Policy], float] | None = None,
     risk: bool = True,
     with_margins: int = WITH_MARGINS,
+    decimals: int | None = None,
 ) -> TuneReport:
     """Try every combination; lists that are not given default to those of this module.
 
@@ -77,12 +78,13 @@ def sweep(
     longer to judge, so of many settings only the best without are tried with them, at most
     ``with_margins`` at each ε and a few beside the best of those.
     The bound, the values of ``exposed_above`` and which values are harmless or news are by default
-    those of the current policy (that of ``publish`` unless another is given), which is also the
-    yardstick by which the risk of every setting is counted. A recommendation lets
+    those of the current policy (that of ``publish`` unless another is given), which also says what
+    counts as exposed where the risk of every setting is counted. A recommendation lets
     a single record reveal no more than the current policy does, or than ρ2 if the target sets it.
     The largest retention within that limit is tried as well. ``pooled`` measures what an adversary
     learns who looks beyond each group; it is asked about the settings that the report describes.
-    Without ``risk``, that of the current policy alone is counted, which is quicker.
+    Without ``risk``, that of the current policy alone is counted, which is quicker. ``decimals``
+    rounds the largest retention down, for those who can set no other.
     """
     wanted = Target() if target is None else target
     check_target(wanted)
@@ -99,6 +101,7 @@ def sweep(
         largest = now.retention
         if wanted.rho2 is not None:
             largest = retention_for_privacy(rho1, wanted.rho2, tuner.schema.domain_size)
+            largest = rounded_down(largest, decimals) or largest
         p_list = sorted({*p_list, largest})
     every_epsilon = (in_use.epsilon,) if by_tails else EPSILONS
     sizes = recommended() if sample_sizes is None else sample_sizes
@@ -116,13 +119,21 @@ def sweep(
         sizes,
         _numbers("φ", map(check_exposed_above, shares)),
     )
-    judge = partial(tuner.setting, rho1=rho1, yardstick=in_use, risk=risk)
+    judge = partial(tuner.setting, rho1=rho1, exposing=in_use, risk=risk)
     settings, left_out = grid.tried(judge)
     budgets = _budgets(margins)
     tried, no_margins = _beside_margins(judge, settings, budgets, wanted, base, now, with_margins)
     helped = _with_margins(judge, now, in_use, budgets)
     found = Found(mark_efficient(tried), now, helped, left_out, no_margins)
     return report_on(tuner, found, wanted, rho1, _measured(pooled, base))
+
+
+def rounded_down(retention: float, decimals: int | None) -> float:
+    """A retention with this many decimals, if any, that protects no less."""
+    if decimals is None:
+        return retention
+    scale = 10.0**decimals
+    return math.floor(retention * scale + 1e-6) / scale
 
 
 @dataclass(frozen=True)

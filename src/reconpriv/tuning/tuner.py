@@ -20,7 +20,7 @@ from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
-from reconpriv.tuning.risk import NOT_COUNTED, GroupRisk, chances, group_risk
+from reconpriv.tuning.risk import NOT_COUNTED, GroupRisk, chances, group_risk, yardstick
 from reconpriv.tuning.shapes import Shapes
 from reconpriv.tuning.spread import Coded, QueryVariances
 
@@ -107,14 +107,14 @@ class Tuner:
         policy: Policy,
         *,
         rho1: float = PRIOR,
-        yardstick: Policy | None = None,
+        exposing: Policy | None = None,
         risk: bool = True,
     ) -> Setting:
         """What a policy would do to this table, without publishing it.
 
-        ``yardstick`` is the policy that says what counts as exposed and as close where risk is
-        counted; by default it is the policy itself. Without ``risk`` it is not counted, and is not
-        a number. Settings are kept: the next sweep tries many of them again.
+        ``exposing`` is the policy that says what counts as exposed where risk is counted; by
+        default it is the policy itself. Without ``risk`` it is not counted, and is not a number.
+        Settings are kept: the next sweep tries many of them again.
         """
         policy.check_sampling()
         if policy.protect is not None:
@@ -122,18 +122,18 @@ class Tuner:
                 "Policies with protection groups cannot be tuned yet.",
                 hint="Compare audits with and without the protection.",
             )
-        yardstick = policy if yardstick is None else yardstick
-        key = policy, rho1, yardstick.epsilon, yardstick.exposure, risk
+        judge = yardstick(policy if exposing is None else exposing)
+        key = policy, rho1, judge.exposure, risk
         if key not in self._settings:
-            plan = self._plan(policy, yardstick if risk else None)
-            found = self._figures(policy, rho1, yardstick, plan)
+            plan = self._plan(policy, judge if risk else None)
+            found = self._figures(policy, rho1, judge, plan)
             if len(self._settings) >= _KEPT_SETTINGS:
                 self._settings.clear()
             self._settings[key] = found
             return found
         return self._settings[key]
 
-    def _figures(self, policy: Policy, rho1: float, yardstick: Policy, plan: _Plan) -> Setting:
+    def _figures(self, policy: Policy, rho1: float, judge: Policy, plan: _Plan) -> Setting:
         from reconpriv.tuning.report import Setting  # noqa: PLC0415
 
         violating = self.reduced(policy).shapes.violations(policy)
@@ -162,8 +162,8 @@ class Tuner:
             reconstructed=plan.risk.reconstructed,
             worst_group=plan.risk.worst,
             worst_share=plan.risk.held_by,
-            judged_epsilon=yardstick.epsilon,
-            judged_above=yardstick.exposed_above,
+            judged_epsilon=judge.epsilon,
+            judged_above=judge.exposed_above,
         )
 
     def settled(self, policy: Policy) -> Policy:
@@ -222,28 +222,28 @@ class Tuner:
     def _sizes(self) -> Ints:
         return self.batch.sizes
 
-    def _plan(self, policy: Policy, yardstick: Policy | None) -> _Plan:
+    def _plan(self, policy: Policy, judge: Policy | None) -> _Plan:
         """How a policy samples; without a yardstick, its risk is not counted."""
         if policy.wanted_margins is not None:
-            return self._with_margins(policy, yardstick)
+            return self._with_margins(policy, judge)
         by_class = policy.sampling.classes is not None
         plan = self._by_class if by_class else self._by_group
-        return plan(policy, yardstick)
+        return plan(policy, judge)
 
-    def _judged_shapes(self, policy: Policy, yardstick: Policy) -> Shapes:
+    def _judged_shapes(self, policy: Policy, judge: Policy) -> Shapes:
         """The groups by what a policy and its yardstick call exposed."""
         shapes = self.reduced(policy).shapes
-        if policy.exposure == yardstick.exposure:
+        if policy.exposure == judge.exposure:
             return shapes
-        key = policy.exposure, yardstick.exposure
+        key = policy.exposure, judge.exposure
         if key not in self._judged:
             if len(self._judged) >= _KEPT:
                 self._judged.clear()
-            both = (largest_exposed(self.batch, one) for one in (policy, yardstick))
+            both = (largest_exposed(self.batch, one) for one in (policy, judge))
             self._judged[key] = Shapes.of(self.batch, self.schema.domain_size, *both)
         return self._judged[key]
 
-    def _by_class(self, policy: Policy, yardstick: Policy | None) -> _Plan:
+    def _by_class(self, policy: Policy, judge: Policy | None) -> _Plan:
         """A limit for each class of the largest frequency; groups of one shape share it."""
         reduced = self.reduced(policy)
         shapes, limits = reduced.shapes, reduced.shapes.limits(policy)
@@ -255,19 +255,19 @@ class Tuner:
             int(sampled[limits < 1.0].sum()),
             self._errors_by_class(policy),
             shapes.most_exposed(policy, trials),
-            self._risk_of_shapes(policy, yardstick, shapes, trials),
+            self._risk_of_shapes(policy, judge, shapes, trials),
         )
 
     def _risk_of_shapes(
-        self, policy: Policy, yardstick: Policy | None, shapes: Shapes, trials: Floats
+        self, policy: Policy, judge: Policy | None, shapes: Shapes, trials: Floats
     ) -> GroupRisk:
-        if yardstick is None:
+        if judge is None:
             return NOT_COUNTED
-        judged = self._judged_shapes(policy, yardstick)
+        judged = self._judged_shapes(policy, judge)
         seen = trials if judged is shapes else judged.trials(judged.limits(policy))
-        return judged.risk(policy, seen, yardstick.epsilon)
+        return judged.risk(policy, seen, judge.epsilon)
 
-    def _by_group(self, policy: Policy, yardstick: Policy | None) -> _Plan:
+    def _by_group(self, policy: Policy, judge: Policy | None) -> _Plan:
         """Algorithm 1: a limit for each group; trials are the expected ones."""
         limits = sample_limits(self.batch, policy, self.schema.domain_size)
         sampled = self._sizes > limits
@@ -286,24 +286,24 @@ class Tuner:
             int((sampled & (limits < 1.0)).sum()),
             self._errors_by_group(policy, limits),
             float(error.min(initial=np.inf)),
-            self._risk(policy, yardstick, trials),
+            self._risk(policy, judge, trials),
         )
 
-    def _risk(self, policy: Policy, yardstick: Policy | None, trials: Floats) -> GroupRisk:
+    def _risk(self, policy: Policy, judge: Policy | None, trials: Floats) -> GroupRisk:
         """What an adversary learns from each group's trials, or what counts as such."""
-        if yardstick is None:
+        if judge is None:
             return NOT_COUNTED
-        judged = largest_exposed(self.batch, yardstick)
+        judged = largest_exposed(self.batch, judge)
         chance = chances(
             judged,
             trials,
             retention=policy.retention,
             domain_size=self.schema.domain_size,
-            epsilon=yardstick.epsilon,
+            epsilon=judge.epsilon,
         )
         return group_risk(chance, judged, self._sizes)
 
-    def _with_margins(self, policy: Policy, yardstick: Policy | None) -> _Plan:
+    def _with_margins(self, policy: Policy, judge: Policy | None) -> _Plan:
         """Limits that count what margins are worth, and answers that use margins."""
         variances = self.reduced(policy).variances
         found = self._margins(policy).design(policy)
@@ -316,7 +316,7 @@ class Tuner:
             int((sampled & (found.limits < 1.0)).sum()),
             variances.questions.errors(found.variance),
             found.exposed.error,
-            self._risk(policy, yardstick, effective),
+            self._risk(policy, judge, effective),
             found.exposed.told,
             found.left_out,
         )

@@ -129,6 +129,18 @@ def test_a_promise_of_probabilities_names_what_is_exposed(tmp_path):
     assert "reconstructed" not in analyst  # figures on the raw table
 
 
+def test_the_analysts_report_explains_an_estimate_below_zero(tmp_path):
+    values = ["x", "y"] * 60
+    table = pa.table({"s": values, "g": ["a", "b", "b", "a"] * 30})
+    with rp.read(table, sensitive="s", domain=["x", "y", *"abcdefgh"]) as opened:
+        release = opened.publish(POLICY, tmp_path / "r", key=numbered_key(3))
+    rows = [estimate.count for _, estimate in rp.open(release.path).frequencies()]
+    below = sum(count < 0 for count in rows)
+    assert below
+    text = Seen(analyst_html(rp.open(release.path))).text
+    assert f"the interval does not ({below} of {len(rows)} estimates)." in text
+
+
 def test_a_policy_that_exposes_nothing_has_a_report():
     even = pa.table({"s": ["x", "y", "z"] * 400, "town": ["a", "b"] * 600})
     with rp.read(even, sensitive="s", public="all") as table:

@@ -12,6 +12,7 @@ import pytest
 from htmltools import Tag, tags
 
 import reconpriv as rp
+from reconpriv.studio import neighbours
 from reconpriv.studio.answers import number
 from reconpriv.studio.desk import Desk, Settled
 from reconpriv.studio.judged import Judged, shown
@@ -123,7 +124,7 @@ def test_a_moved_slider_takes_what_a_record_tells_along(report: rp.AuditReport, 
     """The counts of an older audit are used with the current policy's probability."""
     policy = rp.Policy(0.8, 0.5, 0.3)
     html = str(verdict_card(report, policy, tuner.setting(policy)))
-    assert f"to at most {tuner.setting(policy).posterior:.1%}" in html
+    assert f", at most {tuner.setting(policy).posterior:.1%}" in html
 
 
 def test_the_table_without_each_column_is_shown(desk: Desk, settled: Settled) -> None:
@@ -226,6 +227,63 @@ def test_the_dials_keep_a_limit_that_the_suggestion_keeps(
     )
     assert set_to.posterior <= 0.5
     assert not parameter_changes(set_to, best)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.9])
+@pytest.mark.parametrize(
+    "wishes", [{"max_reconstructed": 0.6}, {"rho2": 0.35}, {"max_error": 0.3, "rho2": 0.55}]
+)
+def test_a_suggestion_keeps_its_promise_once_it_is_taken(
+    desk: Desk, settled: Settled, tuner: Any, epsilon: float, wishes: dict[str, float]
+) -> None:
+    """The figures before the click are those after it, whatever the ε of either policy."""
+    asked = Asked(replace(POLICY, epsilon=epsilon), wish(**wishes), weaker=False)
+    report = try_settings(count_cells(desk, settled), asked).report
+    assert report is not None
+    best = suggestion(report)
+    assert best is not None
+    dials = dials_of(best)
+    taken = rp.Policy(dials["p"], dials["e"], dials["d"], sample_size=best.sample_size,
+                      bound=best.bound, margins=dials["m"] or None)  # fmt: skip
+    found = tuner.setting(taken)
+    shown_after = effects(best, found)
+    assert all(line.endswith(", as now.") for line in shown_after)
+    assert "estimated within ±50% from their own records" in shown_after[-1]
+    for name in wishes:
+        now = str(standing(name, asked.target, found))
+        assert now == str(standing(name, asked.target, best))
+        assert (">met<" in now) == (report.recommended is not None)
+    again = try_settings(count_cells(desk, settled), replace(asked, policy=taken)).report
+    assert again is not None
+    assert again.current.reconstructed == found.reconstructed
+
+
+def test_the_verdict_shows_what_neighbouring_groups_add(
+    report: rp.AuditReport, settled: Settled, tuner: Any
+) -> None:
+    """The figure that tune has, beside that of the groups' own records."""
+    judged = Judged(settled, POLICY, tuner.setting(POLICY))
+    known = neighbours.measured(judged, tuner)
+    found, measuring = neighbours.with_share(judged, known, tuner)
+    assert not measuring
+    assert found.pooled is not None
+    assert found.pooled > found.reconstructed
+    tuned = settled.table.tune(retentions=[0.5], epsilons=[0.5], deltas=[0.3], margins=[0],
+                               current=POLICY, queries=50).current  # fmt: skip
+    assert found.pooled == tuned.pooled
+    words = "of the people, if the adversary also uses neighbouring groups"
+    html = str(verdict_card(report, POLICY, found))
+    assert f"<dt>{words}</dt>" in html
+    assert f"<dd>{found.pooled:.1%}</dd>" in html
+    assert f"<dd>{found.reconstructed:.1%}</dd>" in html
+    # Before it is known, and where it would take too long.
+    other = replace(POLICY, epsilon=0.9)
+    fresh, measuring = neighbours.with_share(
+        Judged(settled, other, tuner.setting(other)), known, tuner
+    )
+    assert measuring
+    assert f"{words}: being measured" in str(verdict_card(report, other, fresh, measuring=True))
+    assert f"{words}: not measured" in str(verdict_card(report, other, fresh))
 
 
 def test_without_a_target_margins_are_offered_where_they_help(desk: Desk, settled: Settled) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -280,6 +281,24 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
         publish(page, "test")
         expect(page.locator("#publishing")).to_contain_text("not for release")
         expect(note).to_have_count(0)
+
+
+def test_a_suggestion_shows_before_the_click_what_the_page_shows_after_it(page: Page) -> None:
+    with studio("example:adult", "-s", "income") as running:
+        open_policy(page, running, "income", ("race", "sex", "education"))
+        set_dial(page, "e", "0.3")
+        page.fill("#max_reconstructed", "0.6")
+        current_verdict(page)
+        pooled = page.locator("#verdict .figure", has_text="also uses neighbouring groups")
+        expect(pooled.locator("dd")).to_have_text(re.compile(r"^\d+\.\d%$"))
+        expect(page.locator("#recommend")).to_be_enabled()
+        line = page.locator("#advice li", has_text="within ±50%").inner_text()
+        promised = re.findall(r"\d+\.\d%", line)[0]
+        page.click("#recommend")
+        expect(page.locator("#stands_max_reconstructed")).to_contain_text(f"yours: {promised}")
+        current_verdict(page)
+        figure = page.locator("#verdict .figure", has_text="from the group’s own records")
+        expect(figure.locator("dd")).to_have_text(promised)
 
 
 def test_a_bad_key_is_explained_beside_it(page: Page, tmp_path: Path) -> None:

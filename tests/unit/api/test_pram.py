@@ -217,3 +217,19 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(call, arguments, sentenc
 def test_an_empty_column_has_no_invariant_matrix():
     with pytest.raises(rp.ReconprivError, match="no values to take frequencies from"):
         rp.invariant_matrix([], DOMAIN, retention=0.5)
+
+
+@pytest.mark.parametrize(
+    "how", [{"retention": 0.5}, {"matrix": 0.5 * np.eye(4) + 0.125}], ids=["retention", "matrix"]
+)
+def test_a_frequency_below_zero_is_explained(how):
+    """A value seen more rarely than replacement alone makes it has a negative estimate."""
+    found = rp.reconstruct(["often"] * 30 + ["rare"] * 9 + ["some"] * 9, DOMAIN, **how)
+    assert found.frequencies.min() < 0
+    said = " ".join(str(found).split())
+    words = (
+        "outside what is possible, as an unbiased one may; the interval does not (1 of 4 values)"
+    )
+    assert words in said
+    even = rp.reconstruct(list(DOMAIN) * 9, DOMAIN, **how)
+    assert not any("outside" in remark for remark in even.remarks)

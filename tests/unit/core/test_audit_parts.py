@@ -72,7 +72,13 @@ def test_what_a_value_tells_is_what_the_theory_says() -> None:
     assert single.retention_probability == pytest.approx(0.6)
     assert single.prior == 0.1
     assert single.posterior == pytest.approx(0.6 * 0.1 / (0.6 * 0.1 + 0.1 * 0.9))
-    assert "60.0%" in single.sentence and "40.0%" in single.sentence
+    # Two beliefs, each with where it starts: 20 % for each of five values, and 10 %.
+    assert single.retention_probability == pytest.approx(0.6 * 0.2 / (0.6 * 0.2 + 0.1 * 0.8))
+    assert single.sentence.endswith(
+        "How likely the value published about such a person is to be the true one depends on what"
+        " was known before: 60.0% if all 5 values seemed equally likely, at most 40.0% if that"
+        " value seemed 10% likely."
+    )
 
 
 @pytest.mark.filterwarnings("ignore::reconpriv.errors.ReconprivWarning")

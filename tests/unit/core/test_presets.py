@@ -9,7 +9,8 @@ import reconpriv as rp
 from query_fixtures import people
 from reconpriv.policy import Policy
 from reconpriv.presets import DEFAULT
-from reconpriv.promise import NOTHING, REFUSED, promise
+from reconpriv.promise import NOTHING, REFUSED, against, exceptions, guarantee, promise
+from reconpriv.theory.bounds import BOUNDS
 
 
 @pytest.mark.parametrize("name", [*rp.PRESETS])
@@ -57,6 +58,29 @@ def test_only_exact_tails_are_promised_as_probabilities():
     assert "cannot show" not in exact
     assert promise(Policy(0.5, 0.5, 0.3, sample_size="none").as_dict()) == NOTHING
     assert "and the margins" in promise(Policy(0.5, 0.5, 0.3, margins=1.0).as_dict())
+
+
+@pytest.mark.parametrize("name", [name for name, one in BOUNDS.items() if not one.lattice])
+def test_where_no_probability_is_promised_the_criterion_is(name):
+    """A text below "what is promised" must not say that it is no promise."""
+    said = guarantee({**Policy(0.5, 0.5, 0.3).as_dict(), "bound": name})
+    assert "What is promised is this criterion, not a probability" in said
+    assert "makes them a promise" not in said
+
+
+def test_whom_a_promise_is_made_against_fits_the_promise():
+    plain = Policy(0.5, 0.5, 0.3)
+    margins = replace(plain, margins=1.0)
+    assert "They judge a group by its own records. " in against(plain.as_dict())
+    assert "by its own records and the margins. " in against(margins.as_dict())
+    # The paper's sample size does not count margins, and gives away what it samples by.
+    paper = replace(margins, sample_size="paper").as_dict()
+    assert "the margins" not in against(paper) + guarantee(paper)
+    assert "gives its largest frequency away: nothing is promised" in exceptions(paper)
+    assert exceptions(plain.as_dict()) == ""
+    none = replace(plain, sample_size="none").as_dict()
+    assert against(none).startswith("Only the value of a single record is protected, against any")
+    assert exceptions(none) == ""
 
 
 def test_a_promise_leaves_out_what_it_cannot_keep(tmp_path):

@@ -212,12 +212,13 @@ def test_secrets_are_made_and_used_in_one_file() -> None:
 def test_the_studio_calls_the_public_api_and_holds_no_formula() -> None:
     """Beside the public names it may use errors, commands, what a sweep or an audit returns, the
     words and colours that all reports share, scratch folders, the registries of what can be
-    chosen, questions that are asked of a release and of the table alike, and the files of ledgers.
+    chosen, questions that are asked of a release and of the table alike, the files of ledgers,
+    and the share of people whom pooling exposes.
     """
     allowed = ("reconpriv", "core.column_risk", "core.single_records", "errors", "messages",
                "studio", "tuning", "core.sample_sizes", "theory.bounds", "queries.estimate",
                "sources.formats", "show.palette", "show.release_words", "presets", "promise",
-               "schema", "queries.questions", "queries.beside_truth",
+               "schema", "queries.questions", "queries.beside_truth", "attacks.pooled_risk",
                "writing.scratch", "ledger.file", "ledger.trial_file")  # fmt: skip
     for one in all_imports():
         if within(one.importer, "studio"):

@@ -408,6 +408,10 @@ def test_a_release_with_margins_is_tested_with_them(margins_release, cli):
     assert used.naive_p_value == alone.naive_p_value
     assert "corrected, from records and margins" in str(used)
     assert "margins" not in str(alone)
+    # No number of records: margins are worth more than the table has.
+    said = " ".join(str(used).split())
+    assert f"thanks to the margins, more precise than all {used.records:,} records" in said
+    assert f"as precise as {alone.records:,} records that are only perturbed" in str(alone)
     assert used.as_dict()["margins"] is True
     done = cli("chi-square", margins_release.path, "Sex")
     assert done.code == 0 and "from records and margins" in done.out

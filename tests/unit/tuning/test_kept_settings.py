@@ -27,15 +27,15 @@ def test_a_kept_setting_is_that_of_a_new_tuner(adult: rp.Table) -> None:
     """Every pair of a policy and a yardstick, after all the others."""
     kept = adult.tuner(queries=200)
     choices = [
-        (policy, rho1, yardstick)
-        for policy, yardstick in product(POLICIES, (*POLICIES[2:4], POLICIES[6]))
+        (policy, rho1, exposing)
+        for policy, exposing in product(POLICIES, (*POLICIES[2:4], POLICIES[6]))
         for rho1 in (0.1, 0.2)
     ]
     for _ in range(2):
-        again = [kept.setting(p, rho1=rho1, yardstick=y) for p, rho1, y in choices]
+        again = [kept.setting(p, rho1=rho1, exposing=y) for p, rho1, y in choices]
     cube, workload = kept.cube, kept.workload
-    for found, (policy, rho1, yardstick) in zip(again, choices, strict=True):
-        new = type(kept).on(cube, workload).setting(policy, rho1=rho1, yardstick=yardstick)
+    for found, (policy, rho1, exposing) in zip(again, choices, strict=True):
+        new = type(kept).on(cube, workload).setting(policy, rho1=rho1, exposing=exposing)
         assert repr(found) == repr(new)
     assert len({repr(found) for found in again}) > len(choices) / 2
 
