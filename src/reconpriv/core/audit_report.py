@@ -8,7 +8,7 @@ from typing import Any
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
 from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.margin_cost import MarginCost
-from reconpriv.core.obstacles import Obstacle
+from reconpriv.core.obstacles import UNIQUE, Obstacle
 from reconpriv.core.people import People
 from reconpriv.core.protection import Settled
 from reconpriv.core.single_records import SingleRecords
@@ -138,7 +138,8 @@ class AuditReport(Readable):
     def promise(self) -> str:
         """What a publication with this policy would promise."""
         refused = self.unattainable_groups and self.policy.unattainable == "refuse"
-        if refused or not self.policy.can_sample:
+        several = self.people is not None and not self.one_row_per_person
+        if refused or several or not self.policy.can_sample:
             return REFUSED
         return promise(self.policy.as_dict() | {ONE_ROW: self.one_row_per_person})
 
@@ -160,7 +161,8 @@ class AuditReport(Readable):
     def sentences(self) -> tuple[str, ...]:
         """The verdict by part: the worst first, then the others if they add anything."""
         single = self.single_records
-        parts = [self.groups_sentence, single.sentence]
+        counted = any(one.about == UNIQUE for one in self.obstacles)
+        parts = [self.groups_sentence, single.what_it_tells if counted else single.sentence]
         if single.below_k and (self.private or single.unique > self.violating_records):
             parts.reverse()
         if any(column.refused for column in self.columns):

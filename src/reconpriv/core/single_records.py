@@ -61,7 +61,7 @@ class SingleRecords:
     @property
     def sentence(self) -> str:
         """How many there are, and what a published value reveals about one of them."""
-        return f"{self._how_many} {self._what_it_tells}"
+        return f"{self._how_many} {self.what_it_tells}"
 
     @property
     def every_value(self) -> str:
@@ -89,7 +89,8 @@ class SingleRecords:
         )
 
     @property
-    def _what_it_tells(self) -> str:
+    def what_it_tells(self) -> str:
+        """What a published value reveals about one of them."""
         # Two beliefs, each with what it was before: r alone would be read as what to believe.
         which = "the value published about such a person" if self.unique else "a published value"
         return (

@@ -22,6 +22,7 @@ class Role(StrEnum):
 
     SENSITIVE = "sensitive"
     PUBLIC = "public"
+    PERSON = "the person's number"
 
 
 IN_MANIFESTS = (Role.SENSITIVE, Role.PUBLIC)
@@ -44,8 +45,11 @@ class Clash:
 
 def roles_of(schema: Schema) -> dict[str, Role]:
     """The role of every column that has one, by name."""
-    return dict.fromkeys((one.name for one in schema.public), Role.PUBLIC) | {
-        schema.sensitive.name: Role.SENSITIVE
+    person = () if schema.person is None else (schema.person,)
+    return {
+        **dict.fromkeys((one.name for one in schema.public), Role.PUBLIC),
+        **dict.fromkeys((one.name for one in person), Role.PERSON),
+        schema.sensitive.name: Role.SENSITIVE,
     }
 
 

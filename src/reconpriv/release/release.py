@@ -650,6 +650,8 @@ class Release(Readable):
                 "trials": self.written.trials,
                 "unattainable_groups": self.written.unattainable_groups,
                 "unattainable_records": self.written.unattainable_records,
+                "unique_records": self.written.unique_records,
+                "records_in_groups_below_5": self.written.few_records,
             }
         if self.tables:
             summary["tables"] = list(self.tables)

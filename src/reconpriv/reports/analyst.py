@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reconpriv._version import __version__
+from reconpriv.core.single_records import K
 from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.queries.answer import Answerer
@@ -94,6 +95,12 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
         ("records", f"{info['records']:,}", f"in {cube.groups:,} {what}groups"),
         ("public columns", f"{len(info['public'])}", f"counts over them are {exact}"),
         ("sensitive column", str(info["sensitive"]), f"{len(info['domain'])} values; estimated"),
+        (
+            "unique records",
+            f"{int((cube.records == 1).sum()):,}",
+            f"alone on the public columns; {int(cube.records[cube.records < K].sum()):,} in groups"
+            f" below {K}",
+        ),
         ("kept values", f"p = {info['retention']:g}", "the rest is drawn at random"),
     ]
     if "margins" in info:

@@ -239,8 +239,10 @@ def _summary(found: Findings) -> Section:
     notes = [
         paragraph(f"Warning: {worded(n, plain_words)}") for n in audit.warnings if n not in said
     ]
-    verdict = paragraph(worded(audit.sentences[0], plain_words), f"verdict {audit.standing}")
-    return Section("summary", "Summary", (verdict, parts, figures(cards), *notes))
+    first, *more = [audit.sentences[0], *(one.sentence for one in audit.obstacles[1:])]
+    verdict = paragraph(worded(first, plain_words), f"verdict {audit.standing}")
+    others = [paragraph(worded(text, plain_words)) for text in (*more, *audit.hints)]
+    return Section("summary", "Summary", (verdict, *others, parts, figures(cards), *notes))
 
 
 def _parameters(found: Findings) -> Section:

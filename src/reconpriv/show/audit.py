@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def audit_view(report: AuditReport, words: Words = python_words) -> RenderableType:
     """Verdict first, then the figures, the columns, the sizes and the worst groups."""
     parts: list[RenderableType] = [verdict(report, words), audit_figures(report)]
+    parts += [Text(f"\n{worded(hint, words)}") for hint in report.hints]
     if report.columns:
         parts += [columns_table(report), Text(f"\n{worded(report.columns_sentence, words)}")]
     parts.append(sizes(report))
@@ -59,6 +60,8 @@ def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
         ("unique records", share_words(single.unique, single.records)),
         (f"in groups below {single.k}", share_words(single.below_k, single.records)),
     ]
+    if report.people is not None:
+        rows.insert(1, ("people", f"{report.people.people:,}"))
     if report.protection is not None:
         rows.insert(2, ("pooled over", report.protection.words))
     if report.error is not None:
@@ -177,7 +180,7 @@ def audit_html(report: AuditReport) -> str:
     most = max([1, *(row[3] for row in report.size_distribution)])
     return box(
         headline(report.sentences[0], TONES[report.standing]),
-        [tag("p", with_code(sentence)) for sentence in report.sentences[1:]],
+        [tag("p", with_code(text)) for text in (*report.sentences[1:], *report.hints)],
         quoted("Promise", report.promise),
         share_bar(share, palette.VERMILION, "are in groups that are not private"),
         share_bar(alone, palette.ORANGE, "are unique on the public columns"),

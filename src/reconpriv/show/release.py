@@ -8,6 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reconpriv.core.single_records import K
+from reconpriv.messages.phrases import share_words
 from reconpriv.show.markup import tag, words
 from reconpriv.show.notebook import box, closed, headline, html_table, quoted
 from reconpriv.show.release_words import margins_line, policy_line, release_words
@@ -39,6 +41,11 @@ def release_figures(release: Release, *, promise: bool = True) -> RichTable:
             ("groups" if protect is None else "protection groups", f"{summary['groups']:,}"),
             ("sampled groups", f"{summary['sampled_groups']:,}"),
             ("independent trials", f"{summary['trials']:,}"),
+            ("unique records", share_words(summary["unique_records"], summary["records"])),
+            (
+                f"in groups below {K}",
+                share_words(summary["records_in_groups_below_5"], summary["records"]),
+            ),
         ]
         if summary["unattainable_groups"]:
             rows.append(

@@ -46,7 +46,7 @@ def _dominant(report: AuditReport, cube: Cube) -> Iterator[str]:
     yield Advice(
         f"{share:.0%} of the records hold {label(value)!r}. If that is no secret, calling it"
         f" harmless lowers the expected error from {report.error:.1%} to {error:.1%}.",
-        Remedy("do so", Control.HARMLESS, label(value)),
+        Remedy("do so", Control.HARMLESS, ("NULL" if value is None else str(value),)),
     )
 
 
