@@ -26,6 +26,7 @@ from reconpriv.core.randomness import (
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.readable import Readable
 from reconpriv.queries.estimate import check_confidence, quantile
+from reconpriv.queries.impossible import impossible
 from reconpriv.schema import Column, Kind, Value, json_value, parse_value
 from reconpriv.sources.plain_column import CHUNK, codes_of, column_like, count_codes
 from reconpriv.theory.arrays import Floats, Ints
@@ -198,6 +199,7 @@ def _from_retention(
         perturbation=p,
         condition_number=1.0 / p,  # of pI + tJ, whose extreme eigenvalues are 1 and p
         local_privacy_level=local_privacy_level(p, m),
+        remarks=_impossible(frequency),
     )
 
 
@@ -231,8 +233,13 @@ def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequ
         perturbation=matrix,
         condition_number=matrix.condition_number,
         local_privacy_level=matrix.local_privacy_level,
-        remarks=matrix.remarks,
+        remarks=(*matrix.remarks, *_impossible(frequency)),
     )
+
+
+def _impossible(frequencies: Floats) -> tuple[str, ...]:
+    marks = dict.fromkeys(mark for one in frequencies for mark in impossible(one, 0.0, 1.0))
+    return tuple(f"of some values, {mark}" for mark in marks)
 
 
 def pram_matrix(matrix: Matrix, domain: Sequence[Value]) -> PramMatrix:

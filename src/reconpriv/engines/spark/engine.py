@@ -190,7 +190,7 @@ class SparkEngine:
 
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
         """The lowest and the highest value among records in which ``present`` is not missing."""
-        value = self._expressions[column]
+        value = _DIALECT.ranged(self._expressions[column], column.kind)
         kept = self._frame.where(self._present(present))
         with spark_work(self.session, "counting", "counting"):
             low, high = kept.selectExpr(f"min({value}) AS low", f"max({value}) AS high").first()
