@@ -12,14 +12,15 @@ from reconpriv.schema import Column, Kind
 
 @dataclass(frozen=True)
 class Dialect:
-    """What an engine calls the text type, and how it writes a literal."""
+    """What an engine calls the text type, how it writes a literal, and the day (UTC) of a time."""
 
     text_type: str
     literal: Callable[[str], str]
+    day: str = "CAST({0} AS DATE)"
 
     def ranged(self, value: str, kind: Kind) -> str:
         """What the range of a column is taken of: of times, their days."""
-        return f"CAST({value} AS DATE)" if kind is Kind.DATETIME else value
+        return self.day.format(value) if kind is Kind.DATETIME else value
 
 
 def replaced(

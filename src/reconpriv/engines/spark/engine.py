@@ -50,7 +50,12 @@ def _text(text: str) -> str:
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
-_DIALECT = Dialect("STRING", _text)
+# A session may have any time zone, and its casts follow it.
+_DAY = (
+    "CASE WHEN typeof({0}) = 'timestamp_ntz' THEN CAST({0} AS DATE)"
+    " ELSE date_from_unix_date(CAST(floor(unix_seconds({0}) / 86400) AS INT)) END"
+)
+_DIALECT = Dialect("STRING", _text, _DAY)
 
 
 def is_spark_frame(source: Any) -> bool:
