@@ -243,5 +243,5 @@ _NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 
 def _what(column: Column, fine: Recoding | None) -> str:
     if fine is not None:
-        return "groups of values"
+        return f"{fine.declared}s" if fine.dated else "groups of values"
     return "infinite numbers" if column.kind in _NUMBERS else f"{column.kind.value} values"

@@ -62,6 +62,16 @@ def test_every_date_is_in_its_period(tmp_path: Path, period: str, kind: str) -> 
     assert [row["visit"] for row, _ in release.crosstab(["visit"])] == list(expected)
 
 
+def test_what_is_said_about_a_release_names_its_periods(cli, tmp_path: Path) -> None:
+    release = published(tmp_path / "r", "quarter")
+    words = "visit: quarters (2019-Q4, 2020-Q1, 2020-Q2)"
+    shown = cli("info", release.path)
+    assert shown.code == 0, shown.err
+    assert words in " ".join(shown.out.split())
+    release.report(tmp_path / "report.html")
+    assert words in (tmp_path / "report.html").read_text()
+
+
 def test_a_manifest_says_what_each_period_covers(tmp_path: Path) -> None:
     block = published(tmp_path / "r", "Quarter ").manifest["reconpriv"]
     assert block["format_version"] == 5  # an older version does not know periods
