@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reconpriv.core.pram import PramMatrix as PramMatrix
     from reconpriv.core.randomness import Key as Key
     from reconpriv.datasets import dataset_path as dataset_path
+    from reconpriv.declared_bins import Quantiles as Quantiles
     from reconpriv.errors import ReconprivError as ReconprivError
     from reconpriv.errors import ReconprivWarning as ReconprivWarning
     from reconpriv.frames import audit as audit
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from reconpriv.randomised_response import reconstruct as reconstruct
     from reconpriv.reading import propose_roles as propose_roles
     from reconpriv.reading import read as read
-    from reconpriv.recoding import Quantiles as Quantiles
     from reconpriv.release.release import Release as Release
     from reconpriv.release.release import open_release as open  # noqa: F401
     from reconpriv.summary import TableSummary as TableSummary
@@ -56,7 +56,7 @@ _HOMES = {
     "Policy": "policy",
     "PramMatrix": "core.pram",
     "Proposals": "proposals",
-    "Quantiles": "recoding",
+    "Quantiles": "declared_bins",
     "ReconprivError": "errors",
     "ReconprivWarning": "errors",
     "Release": "release.release",

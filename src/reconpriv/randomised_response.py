@@ -25,7 +25,8 @@ from reconpriv.core.randomness import (
 )
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.readable import Readable
-from reconpriv.queries.estimate import OUTSIDE, check_confidence, quantile
+from reconpriv.queries.estimate import check_confidence, quantile
+from reconpriv.queries.impossible import impossible
 from reconpriv.schema import Column, Kind, Value, json_value, parse_value
 from reconpriv.sources.plain_column import CHUNK, codes_of, column_like, count_codes
 from reconpriv.theory.arrays import Floats, Ints
@@ -200,7 +201,7 @@ def _from_retention(
         perturbation=p,
         condition_number=1.0 / p,  # of pI + tJ, whose extreme eigenvalues are 1 and p
         local_privacy_level=local_privacy_level(p, m),
-        remarks=_outside(frequency),
+        remarks=_impossible(frequency),
     )
 
 
@@ -221,12 +222,6 @@ def _count_limits(observed: Floats, p: float, miss: float) -> tuple[Floats, Floa
     return count_limits(pooled, retention=p, stray=replacement_probability(p, m), miss=miss)
 
 
-def _outside(frequencies: Floats) -> tuple[str, ...]:
-    """What to say of frequencies that no column can have; empty if there are none."""
-    impossible = int(((frequencies < -_ROUNDING) | (frequencies > 1.0 + _ROUNDING)).sum())
-    return (f"{OUTSIDE} ({impossible:,} of {frequencies.size:,} values)",) if impossible else ()
-
-
 def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequencies:
     n = int(observed.sum())
     frequency = undo(matrix.probabilities, observed / n)
@@ -240,8 +235,13 @@ def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequ
         perturbation=matrix,
         condition_number=matrix.condition_number,
         local_privacy_level=matrix.local_privacy_level,
-        remarks=(*matrix.remarks, *_outside(frequency)),
+        remarks=(*matrix.remarks, *_impossible(frequency)),
     )
+
+
+def _impossible(frequencies: Floats) -> tuple[str, ...]:
+    marks = dict.fromkeys(mark for one in frequencies for mark in impossible(one, 0.0, 1.0))
+    return tuple(f"of some values, {mark}" for mark in marks)
 
 
 def pram_matrix(matrix: Matrix, domain: Sequence[Value]) -> PramMatrix:

@@ -79,7 +79,9 @@ def read(
     release.
 
     ``bin`` publishes bins in place of numbers: ``{"age": 10}`` is a width, ``{"age": [0, 18, 65]}``
-    are borders, ``{"age": Quantiles(5)}`` takes borders from the data, which are then published.
+    are borders, ``{"age": [0, 18, 65, "top:99"]}`` also closes the last bin at the largest number
+    there may be, and ``{"age": Quantiles(5)}`` takes borders from the data, which are then
+    published. Dates go into bins by ``"month"``, ``"quarter"`` or ``"year"``.
     ``group`` publishes groups in place of values: a dictionary of value: group (``"*"`` stands for
     every other value), a CSV file of value,group, or (file, level) of a hierarchy. A recoded column
     is text, and its labels are in the order of the bins, or in that in which the groups appear.

@@ -8,10 +8,10 @@ analysts know what each label covers.
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import decimal
 import itertools
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -20,15 +20,14 @@ from typing import Any
 
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import shown_path
+from reconpriv.periods import PERIODS, day_number, period_borders, period_labels, written_day
 
 MOST_LABELS = 1000
 EVERYTHING_ELSE = "*"
 
 # A border is stored as a JSON number, which keeps this many digits whatever reads it.
-_MOST_DIGITS = 15
+MOST_DIGITS = 15
 _QUANTILE_DIGITS = 6
-_QUANTILES = re.compile(r"\s*quantiles\s*:\s*(\d{1,9})\s*", re.IGNORECASE)
-_HOW = "Write a width (10), borders (0,18,65) or quantiles:5."
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,11 @@ class Recoding:
     """What is published of a column: labels in order, and what each of them stands for.
 
     Bin i holds the numbers from ``borders[i]`` up to but not including ``borders[i + 1]``; if the
-    last bin is open, there is one border fewer. ``whole`` says that the column holds only whole
-    numbers. For groups, ``groups[i]`` are the original texts behind label i, and the label
-    ``rest``, if there is one, stands for every other text as well. ``declared`` is width, borders,
-    quantiles or groups.
+    last bin is open, there is one border fewer, and if it is ``closed``, it holds its upper border,
+    too. ``whole`` says that the column holds only whole numbers. Dates are numbers of days, whole
+    if they have no time of day. For groups, ``groups[i]`` are the original texts behind label i,
+    and the label ``rest``, if there is one, stands for every other text as well. ``declared`` is
+    width, borders, quantiles, a period (month, quarter or year) or groups.
     """
 
     column: str
@@ -49,47 +49,57 @@ class Recoding:
     whole: bool = False
     members: tuple[tuple[str, ...], ...] = ()
     rest: str | None = None
+    closed: bool = False
+
+    @property
+    def binned(self) -> bool:
+        """Whether the labels are bins, of numbers or of dates."""
+        return bool(self.borders)
 
     @property
     def numeric(self) -> bool:
         """Whether the labels are bins of numbers."""
-        return bool(self.borders)
+        return self.binned and not self.dated
+
+    @property
+    def dated(self) -> bool:
+        """Whether the labels are periods of the calendar."""
+        return self.declared in PERIODS
+
+    def place(self, value: Any) -> Decimal | None:
+        """Where a number or a date lies among the borders; None if it is neither."""
+        return day_number(value) if self.dated else as_number(value)
+
+    def shown(self, border: Decimal) -> str:
+        """A border as it is written in SQL."""
+        return f"DATE '{written_day(border)}'" if self.dated else plain(border)
 
     def interval(self, position: int) -> tuple[Decimal, Decimal | None]:
         """The bin's borders: the lower belongs to it, the upper does not; None if there is none."""
         above = self.borders[position + 1 : position + 2]
         return self.borders[position], above[0] if above else None
 
+    def holds_end(self, position: int) -> bool:
+        """Whether the upper border belongs to the bin."""
+        return self.closed and position == len(self.labels) - 1
+
+    def ends(self, position: int) -> tuple[Decimal, Decimal | None]:
+        """The lowest and the highest number that a bin may hold; None if it is open.
+
+        Of numbers that are not whole, the upper border itself, which they come close to.
+        """
+        low, high = self.interval(position)
+        return low, high - 1 if high is not None and self.whole else high
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for the manifest; the labels are also the field's categories."""
         shown: dict[str, Any] = {"declared": self.declared, "labels": list(self.labels)}
-        if self.numeric:
-            return shown | {"borders": list(map(_json_number, self.borders)), "whole": self.whole}
+        if self.binned:
+            written = written_day if self.dated else _json_number
+            shown |= {"borders": [written(one) for one in self.borders], "whole": self.whole}
+            return shown | ({"closed": True} if self.closed else {})
         shown["groups"] = [list(values) for values in self.members]
         return shown | ({"rest": self.rest} if self.rest is not None else {})
-
-
-@dataclass(frozen=True)
-class Quantiles:
-    """Bins that hold about equally many records each; their borders come from the data."""
-
-    bins: int
-
-    def __post_init__(self) -> None:
-        """Check the number of bins."""
-        if type(self.bins) is not int or not 2 <= self.bins <= MOST_LABELS:
-            raise InputError(
-                f"Quantiles make 2 to {MOST_LABELS:,} bins; got {str(self.bins)[:20]}."
-            )
-
-
-@dataclass(frozen=True)
-class Bins:
-    """A declaration: a width, or borders, or a number of quantiles."""
-
-    width: Decimal | None = None
-    borders: tuple[Decimal, ...] = ()
-    quantiles: int | None = None
 
 
 @dataclass(frozen=True)
@@ -102,46 +112,6 @@ class Groups:
 
 
 # --- declarations
-
-
-def declared_bins(column: str, said: Any) -> Bins:
-    """What a user wrote for a column: 10, "10", [0, 18, 65], "0,18,65", "quantiles:5"."""
-    if isinstance(said, Quantiles):
-        return Bins(quantiles=said.bins)
-    if isinstance(said, str):
-        quantiles = _QUANTILES.fullmatch(said)
-        if quantiles:
-            return Bins(quantiles=Quantiles(int(quantiles[1])).bins)
-        parts: list[Any] = said.split(",")
-        single = len(parts) == 1
-    elif isinstance(said, Iterable):
-        parts, single = list(said), False
-    else:
-        parts, single = [said], True
-    numbers = [_number(column, part) for part in parts]
-    if single:
-        if numbers[0] <= 0:
-            raise InputError(
-                f"The bin width of {column!r} must be above 0; got {plain(numbers[0])}.", hint=_HOW
-            )
-        return Bins(width=numbers[0])
-    if len(numbers) < 2:
-        raise InputError(f"The bins of {column!r} need at least two borders.", hint=_HOW)
-    if len(numbers) > MOST_LABELS:
-        raise _too_many(column)
-    if any(low >= high for low, high in itertools.pairwise(numbers)):
-        raise InputError(f"The borders of {column!r} must ascend.", hint=_HOW)
-    return Bins(borders=tuple(numbers))
-
-
-def _number(column: str, said: Any) -> Decimal:
-    number = as_number(said)
-    if number is None:
-        shown = repr(said.strip() if isinstance(said, str) else said)
-        raise InputError(f"The bins of {column!r} are given by numbers; got {shown}.", hint=_HOW)
-    if len(number.as_tuple().digits) > _MOST_DIGITS or abs(number.adjusted()) >= 2 * _MOST_DIGITS:
-        raise _too_fine(column)
-    return number
 
 
 def as_number(said: Any) -> Decimal | None:
@@ -206,7 +176,7 @@ def _groups(column: str, pairs: Iterable[tuple[str, Any]]) -> Groups:
     if not labels:
         raise InputError(f"The groups of {column!r} are empty.")
     if len(labels) > MOST_LABELS:
-        raise _too_many(column)
+        raise too_many(column)
     return Groups(group_of, rest, labels)
 
 
@@ -269,23 +239,45 @@ def bins_of_width(
         first = (lowest / width).to_integral_value(decimal.ROUND_FLOOR)
         last = (highest / width).to_integral_value(decimal.ROUND_FLOOR)
         if last - first >= MOST_LABELS:
-            raise _too_many(column)
+            raise too_many(column)
         edges = tuple((first + i) * width for i in range(int(last - first) + 2))
     return _binned(column, "width", edges, whole=whole, is_open=False)
 
 
 def bins_between(
-    column: str, borders: Sequence[Decimal], *, whole: bool, declared: str = "borders"
+    column: str,
+    borders: Sequence[Decimal],
+    *,
+    whole: bool,
+    declared: str = "borders",
+    top: Decimal | None = None,
 ) -> Recoding:
-    """Bins from border to border; the last one is open."""
+    """Bins from border to border; the last one is open unless there is a top, which it holds."""
     if whole:
-        # Whole numbers from 17.5 on are those from 18 on.
+        # Whole numbers from 17.5 on are those from 18 on, and those up to 99 end before 100.
         borders = [border.to_integral_value(decimal.ROUND_CEILING) for border in borders]
-        if any(low == high for low, high in itertools.pairwise(borders)):
+        if top is not None:
+            borders.append(top.to_integral_value(decimal.ROUND_FLOOR) + 1)
+        if any(low >= high for low, high in itertools.pairwise(borders)):
             raise InputError(f"No whole number lies between two borders of {column!r}.")
         if not all(-(2**63) <= border < 2**63 for border in borders):
             raise InputError(f"A border of {column!r} is a whole number beyond 64 bits.")
-    return _binned(column, declared, tuple(borders), whole=whole, is_open=True)
+    elif top is not None:
+        borders = [*borders, top]
+    return _binned(
+        column, declared, tuple(borders), whole=whole, is_open=top is None,
+        closed=top is not None and not whole,
+    )  # fmt: skip
+
+
+def bins_of_periods(
+    column: str, period: str, first: dt.date, last: dt.date, *, whole: bool
+) -> Recoding:
+    """Months, quarters or years from one date to another."""
+    borders = period_borders(period, first, last, most=MOST_LABELS)
+    if not borders:
+        raise too_many(column)
+    return Recoding(column, period, period_labels(period, borders), tuple(borders), whole)
 
 
 def quantile_border(value: Any) -> Decimal:
@@ -297,16 +289,19 @@ def quantile_border(value: Any) -> Decimal:
 
 
 def _binned(
-    column: str, declared: str, edges: tuple[Decimal, ...], *, whole: bool, is_open: bool
-) -> Recoding:
+    column: str, declared: str, edges: tuple[Decimal, ...], *,
+    whole: bool, is_open: bool, closed: bool = False,
+) -> Recoding:  # fmt: skip
     edges = tuple(edge if edge else Decimal(0) for edge in edges)
     if any(as_number(_json_number(edge)) != edge for edge in edges):
-        raise _too_fine(column)
-    labels = bin_labels(edges, whole=whole, is_open=is_open)
-    return Recoding(column, declared, labels, edges, whole)
+        raise too_fine(column)
+    labels = bin_labels(edges, whole=whole, is_open=is_open, closed=closed)
+    return Recoding(column, declared, labels, edges, whole, closed=closed)
 
 
-def bin_labels(edges: Sequence[Decimal], *, whole: bool, is_open: bool) -> tuple[str, ...]:
+def bin_labels(
+    edges: Sequence[Decimal], *, whole: bool, is_open: bool, closed: bool = False
+) -> tuple[str, ...]:
     """The labels of the bins between these borders."""
     labels = []
     for low, high in itertools.pairwise(edges):
@@ -316,6 +311,8 @@ def bin_labels(edges: Sequence[Decimal], *, whole: bool, is_open: bool) -> tuple
             labels.append(plain(low))
         else:
             labels.append(f"{plain(low)} to {plain(high - 1)}")
+    if closed:
+        labels[-1] = f"{plain(edges[-2])} to {plain(edges[-1])}"
     return (*labels, *([f"{plain(edges[-1])} or more"] if is_open else []))
 
 
@@ -341,18 +338,25 @@ def read_recoding(column: str, said: Mapping[str, Any]) -> Recoding:
         if rest is not None and rest not in labels:
             raise ValueError
         return Recoding(column, declared, labels, members=groups, rest=rest)
-    numbers = [None if isinstance(one, str) else as_number(one) for one in said["borders"]]
+    dated, whole, closed = declared in PERIODS, said["whole"], said.get("closed", False)
+    read = day_number if dated else as_number
+    numbers = [read(one) if isinstance(one, str) is dated else None for one in said["borders"]]
     borders = tuple(number for number in numbers if number is not None)
-    whole = said["whole"]
-    if declared not in ("width", "borders", "quantiles") or type(whole) is not bool:
+    if not dated and declared not in ("width", "borders", "quantiles"):
         raise ValueError
-    if len(borders) != len(numbers) or len(borders) - len(labels) not in (0, 1):
+    if type(whole) is not bool or type(closed) is not bool or (closed and (whole or dated)):
+        raise ValueError
+    spare = len(borders) - len(labels)
+    if len(borders) != len(numbers) or spare not in (0, 1) or ((dated or closed) and not spare):
         raise ValueError
     if any(low >= high for low, high in itertools.pairwise(borders)):
         raise ValueError
-    if labels != bin_labels(borders, whole=whole, is_open=len(borders) == len(labels)):
+    known = period_labels(declared, borders) if dated else bin_labels(
+        borders, whole=whole, is_open=not spare, closed=closed
+    )  # fmt: skip
+    if labels != known:
         raise ValueError
-    return Recoding(column, declared, labels, borders, whole)
+    return Recoding(column, declared, labels, borders, whole, closed=closed)
 
 
 def _texts(values: Any) -> tuple[str, ...]:
@@ -371,14 +375,16 @@ def _json_number(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def _too_fine(column: str) -> InputError:
+def too_fine(column: str) -> InputError:
+    """The error for a border that a manifest cannot keep."""
     return InputError(
-        f"A border of {column!r} has more than {_MOST_DIGITS} digits.",
+        f"A border of {column!r} has more than {MOST_DIGITS} digits.",
         hint="Round it, or choose wider bins.",
     )
 
 
-def _too_many(column: str) -> InputError:
+def too_many(column: str) -> InputError:
+    """The error for a recoding with too many labels."""
     return InputError(
         f"The recoding of {column!r} would make more than {MOST_LABELS:,} values.",
         hint="Choose wider bins or coarser groups.",

@@ -24,8 +24,13 @@ class ColumnSummary:
 
     @property
     def numeric(self) -> bool:
-        """Whether it holds numbers, which can be binned."""
+        """Whether it holds numbers."""
         return Kind(self.kind) in (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
+
+    @property
+    def dated(self) -> bool:
+        """Whether it holds dates or times of a day."""
+        return Kind(self.kind) in (Kind.DATE, Kind.DATETIME)
 
     @property
     def publishable(self) -> bool:

@@ -74,7 +74,7 @@ def places_of(cube: Cube, attribute: int) -> Ints | None:
     """The place of each value in order; None if there is no order. A missing value has none."""
     column, values = cube.schema.public[attribute], cube.values[attribute]
     recoding = cube.schema.recoding(column.name)
-    if recoding is not None and recoding.numeric:
+    if recoding is not None and recoding.binned:
         place = {label: i for i, label in enumerate(recoding.labels)}
         return np.array([place.get(value, FAR) for value in values.to_pylist()], dtype=np.int64)
     if column.kind not in _ORDERED or recoding is not None or len(values) > _MANY:

@@ -124,8 +124,9 @@ BinOption = Annotated[
     typer.Option(
         "--bin",
         metavar="COLUMN=BINS",
-        help="Publish bins of a number: a width (age=10), borders (age=0,18,65) or quantiles"
-        " (age=quantiles:5; their borders reveal something about the data). Repeatable.",
+        help="Publish bins of a number: a width (age=10), borders (age=0,18,65; top:99 after them"
+        " closes the last bin) or quantiles (age=quantiles:5; their borders reveal something about"
+        " the data); of a date month, quarter or year (visit=month). Repeatable.",
         rich_help_panel=TABLE,
     ),
 ]

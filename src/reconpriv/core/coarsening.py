@@ -21,8 +21,9 @@ from reconpriv.core.protection import (
     coarse_labels,
 )
 from reconpriv.core.randomness import Key
+from reconpriv.declared_bins import Bins
 from reconpriv.errors import InputError
-from reconpriv.recoding import Bins, Recoding, bins_between, bins_of_width
+from reconpriv.recoding import Recoding, bins_between, bins_of_width
 from reconpriv.schema import Column, Kind, Value, require_columns
 from reconpriv.theory.arrays import Ints
 

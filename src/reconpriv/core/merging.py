@@ -61,7 +61,7 @@ def merged_values(cube: Cube, place: int, randomised: Ints) -> Recoding:
     numeric = fine.numeric if fine is not None else column.kind in _NUMBERS
     if numeric:
         present.sort(key=lambda i: as_interval(column, fine, values[i])[0])
-    ordered = numeric or (fine is None and column.kind in _TIMES)
+    ordered = numeric or (fine.binned if fine is not None else column.kind in _TIMES)
     runs = [[values[present[i]] for i in run] for run in merge(counts[present], ordered=ordered)]
     if not numeric:
         return _grouped(column, runs, ordered=ordered)

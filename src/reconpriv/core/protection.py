@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Self
 
+from reconpriv.declared_bins import Bins, declared_bins
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.recoding import (
     EVERYTHING_ELSE,
-    Bins,
     Recoding,
     as_number,
-    declared_bins,
     declared_groups,
     grouped,
     plain,
@@ -105,6 +104,8 @@ def _bins(name: str, said: Any) -> Bins:
     found = declared_bins(name, said)
     if found.quantiles is not None:
         raise PolicyError(f"Quantiles of {name!r} cannot be protected over.", hint=_HOW)
+    if found.top is not None or found.period is not None:
+        raise PolicyError(f"The protection of {name!r} takes a width or borders only.", hint=_HOW)
     return found
 
 
@@ -242,5 +243,5 @@ _NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 
 def _what(column: Column, fine: Recoding | None) -> str:
     if fine is not None:
-        return "groups of values"
+        return f"{fine.declared}s" if fine.dated else "groups of values"
     return "infinite numbers" if column.kind in _NUMBERS else f"{column.kind.value} values"

@@ -141,7 +141,10 @@ class Engine(Protocol):
         ...
 
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
-        """The lowest and the highest value among records in which ``present`` is not missing."""
+        """The lowest and the highest value among records in which ``present`` is not missing.
+
+        Of times, the days.
+        """
         ...
 
     def quantiles(self, column: Column, parts: int, present: Column | None) -> list[Value]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.declared_bins import Bins, declared_bins
 from reconpriv.engines.base import Engine
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
+from reconpriv.periods import LAST_YEAR
 from reconpriv.recoding import (
-    Bins,
     Groups,
     Recoding,
     as_number,
     bins_between,
+    bins_of_periods,
     bins_of_width,
-    declared_bins,
     declared_groups,
     grouped,
     plain,
@@ -26,6 +28,7 @@ from reconpriv.recoding import (
 from reconpriv.schema import Column, Kind
 
 _NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
+_DATES = (Kind.DATE, Kind.DATETIME)
 _GROUPED = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
 
 
@@ -86,7 +89,7 @@ def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Co
 
     As values, 12.50 and 12.5 differ; their bin does not.
     """
-    if not isinstance(said, Bins) or column.kind is not Kind.STRING:
+    if not isinstance(said, Bins) or said.period is not None or column.kind is not Kind.STRING:
         return column
     return engine.as_number(column) or column
 
@@ -103,17 +106,12 @@ def quantile_notes(recodings: Sequence[Recoding]) -> tuple[str, ...]:
 
 def _bins(engine: Engine, column: Column, said: Bins, present: Column | None) -> Recoding:
     name, whole = column.name, column.kind is Kind.INTEGER
-    if column.kind not in _NUMBERS:
-        raise InputError(
-            f"Column {name!r} holds {column.kind.value} values; bins are for numbers.",
-            hint=either(
-                Remedy("group its values", Control.GROUP),
-                Remedy("turn it into a number", Control.SQL),
-            ),
-        )
+    _check_kind(column, said)
     found = engine.value_range(column, present)
     if found is None:
         raise InputError(f"Column {name!r} has no value in any record, so it cannot be binned.")
+    if said.period is not None:
+        return _periods(column, said.period, *found)
     if not all(math.isfinite(value) for value in found):
         raise InputError(
             f"Column {name!r} holds infinite numbers, which fit no bin.",
@@ -121,26 +119,73 @@ def _bins(engine: Engine, column: Column, said: Bins, present: Column | None) ->
         )
     lowest, highest = (as_number(value) for value in found)
     assert lowest is not None and highest is not None
+    if said.top is not None and highest > said.top:
+        raise InputError(
+            f"Column {name!r} holds values above its top, {plain(said.top)}.",
+            hint=either(
+                Remedy("declare a higher top", Control.BIN),
+                Remedy("leave those records out", Control.SQL),
+            ),
+        )
     if said.width is not None:
         return bins_of_width(name, said.width, lowest, highest, whole=whole)
     if said.quantiles is not None:
         values = engine.quantiles(column, said.quantiles, present)
         borders = list(dict.fromkeys(quantile_border(value) for value in values))
+        borders = [one for one in borders if said.top is None or one < said.top]
         if len(borders) < 2:
             raise InputError(
                 f"The quantiles of {name!r} coincide: most records have the same value.",
                 hint="Give borders instead.",
             )
-        return bins_between(name, borders, whole=whole, declared="quantiles")
-    recoding = bins_between(name, said.borders, whole=whole)
+        return bins_between(name, borders, whole=whole, declared="quantiles", top=said.top)
+    recoding = bins_between(name, said.borders, whole=whole, top=said.top)
     if lowest < recoding.borders[0]:
         raise InputError(
             f"Column {name!r} holds values below its first border, {plain(said.borders[0])}.",
-            hint=Remedy(
-                "add a lower border", Control.BIN, (name, "LOWER", *map(plain, said.borders))
-            ),
+            hint=Remedy("add a lower border", Control.BIN, (name, "LOWER", *_written(said))),
         )
     return recoding
+
+
+def _check_kind(column: Column, said: Bins) -> None:
+    """Refuse bins of numbers for other values, and periods for what is no date."""
+    what = f"Column {column.name!r} holds {column.kind.value} values"
+    if column.kind not in _NUMBERS and said.period is None:
+        if column.kind in _DATES:
+            way = Remedy("bin it by month, quarter or year", Control.BIN)
+            raise InputError(f"{what}, which have no bins of numbers.", hint=way)
+        raise InputError(
+            f"{what}; bins are for numbers and dates.",
+            hint=either(
+                Remedy("group its values", Control.GROUP),
+                Remedy("turn it into a number", Control.SQL),
+            ),
+        )
+    if column.kind not in _DATES and said.period is not None:
+        raise InputError(
+            f"{what}; {said.period}s are for dates.",
+            hint=Remedy("turn it into a date", Control.SQL)
+            if column.kind is Kind.STRING
+            else Remedy("give a width or borders", Control.BIN),
+        )
+
+
+def _periods(column: Column, period: str, first: Any, last: Any) -> Recoding:
+    """Months, quarters or years from the first day to the last."""
+    for day in (first, last):
+        if not isinstance(day, dt.date) or day.year > LAST_YEAR:
+            raise InputError(
+                f"Column {column.name!r} holds dates beyond the years 1 to {LAST_YEAR}.",
+                hint=Remedy("make them missing or leave those records out", Control.SQL),
+            )
+    return bins_of_periods(column.name, period, first, last, whole=column.kind is Kind.DATE)
+
+
+def _written(said: Bins) -> list[str]:
+    """Borders as they were declared."""
+    top = [] if said.top is None else [f"top:{plain(said.top)}"]
+    return [*map(plain, said.borders), *top]
 
 
 def _groups(engine: Engine, column: Column, said: Groups) -> Recoding:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 
+from reconpriv.periods import written_day
 from reconpriv.recoding import Recoding, plain
 from reconpriv.schema import Column, Kind
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What an engine calls the text type, and how it writes a literal."""
+    """What an engine calls the text type, how it writes a literal, and the day (UTC) of a time."""
 
     text_type: str
     literal: Callable[[str], str]
+    day: str = "CAST({0} AS DATE)"
+
+    def ranged(self, value: str, kind: Kind) -> str:
+        """What the range of a column is taken of: of times, their days."""
+        return self.day.format(value) if kind is Kind.DATETIME else value
 
 
 def replaced(
@@ -31,8 +36,8 @@ def replaced(
 
 def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str:
     """The label of a value given as SQL; NULL if it is missing or has none."""
-    if recoding.numeric:
-        found = _bin_of(value, kind, recoding, dialect)
+    if recoding.binned:
+        found = _bin_of(dialect.ranged(value, kind), kind, recoding, dialect)
     else:
         found = _group_of(f"CAST({value} AS {dialect.text_type})", recoding, dialect)
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE {found} END"
@@ -66,7 +71,7 @@ def _bin_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str
         if last - first == 1:
             return dialect.literal(recoding.labels[first])
         middle = (first + last) // 2
-        border = _number(recoding.borders[middle], kind)
+        border = _border(recoding, middle, kind)
         return (
             f"CASE WHEN {value} < {border} THEN {between(first, middle)}"
             f" ELSE {between(middle, last)} END"
@@ -85,8 +90,11 @@ def _group_of(value: str, recoding: Recoding, dialect: Dialect) -> str:
     return f"CASE {' '.join(cases)} ELSE {rest} END" if cases else rest
 
 
-def _number(number: Decimal, kind: Kind) -> str:
+def _border(recoding: Recoding, place: int, kind: Kind) -> str:
     """A border in the type of the column."""
+    number = recoding.borders[place]
+    if recoding.dated:
+        return f"CAST('{written_day(number)}' AS DATE)"
     text = plain(number)
     if kind is Kind.INTEGER:
         return f"CAST('{text}' AS BIGINT)"

@@ -83,8 +83,10 @@ def public_selection(answerer: Answerer, where: str | None, **equal: Any) -> Sel
     if selected.values is not None:
         name = answerer.cells.schema.sensitive.name
         raise InputError(
-            f"The condition restricts the sensitive column {name!r}, which is randomised.",
-            hint="Condition on public columns.",
+            f"The condition restricts the sensitive column {name!r}, which is randomised: a model"
+            " cannot tell which records satisfy it.",
+            hint="Condition on public columns, or ask for shares and averages by GROUP BY, which"
+            " take such a condition.",
         )
     return selected
 

@@ -25,8 +25,10 @@ from reconpriv.learning.regression import EXACT, Regression, coefficients
 from reconpriv.learning.terms import NUMERIC, Term, as_numbers, read_features, shown
 from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.estimate import check_confidence, coin_flips
+from reconpriv.queries.measures import has_numbers
 from reconpriv.queries.sql import unknown_column
-from reconpriv.schema import Value
+from reconpriv.queries.sql_text import written_name
+from reconpriv.schema import Schema, Value
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.class_counts import ClassCounts
 from reconpriv.theory.regression import fit_linear
@@ -140,15 +142,31 @@ def check_outcome(answerer: Answerer, outcome: str, features: Sequence[str]) -> 
         raise InputError(
             f"The outcome {outcome!r} is the sensitive column; a linear regression explains a"
             " public number.",
-            hint="Use a logistic regression.",
+            hint=_instead(schema, outcome, features),
         )
     if kinds[outcome] not in NUMERIC:
+        binned = has_numbers(schema, outcome)
+        what = "bins" if binned else f"{kinds[outcome].value} values"
         raise InputError(
-            f"The outcome {outcome!r} holds {kinds[outcome].value} values; a linear regression"
-            " explains a number."
+            f"The outcome {outcome!r} holds {what}; a linear regression explains a number.",
+            hint=f"Ask for {_average(outcome, features)} instead." if binned else "",
         )
     if outcome in features:
         raise InputError(f"Column {outcome!r} is both the outcome and a feature.")
+
+
+def _instead(schema: Schema, outcome: str, features: Sequence[str]) -> str:
+    """What answers a question about the sensitive column."""
+    logistic = "fit a logistic regression with it as the target"
+    if not has_numbers(schema, outcome):
+        return f"{logistic.capitalize()}."
+    return f"Ask for {_average(outcome, features)}, or {logistic}."
+
+
+def _average(outcome: str, features: Sequence[str]) -> str:
+    """The averages that a regression on categories would compare."""
+    by = ", ".join(written_name(name) for name in features if name != outcome)
+    return f"avg({written_name(outcome)})" + (f" GROUP BY {by}" if by else "")
 
 
 def outcome_numbers(answerer: Answerer, outcome: str, rows: ModelRows) -> Floats:

@@ -113,7 +113,8 @@ def python_words(remedy: Remedy) -> str:
         return remedy.by(f"`{control}`")
     if control is Control.BIN and isinstance(value, tuple):
         column, *borders = value
-        written = f"{{{json.dumps(column, ensure_ascii=False)}: [{', '.join(borders)}]}}"
+        parts = [json.dumps(one) if ":" in one else one for one in borders]
+        written = f"{{{json.dumps(column, ensure_ascii=False)}: [{', '.join(parts)}]}}"
     return remedy.by(f"{control}={'True' if value is True else written}")
 
 

@@ -4,6 +4,9 @@ The average of a public number among the holders of a sensitive value is a ratio
 covary; its limits are the averages that the release does not contradict (Fieller), within the
 smallest and the largest number that occurs. Without a condition on the sensitive column both totals
 are known, and the answer is exact.
+
+Of bins, the estimate takes the middles. The lower limit is that of the lowest numbers that the bins
+may hold and the upper limit that of the highest, between which the original numbers are.
 """
 
 from __future__ import annotations
@@ -18,10 +21,13 @@ from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.figure import AVERAGE, SUM, Figure
+from reconpriv.queries.impossible import impossible
 from reconpriv.queries.margins import share_of_margins
 from reconpriv.queries.measures import Measure
 from reconpriv.queries.shares import Labels, check_unbiased, empty_figure
+from reconpriv.queries.sql_text import written_name
 from reconpriv.queries.totals import Term, Totals, indicator, totals, weighted_sums
+from reconpriv.recoding import plain
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.combined_limits import Range, fieller_limits
 
@@ -58,6 +64,53 @@ def average_rows(
 ) -> list[tuple[Labels, Figure]]:
     """An average or a sum for every combination of the given attributes that occurs."""
     check_unbiased(settings, f"A{'n average' if asked.kind == AVERAGE else ' sum'}")
+    if asked.measure.ends is not None:
+        _refuse_open_bin(answerer, asked)
+    rows, *ends = (
+        _rows(answerer, replace(asked, measure=measure), by, settings, simultaneous=simultaneous)
+        for measure in (asked.measure, *(asked.measure.ends or ()))
+    )
+    if ends:
+        lowest, highest = ([figure for _, figure in end] for end in ends)
+        rows = [
+            (labels, replace(figure, low=low.low, high=high.high))
+            for (labels, figure), low, high in zip(rows, lowest, highest, strict=True)
+        ]
+    return [(labels, _remarked(figure)) for labels, figure in rows]
+
+
+def _remarked(figure: Figure) -> Figure:
+    """With the remark if the estimate is impossible; the limits are those of what is possible."""
+    found = impossible(figure.value, figure.low, figure.high)
+    return replace(figure, remarks=(*figure.remarks, *found)) if found else figure
+
+
+def _refuse_open_bin(answerer: Answerer, asked: Asked) -> None:
+    """Refuse records that may be in a bin without an end."""
+    measure, chosen = asked.measure, asked.selected.values
+    if measure.scores is not None:
+        found = [measure.scores if chosen is None else measure.scores[list(chosen)]]
+    else:
+        number = measure.number
+        assert number is not None
+        parts = answerer.cells.parts()
+        found = [number.of(part)[answerer.mask(asked.selected, part)] for part in parts]
+    if not any(np.isinf(one).any() for one in found):
+        return
+    recoding = answerer.cells.schema.recoding(measure.name)
+    assert recoding is not None
+    raise InputError(
+        f"The bin {recoding.labels[-1]!r} of {measure.name!r} has no end, so there is no"
+        f" {asked.kind} of its numbers.",
+        hint="Leave it out with a condition"
+        f" ({written_name(measure.name)} < {plain(recoding.borders[-1])}), or ask for the median.",
+    )
+
+
+def _rows(
+    answerer: Answerer, asked: Asked, by: Sequence[str], settings: Settings, *, simultaneous: bool
+) -> list[tuple[Labels, Figure]]:
+    """The figures of one measure."""
     sensitive = answerer.cells.schema.sensitive.name
     public, each = [one for one in by if one != sensitive], sensitive in by
     measure = asked.measure

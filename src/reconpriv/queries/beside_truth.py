@@ -99,7 +99,7 @@ def ask(release: Answerer, table: Answerer, question: Question) -> Answered:
         for labels, one in shown
     )
     remarks = _remarks(one for _, one in shown)
-    if measure is not None and measure.remarks:
+    if measure is not None and measure.ends is not None:
         remarks = (*remarks, "the truth takes the same middles")
     if len(rows) > len(shown):
         remarks = (f"only the first {len(shown)} of {len(rows):,} rows are shown", *remarks)

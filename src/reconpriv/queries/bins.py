@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import WHOLE_BINS, either
 from reconpriv.queries.sql_text import written_name, written_text
-from reconpriv.recoding import Recoding, as_number, plain
+from reconpriv.recoding import Recoding, plain
 from reconpriv.schema import Value
 
 # No border is this large, so any larger number compares with all of them as this one does.
@@ -110,7 +110,7 @@ def in_interval(recoding: Recoding, asked: Interval) -> Covered:
     labels, cut = [], []
     for i, label in enumerate(recoding.labels):
         low, high = recoding.interval(i)
-        own = Interval(low, high, high_in=False)
+        own = Interval(low, high, high_in=recoding.holds_end(i))
         own = own.whole() if recoding.whole else own
         if not asked.misses(own):
             labels.append(label)
@@ -182,9 +182,11 @@ def opposite(operator: str) -> str:
 def misused(recoding: Recoding, text: str) -> InputError:
     """The refusal of any other use of a recoded column."""
     name = recoding.column
-    how = "with numbers or with its bins" if recoding.numeric else "(=, IN) with its groups"
+    how = "(=, IN) with its groups"
+    if recoding.binned:
+        how = f"with {'dates' if recoding.dated else 'numbers'} or with its bins"
     return InputError(
-        f"Column {name!r} holds {'bins' if recoding.numeric else 'groups'}, so {text!r} has no"
+        f"Column {name!r} holds {'bins' if recoding.binned else 'groups'}, so {text!r} has no"
         " meaning.",
         hint=f"Compare it {how}, for example {written_name(name)} ="
         f" {written_text(recoding.labels[0])}.",
@@ -195,8 +197,8 @@ def _equal(recoding: Recoding, value: Value) -> Covered:
     """The label itself; otherwise the bin that holds a number, or the group that lists a text."""
     if isinstance(value, str) and value in recoding.labels:
         return Covered((value,))
-    if recoding.numeric:
-        number = as_number(value)
+    if recoding.binned:
+        number = recoding.place(value)
         if number is None:
             raise _unknown(recoding, value)
         number = _clamped(number)
@@ -218,14 +220,14 @@ def _text(value: Value) -> str:
 
 def _filled(recoding: Recoding, values: Sequence[Value], covered: Covered) -> Covered:
     """A group, or a bin of whole numbers, is not cut if all of its values are listed."""
-    if recoding.numeric and not recoding.whole:
+    if recoding.binned and not recoding.whole:
         return covered
     cut = []
     for label in covered.cut:
         i = recoding.labels.index(label)
-        if recoding.numeric:
+        if recoding.binned:
             low, high = recoding.interval(i)
-            listed = {as_number(value) for value in values}
+            listed = {recoding.place(value) for value in values}
             inside = sum(low <= n < high for n in listed if n is not None and high is not None)
             every = high is not None and inside == high - low
         else:
@@ -251,7 +253,7 @@ def _settled(
 def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> InputError:
     name, cut = recoding.column, covered.cut
     whole = f"{written_name(name)} {operator} {written_text(cut[0])}"
-    if not recoding.numeric:
+    if not recoding.binned:
         return InputError(
             f"The condition {text} asks for part of the group {cut[0]!r} of {name!r}.",
             hint=either(f"ask for the whole group ({whole})", WHOLE_BINS),
@@ -260,9 +262,7 @@ def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> Inp
     if operator in ("=", "<>"):
         hint = either(f"ask for the whole bin ({whole})", WHOLE_BINS)
     else:
-        borders = [recoding.interval(recoding.labels.index(label)) for label in cut]
-        ends = dict.fromkeys(plain(end) for pair in borders for end in pair if end is not None)
-        *some, last = ends
+        *some, last = dict.fromkeys(end for label in cut for end in _borders(recoding, label))
         listed = f"{', '.join(some)} or {last}" if some else last
         hint = either(f"use a border ({listed})", WHOLE_BINS)
     return InputError(f"The condition {text} cuts {what} of {name!r}.", hint=hint)
@@ -271,22 +271,29 @@ def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> Inp
 def _taken_as(recoding: Recoding, operator: str, labels: Sequence[str]) -> str:
     """The condition on whole bins or groups that is answered instead."""
     name, negated = written_name(recoding.column), operator in _NEGATED
-    if recoding.numeric and operator in ("<", "<="):
-        end = recoding.interval(recoding.labels.index(labels[-1]))[1]
-        return f"any {name}" if end is None else f"{name} < {plain(end)}"
-    if recoding.numeric and operator in (">", ">="):
-        start = recoding.interval(recoding.labels.index(labels[0]))[0]
-        return f"{name} >= {plain(start)}"
+    if recoding.binned and operator in ("<", "<="):
+        end = _borders(recoding, labels[-1])[1:]
+        return f"{name} < {end[0]}" if end else f"any {name}"
+    if recoding.binned and operator in (">", ">="):
+        return f"{name} >= {_borders(recoding, labels[0])[0]}"
     if len(labels) == 1:
         return f"{name} {'<>' if negated else '='} {written_text(labels[0])}"
     return f"{name} {'not in' if negated else 'in'} {_listed(labels)}"
+
+
+def _borders(recoding: Recoding, label: str) -> list[str]:
+    """The borders of a bin at which a condition may begin or end: not the top of the last one."""
+    place = recoding.labels.index(label)
+    low, high = recoding.interval(place)
+    ends = [low] if high is None or recoding.holds_end(place) else [low, high]
+    return [recoding.shown(end) for end in ends]
 
 
 def _fate(recoding: Recoding, cut: Sequence[str], negated: bool) -> str:
     """What happens to the bins that are cut."""
     several = len(cut) > 1
     return (
-        f"the {'bin' if recoding.numeric else 'group'}{'s' if several else ''} {_listed(cut)}"
+        f"the {'bin' if recoding.binned else 'group'}{'s' if several else ''} {_listed(cut)}"
         f" {'are' if several else 'is'} {'left out' if negated else 'counted'} whole"
     )
 
@@ -296,7 +303,7 @@ def _listed(labels: Sequence[str]) -> str:
 
 
 def _number(recoding: Recoding, value: Value, text: str) -> Decimal:
-    number = as_number(value) if recoding.numeric else None
+    number = recoding.place(value) if recoding.binned else None
     if number is None:
         raise misused(recoding, text)
     return number

@@ -12,6 +12,7 @@ from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Plottable
 from reconpriv.messages.shares import check_share
+from reconpriv.queries.impossible import impossible
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
@@ -28,9 +29,6 @@ WHOLE_BINS = "whole bins"
 SINGLE = "rests on a single group"
 MICRO = (
     "rests on a single group, and therefore on few trials: the interval shows how uncertain it is"
-)
-OUTSIDE = (
-    "the estimate lies outside what is possible, as an unbiased one may; the interval does not"
 )
 STRETCHED = "the interval was stretched to contain the estimate"
 
@@ -411,8 +409,8 @@ def estimated(
         if not low <= count <= high:
             remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)
-    elif not 0 <= count <= records:
-        remarks.append(OUTSIDE)
+    else:
+        remarks += impossible(count, 0.0, records)
     if groups == 1:
         remarks.append(MICRO if design.sampling.samples else SINGLE)
     if not design.sampling.trials_known:

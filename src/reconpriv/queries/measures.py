@@ -1,13 +1,14 @@
 """What is averaged, added up or ranked: a number of public columns, or the sensitive attribute.
 
-A column of numbers stands for itself. Bins stand for their middles in averages and sums; an average
-of them is then one of the middles, and says so. Other sensitive values need scores.
+A column of numbers stands for itself. Bins stand for their middles in averages and sums, and for
+their ends in the limits of those, which so hold wherever inside its bin a number lies. Other
+sensitive values need scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +23,7 @@ from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.sql_text import written_condition
 from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, Kind, Schema, Value
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Floats, Ints
 
 _NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 Scores = Mapping[Any, float]
@@ -82,7 +83,8 @@ class Measure:
     """A number of each record: ``number`` of public columns, or ``scores`` of sensitive values.
 
     A missing value is NaN, and does not count. ``steps`` are for quantiles; without them the
-    values are the numbers themselves.
+    values are the numbers themselves. Of bins, the numbers are the middles, and ``ends`` has the
+    lowest and the highest number of every bin instead; those of an open bin are infinite.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Measure:
     scores: Floats | None
     steps: Steps | None = None
     remarks: tuple[str, ...] = ()
+    ends: tuple[Measure, Measure] | None = None
 
 
 def measure_of(
@@ -111,9 +114,10 @@ def measure_of(
             f"Scores are for the sensitive column {schema.sensitive.name!r}; {asked!r} is public."
         )
     index = names.index(asked)
-    values = answerer.known[asked]
-    numbers, steps, remarks = _numbers(column, list(values), schema.recoding(asked), ranked=ranked)
-    return Measure(asked, ColumnNumber(index, numbers), None, steps, remarks)
+    values, recoding = list(answerer.known[asked]), schema.recoding(asked)
+    numbers, steps = _numbers(column, values, recoding, ranked=ranked)
+    found = [Measure(asked, ColumnNumber(index, one), None, steps) for one in numbers]
+    return _with_ends(*found)
 
 
 def has_numbers(schema: Schema, name: str, *, ranked: bool = False) -> bool:
@@ -134,8 +138,8 @@ def _sensitive(
     schema = answerer.cells.schema
     domain, recoding = list(schema.domain), schema.recoding(column.name)
     if scores is None:
-        numbers, steps, remarks = _numbers(column, domain, recoding, ranked=ranked, sensitive=True)
-        return Measure(column.name, None, numbers, steps, remarks)
+        every, steps = _numbers(column, domain, recoding, ranked=ranked, sensitive=True)
+        return _with_ends(*(Measure(column.name, None, one, steps) for one in every))
     strangers = [value for value in scores if value not in domain]
     if strangers:
         raise InputError(f"The scores name {strangers[0]!r}, which {column.name!r} does not have.")
@@ -191,41 +195,51 @@ def _numbers(
     *,
     ranked: bool,
     sensitive: bool = False,
-) -> tuple[Floats, Steps | None, tuple[str, ...]]:
-    """The numbers of the values of a column, or refuse."""
+) -> tuple[list[Floats], Steps | None]:
+    """The numbers of the values of a column, or refuse; of bins, also their two ends."""
     usable = _has_numbers(column, recoding, ranked=ranked)
     if usable and recoding is not None:
         place = {label: i for i, label in enumerate(recoding.labels)}
         where = np.array([place.get(value, -1) for value in values])
         if ranked:
             ranks = np.where(where < 0, np.nan, where.astype(np.float64))
-            return ranks, _bins(recoding), ()
-        return _middles(recoding, values, where), None, (_MIDDLES.format(column=column.name),)
+            return [ranks], _bins(recoding)
+        return [_inside(recoding, where, share) for share in (0.5, 0.0, 1.0)], None
     if not usable:
         what = "text" if column.kind is Kind.STRING else f"{column.kind.value} values"
-        hint = "Average a column of numbers."
-        if sensitive:
+        none, hint = "average, sum or quantile", "Average a column of numbers."
+        if recoding is not None and recoding.dated:
+            what, none, hint = f"{recoding.declared}s", "average or sum", "Ask for the median."
+        elif sensitive:
             hint = "Give scores, a number for each value, for example scores={…}."
         raise InputError(
-            f"Column {column.name!r} holds {what}, so it has no average, sum or quantile.",
+            f"Column {column.name!r} holds {what}, so it has no {none}.",
             hint=hint,
         )
     numbers = np.array([np.nan if value is None else float(value) for value in values])
-    return numbers, None, ()
+    return [numbers], None
 
 
-_MIDDLES = (
-    "{column} is published in bins: every number is taken as the middle of its bin, and the"
-    " interval does not cover a departure from that"
+MIDDLES = (
+    "{column} is published in bins: the estimate takes every number as the middle of its bin, and"
+    " the interval allows for any place inside it"
 )
 
 
+def _with_ends(measure: Measure, *ends: Measure) -> Measure:
+    """A measure; of bins, with their ends and the remark on them."""
+    if not ends:
+        return measure
+    remarks = (MIDDLES.format(column=measure.name),)
+    low, high = (replace(one, remarks=remarks) for one in ends)
+    return replace(measure, remarks=remarks, ends=(low, high))
+
+
 def _bins(recoding: Recoding) -> Steps:
-    if not recoding.numeric:  # groups in the order in which they were declared
+    if not recoding.numeric:  # periods, or groups in the order in which they were declared
         return Steps(recoding.labels, recoding.labels, recoding.labels)
-    ends = [recoding.interval(i) for i in range(len(recoding.labels))]
-    step = 1 if recoding.whole else 0
-    high = tuple(None if top is None else _plain(top - step) for _, top in ends)
+    ends = [recoding.ends(i) for i in range(len(recoding.labels))]
+    high = tuple(None if top is None else _plain(top) for _, top in ends)
     return Steps(recoding.labels, tuple(_plain(low) for low, _ in ends), high)
 
 
@@ -233,17 +247,10 @@ def _plain(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def _middles(recoding: Recoding, values: Sequence[Value], where: Any) -> Floats:
-    found = np.full(len(values), np.nan)
-    for i, place in enumerate(where.tolist()):
-        if place < 0:
-            continue
-        low, high = recoding.interval(place)
-        if high is None:
-            raise InputError(
-                f"The last bin of {recoding.column!r} ({recoding.labels[place]}) has no end, so it"
-                " has no middle.",
-                hint="Leave it out with a condition, or ask for the median.",
-            )
-        found[i] = float(low + high - (1 if recoding.whole else 0)) / 2.0
-    return found
+def _inside(recoding: Recoding, where: Ints, share: float) -> Floats:
+    """The number at a share of the way through each bin; infinite where a bin has no end."""
+    ends = [recoding.ends(i) for i in range(len(recoding.labels))]
+    found = [
+        np.inf if high is None else float(low + Decimal(share) * (high - low)) for low, high in ends
+    ]
+    return np.array([*found, np.nan])[where]  # -1, a missing value, is the last

@@ -133,7 +133,7 @@ def _thresholds(
         found = measure.number.of(part)[inside]
         seen.append(np.unique(found[~np.isnan(found)]))
     distinct = np.unique(np.concatenate(seen))
-    if distinct.size <= MOST_STEPS:
+    if distinct.size <= MOST_STEPS or measure.steps is not None:
         return distinct, measure.steps, False
     return np.quantile(distinct, np.linspace(0, 1, MOST_STEPS), method="lower"), None, True
 

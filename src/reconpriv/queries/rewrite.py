@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -22,6 +23,8 @@ from reconpriv.schema import Schema, Value
 
 _OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _NO_LITERAL = object()
+_CAST = re.compile(r"CAST\(('(?:[^']|'')*') AS (DATE|TIMESTAMP|TIMESTAMPTZ)\)")
+_TIMES = ("date", "timestamp", "timestampntz", "timestamptz")
 
 
 def rewrite_recoded(
@@ -102,20 +105,21 @@ def _answer(
 
 
 def _literal(exp: Any, node: Any) -> Any:
-    """A text, number or truth value written as a literal."""
-    if isinstance(node, exp.Paren):
-        return _literal(exp, node.this)
+    """A text, number, truth value or, as its text, a time written as a literal."""
+    node = node.unnest()
     if isinstance(node, exp.Neg):
         number = _literal(exp, node.this)
         return number.copy_negate() if isinstance(number, Decimal) else _NO_LITERAL
+    if isinstance(node, exp.Cast) and node.is_type(*_TIMES):
+        text = _literal(exp, node.this)
+        if not isinstance(text, str):
+            return _NO_LITERAL
+        return text.strip()[:10] if node.is_type("date") else text
     if isinstance(node, exp.Boolean):
         return bool(node.this)
-    if not isinstance(node, exp.Literal):
-        return _NO_LITERAL
-    if node.is_string:
-        return node.this
-    number = as_number(node.this)
-    return _NO_LITERAL if number is None else number
+    value = node.this if isinstance(node, exp.Literal) else None
+    found = value if value is None or node.is_string else as_number(value)
+    return _NO_LITERAL if found is None else found
 
 
 def _membership(exp: Any, column: Any, labels: Sequence[str], negated: bool) -> Any:
@@ -137,4 +141,4 @@ def shown_condition(exp: Any, node: Any) -> str:
     for name in copy.find_all(exp.Identifier):
         if written_name(str(name.this)) == name.this:
             name.set("quoted", False)
-    return str(copy.sql(dialect=DIALECT))
+    return _CAST.sub(r"\2 \1", str(copy.sql(dialect=DIALECT)))

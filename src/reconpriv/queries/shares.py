@@ -16,6 +16,7 @@ from reconpriv.errors import InputError
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.estimate import Estimate, quantile
 from reconpriv.queries.figure import SHARE, Figure
+from reconpriv.queries.impossible import IMPOSSIBLE, impossible
 from reconpriv.queries.selections import both, public_part
 from reconpriv.queries.totals import Term, indicator, totals
 from reconpriv.schema import Value
@@ -234,10 +235,12 @@ def ratio_figure(
     counts = np.array([top.count]), np.array([bottom.count])
     possible = Range(np.zeros(1), np.ones(1))
     low, high = fieller_limits(*counts, covariance[None], z, possible)
-    remarks = tuple(dict.fromkeys((*top.remarks, *bottom.remarks)))
+    counted = dict.fromkeys((*top.remarks, *bottom.remarks))
+    remarks = tuple(remark for remark in counted if remark not in IMPOSSIBLE)
     value = error = None
     if bottom.count > z * np.sqrt(covariance[1, 1]):
         value = top.count / bottom.count
+        remarks = (*impossible(value, 0.0, 1.0), *remarks)
         slope = np.array([1.0, -value])
         error = float(np.sqrt(max(slope @ covariance @ slope, 0.0)) / bottom.count)
     else:

@@ -20,6 +20,7 @@ from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.impossible import IMPOSSIBLE, impossible
 from reconpriv.queries.sql_text import quoted_names
 from reconpriv.theory.arrays import Ints
 from reconpriv.theory.small_areas import (
@@ -281,9 +282,8 @@ def _smooth(one: Question, settings: Settings) -> Estimate | str:
     records = float(one.direct.records)
     half = est.quantile(settings.confidence, settings.intervals) * float(np.sqrt(error))
     centre = min(max(count, 0.0), records)
-    remarks = [mark for mark in one.direct.remarks if mark != est.OUTSIDE]
-    if not 0 <= count <= records:
-        remarks.append(est.OUTSIDE)
+    remarks = [mark for mark in one.direct.remarks if mark not in IMPOSSIBLE]
+    remarks += impossible(count, 0.0, records)
     remarks.append(MODEL.format(columns=_listed(one.areas.columns)))
     return replace(
         one.direct,

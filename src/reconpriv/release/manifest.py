@@ -35,7 +35,7 @@ from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_val
 from reconpriv.sources.databases.url import is_database_url
 from reconpriv.writing.marker import BLOCK, MANIFEST
 
-FORMAT_VERSION = 4  # the newest that is read
+FORMAT_VERSION = 5  # the newest that is read
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -118,6 +118,8 @@ class Manifest:
     @property
     def format_version(self) -> int:
         """The oldest format whose readers understand this manifest."""
+        if any(one.dated or one.closed for one in self.schema.recodings):
+            return 5
         if self.protect is not None or self.exposed_above or self.harmless or self.news_only:
             return 4  # an older reader would misread trials, or claim that all values are protected
         if self.margins is not None:

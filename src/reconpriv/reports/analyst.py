@@ -15,6 +15,7 @@ from reconpriv.core.single_records import K
 from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.queries.answer import Answerer
+from reconpriv.queries.impossible import IMPOSSIBLE
 from reconpriv.queries.ordering import first_for_display
 from reconpriv.queries.sql_text import written_name
 from reconpriv.queries.table import EstimateTable
@@ -243,6 +244,8 @@ def _distribution(release: Release, info: dict[str, Any]) -> Section:
     caption = "Estimates with 95% intervals for the counts in the original table."
     if len(rows) > _BARS:
         caption += f" The {_BARS} most frequent of {len(rows)} values."
+    marks = {mark for _, one in order for mark in one.remarks if mark in IMPOSSIBLE}
+    caption += "".join(f" Of some values, {mark}." for mark in sorted(marks))
     chart = Chart(
         "chart-distribution",
         charts.distribution_chart(found, title),

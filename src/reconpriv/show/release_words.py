@@ -8,6 +8,7 @@ from typing import Any
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.phrases import listed
+from reconpriv.periods import PERIODS
 from reconpriv.promise import against, exceptions
 
 _SHOWN = 12
@@ -108,6 +109,7 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
         "borders": "bins between declared borders",
         "quantiles": "bins between quantiles of the original table",
         "groups": "groups of the original values",
+        **{period: f"{period}s" for period in PERIODS},
     }
     parts = []
     for name, said in recoded.items():

@@ -29,8 +29,10 @@ _SINGLE = ("sensitive", "person")
 
 _HELP = (
     "Bins: a width (", tags.code("10"), " turns 37 into 30 to 39), borders (",
-    tags.code("0, 18, 65"), " makes 0 to 17, 18 to 64, 65 or more), or ", tags.code("quantiles:5"),
-    ", whose borders are read off the data and published. Groups: one line per value, ",
+    tags.code("0, 18, 65"), " makes 0 to 17, 18 to 64, 65 or more; with ", tags.code("top:99"),
+    " after them, the last is 65 to 99), or ", tags.code("quantiles:5"),
+    ", whose borders are read off the data and published; for dates ", tags.code("month"), ", ",
+    tags.code("quarter"), " or ", tags.code("year"), ". Groups: one line per value, ",
     tags.code("value,group"), "; ", tags.code("*,group"), " takes all other values. Fewer values"
     " make larger groups of people; after that, only whole bins can be asked about.",
 )  # fmt: skip
@@ -109,7 +111,7 @@ def _read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
     columns, n = list(enumerate(opened.summary.columns)), opened.number
     return {
         "roles": {c.name: input[f"role_{n}_{i}"]() for i, c in columns if c.publishable},
-        "bins": {c.name: input[f"bins_{n}_{i}"]() for i, c in columns if c.numeric},
+        "bins": {c.name: input[f"bins_{n}_{i}"]() for i, c in columns if _has_bins(c)},
         "groups": {c.name: input[f"groups_{n}_{i}"]() for i, c in columns if _is_text(c)},
         "missing": input.missing(),
     }
@@ -162,6 +164,10 @@ def read_groups(column: str, text: str) -> dict[str, str]:
         if found.setdefault(value, group) != group:
             raise InputError(f"The groups of {column!r} list {value[:40]!r} twice.")
     return found
+
+
+def _has_bins(column: Any) -> bool:
+    return bool(column.numeric or column.dated)
 
 
 def _is_text(column: Any) -> bool:
@@ -240,8 +246,8 @@ def _role(name: str, field: str, role: str, first: Proposed) -> Tag:
 
 
 def _recoding(column: Any, field: str, bins: str | None, groups: str | None) -> Tag:
-    """The field for bins of a number, or for groups of texts."""
-    if column.numeric:
+    """The field for bins of a number or a date, or for groups of texts."""
+    if _has_bins(column):
         return tags.input(
             {"aria-label": f"Bins of {column.name}"}, id=f"bins_{field}", type="text",
             placeholder="as they are", value=bins or "", spellcheck="false", autocomplete="off",

@@ -374,3 +374,26 @@ def test_bins_and_groups_give_the_same_bytes(
     with pytest.raises(rp.ReconprivError, match="do not list, for example"):
         frame = spark.read.parquet(str(file))
         rp.read(frame, **{**roles, "group": {"text": {"plain": "x"}}})
+
+
+@pytest.mark.parametrize("period", ["month", "quarter", "year"])
+def test_periods_of_dates_and_times_give_the_same_bytes(
+    spark: Any, tmp_path: Path, choice: Choice, period: str
+) -> None:
+    rng = np.random.default_rng(8)
+    seconds = rng.integers(1_570_000_000, 1_590_000_000, 900)
+    table = pa.table(
+        {
+            "day": pa.array(seconds // 86_400, pa.int32()).cast(pa.date32()),
+            "time": pa.array(seconds * 1_000_000, pa.timestamp("us")),
+            "zoned": pa.array(seconds[::-1] * 1_000_000, pa.timestamp("us", "UTC")),
+            "amount": rng.random(900) * 50,
+            "s": rng.choice(["a", "b", "c"], 900),
+        }
+    )
+    bins = dict.fromkeys(("day", "time", "zoned"), period) | {"amount": "0,10,20,top:50"}
+    by_duckdb, by_spark = published_by_both(
+        spark, write(table, tmp_path / "t.parquet"), tmp_path / "out", choice,
+        sensitive="s", bin=bins,
+    )  # fmt: skip
+    assert by_spark == by_duckdb

@@ -166,3 +166,27 @@ def test_the_other_commands_take_bins_too(cli, command: str) -> None:
     done = cli(*first, "example:adult", *ROLES, "--bin", "age=0,40", *few)
     assert done.code == 0, done.err
     assert cli(*first, "example:adult", *ROLES, "--bin", "age=40,50", *few).code == 2
+
+
+def test_dates_and_a_top_on_the_command_line(cli, tmp_path: Path) -> None:
+    days = [f"2020-0{i % 6 + 1}-15" for i in range(300)]
+    table = pa.table(
+        {
+            "visit": pa.array(days).cast(pa.date32()),
+            "income": [i % 50 for i in range(300)],
+            "ill": ["yes" if i % 3 else "no" for i in range(300)],
+        }
+    )
+    file, out = tmp_path / "t.parquet", tmp_path / "out"
+    pq.write_table(table, file)
+    roles = ("-s", "ill", "--test-key", "--bin", "visit=quarter")
+    done = cli("publish", file, out, *roles, "--bin", "income=0,10,top:48")
+    assert done.code == 2
+    assert "above its top, 48" in " ".join(done.err.split())
+    assert not out.exists()
+    done = cli("publish", file, out, *roles, "--bin", "income=0,10,top:60")
+    assert done.code == 0, done.err
+    answer = json.loads(cli("query", out, COUNT + "visit < DATE '2020-04-01'", "--json").out)
+    assert json.dumps(answer).count('"count": 150.0') == 1
+    average = cli("query", out, "SELECT avg(income) FROM release").out
+    assert "8 to 49.80" in average

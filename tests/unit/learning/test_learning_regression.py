@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 import reconpriv as rp
-from query_fixtures import people, people_release, published_cube
+from query_fixtures import numbered_key, people, people_release, published_cube
 from reconpriv.core.cube import collect
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.learning import (
@@ -230,9 +230,15 @@ def test_the_table_reads_like_that_of_statsmodels():
         ("logistic", ("nurse", ["age"], "age > 99"), "No record satisfies"),
         ("logistic", ("nurse", ["age", "Sex"], "age = 20"), "explains nothing"),
         ("logistic", ("nurse", ["age"], "job = 'nurse'"), "randomised"),
+        (
+            "logistic",
+            ("nurse", ["age"], "job <> 'pilot'"),
+            "ask for shares and averages by GROUP BY",
+        ),
+        ("linear", ("age", ["Sex"], "job <> 'pilot'"), "ask for shares and averages by GROUP BY"),
         ("logistic", ("baker", ["C(age)", "Sex", "region"]), "no finite fit (separation)"),
         ("linear", ("Sex", ["age"]), "holds string values"),
-        ("linear", ("job", ["age"]), "is the sensitive column"),
+        ("linear", ("job", ["age"]), "Fit a logistic regression with it as the target."),
         ("linear", ("agee", ["Sex"]), "no column 'agee'"),
         ("linear", ("age", ["age", "job"]), "both the outcome and a feature"),
         ("linear", ("age", ["Sex"], "age = 20"), "nothing to explain"),
@@ -244,6 +250,17 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence(method, arguments, words
         getattr(people_release("octave"), method)(*arguments)
     assert words in str(refused.value)
     assert str(refused.value).count(". ") <= 1  # a sentence and a hint
+
+
+def test_a_sensitive_number_is_averaged_where_it_cannot_be_the_outcome(tmp_path):
+    """The refusal names questions that are answered."""
+    with rp.read(people(), sensitive="age", public=["Sex", "region"]) as table:
+        release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
+    with pytest.raises(InputError) as refused:
+        release.linear("age", ["Sex"])
+    assert "Ask for avg(age) GROUP BY Sex, or fit a logistic regression" in str(refused.value)
+    assert len(release.sql("SELECT Sex, avg(age) FROM release GROUP BY Sex")) == 2
+    assert release.logistic([20, 21], ["Sex"]).kind == "logistic"
 
 
 @pytest.mark.parametrize(
@@ -296,7 +313,7 @@ def test_protection_groups_are_used_as_they_are(tmp_path):
     assert found.trials == sum(release.group_answerer.cube.trials)
     with pytest.raises(InputError, match="ignore column 'region'"):
         release.logistic("nurse", ["region"])
-    with pytest.raises(InputError, match="holds string values"):
+    with pytest.raises(InputError, match="holds bins"):
         release.linear("age", ["Sex", "job"])
 
 

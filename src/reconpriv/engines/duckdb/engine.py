@@ -350,7 +350,7 @@ class DuckDBEngine:
 
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
         """The lowest and the highest value among records in which ``present`` is not missing."""
-        value = self._expressions[column]
+        value = _DIALECT.ranged(self._expressions[column], column.kind)
         query = f"SELECT min({value}), max({value}) FROM {_TABLE} WHERE {self._present(present)}"
         with clear_errors(self._what):
             low, high = self._connection.execute(query).fetchall()[0]

@@ -57,7 +57,12 @@ def _text(text: str) -> str:
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
-_DIALECT = Dialect("STRING", _text)
+# A session may have any time zone, and its casts follow it.
+_DAY = (
+    "CASE WHEN typeof({0}) = 'timestamp_ntz' THEN CAST({0} AS DATE)"
+    " ELSE date_from_unix_date(CAST(floor(unix_seconds({0}) / 86400) AS INT)) END"
+)
+_DIALECT = Dialect("STRING", _text, _DAY)
 
 
 def is_spark_frame(source: Any) -> bool:
@@ -202,7 +207,7 @@ class SparkEngine:
 
     def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
         """The lowest and the highest value among records in which ``present`` is not missing."""
-        value = self._expressions[column]
+        value = _DIALECT.ranged(self._expressions[column], column.kind)
         kept = self._frame.where(self._present(present))
         with spark_work(self.session, "counting", "counting"):
             low, high = kept.selectExpr(f"min({value}) AS low", f"max({value}) AS high").first()
