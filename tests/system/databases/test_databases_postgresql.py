@@ -133,7 +133,7 @@ def test_every_type_gives_the_same_bytes_as_from_parquet(
         + " ".join(f"INSERT INTO typed VALUES ({row});" for row in rows),
     )
     pq.write_table(expected, tmp_path / "typed.parquet")
-    asked = {"sensitive": 'odd "name"; --'}
+    asked = {"sensitive": 'odd "name"; --', "public": "all"}
     here = publish(tmp_path / "typed.parquet", tmp_path / "file", key, policy, **asked)
     there = publish(
         server.url(), tmp_path / "server", key, policy, table=f"{schema}.typed", **asked
@@ -185,7 +185,7 @@ def test_nested_and_binary_values_cannot_be_published_but_stand_in_nobodys_way(s
         f"CREATE TABLE {schema}.odd ({columns}, y int);"
         f" INSERT INTO {schema}.odd VALUES ({row}, 1), ({row}, 2)"
     )
-    asked = {"table": f"{schema}.odd", "sensitive": "y"}
+    asked = {"table": f"{schema}.odd", "sensitive": "y", "public": "all"}
     for name in names:
         message = refusal(server.url(), **asked, public=[name])
         assert message.startswith(f"Column {name!r} holds values of a type that cannot")
@@ -312,7 +312,7 @@ def test_what_a_user_may_not_read(server, schema):
     )
     url = server.url(login=f"{role}:guest-secret@")
     try:
-        asked = {"table": f"{schema}.part", "sensitive": "y"}
+        asked = {"table": f"{schema}.part", "sensitive": "y", "public": "all"}
         assert refusal(url, **asked).startswith("The database does not permit it.")
         server.run(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
         assert refusal(url, **asked).startswith("The database does not permit it.")

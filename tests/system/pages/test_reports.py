@@ -132,7 +132,7 @@ def test_a_promise_of_probabilities_names_what_is_exposed(tmp_path):
 def test_the_analysts_report_explains_an_estimate_below_zero(tmp_path):
     values = ["x", "y"] * 60
     table = pa.table({"s": values, "g": ["a", "b", "b", "a"] * 30})
-    with rp.read(table, sensitive="s", domain=["x", "y", *"abcdefgh"]) as opened:
+    with rp.read(table, sensitive="s", public="all", domain=["x", "y", *"abcdefgh"]) as opened:
         release = opened.publish(POLICY, tmp_path / "r", key=numbered_key(3))
     rows = [estimate.count for _, estimate in rp.open(release.path).frequencies()]
     below = sum(count < 0 for count in rows)

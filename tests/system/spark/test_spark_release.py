@@ -100,7 +100,7 @@ def test_the_whole_census_gives_the_same_bytes(
     spark: Any, tmp_path: Path, choice: Choice, large_batches: None
 ) -> None:
     source = "example:census_workers"
-    roles = {"sensitive": "Occupation", "drop": ["Age"]}
+    roles = {"sensitive": "Occupation", "public": "all", "drop": ["Age"]}
     by_duckdb = publish(source, tmp_path / "duckdb", choice, **roles)
     by_spark = publish(source, tmp_path / "spark", choice, engine="spark", **roles)
     assert by_spark == by_duckdb
@@ -358,7 +358,7 @@ def test_bins_and_groups_give_the_same_bytes(
     })  # fmt: skip
     file = write(table, tmp_path / "people.parquet")
     roles = {
-        "sensitive": "income",
+        "sensitive": "income", "public": "all",
         "bin": {"whole": 50, "real": "quantiles:3", "exact": "0,0.5,5", "spelled": [0, 10],
                 "income": [0, 10_000, 100_000, 10**6]},
         "group": {"text": {"it's": "it's o'clock", "ü\\n": 'a "b"\\', 'a "b"': 'a "b"\\',

@@ -179,7 +179,7 @@ def test_dates_and_a_top_on_the_command_line(cli, tmp_path: Path) -> None:
     )
     file, out = tmp_path / "t.parquet", tmp_path / "out"
     pq.write_table(table, file)
-    roles = ("-s", "ill", "--test-key", "--bin", "visit=quarter")
+    roles = ("-s", "ill", "--public=all", "--test-key", "--bin", "visit=quarter")
     done = cli("publish", file, out, *roles, "--bin", "income=0,10,top:48")
     assert done.code == 2
     assert "above its top, 48" in " ".join(done.err.split())

@@ -89,7 +89,11 @@ SECOND = {
     "other columns": ({"public": ["town"]}, "set of public columns"),
     "bins": ({"bin": {"age": 10}}, "binning"),
     "renamed": (
-        {"table": TABLE.rename_columns(["sex", "age", "town", "disease"]), "sensitive": "disease"},
+        {
+            "table": TABLE.rename_columns(["sex", "age", "town", "disease"]),
+            "sensitive": "disease",
+            "public": "all",
+        },
         "sensitive column",
     ),
     "protection": (
@@ -378,7 +382,7 @@ def test_the_command_line(desk, cli):
 
 
 def test_a_frame_is_published_by_the_same_rules(desk):
-    options = {"sensitive": "ill", "key": desk / "my.key"}
+    options = {"sensitive": "ill", "public": "all", "key": desk / "my.key"}
     rp.publish(TABLE, POLICY, public=list(PUBLIC), **options)
     with pytest.raises(LedgerError):
         rp.publish(TABLE, POLICY, public=["sex"], **options)

@@ -48,7 +48,7 @@ BINS = {"age": 10, "income": [*BORDERS, f"top:{TOP}"]}
 
 @cache
 def opened(place: str) -> tuple[Any, Any]:
-    with rp.read(people(place), sensitive="income", bin=BINS) as table:
+    with rp.read(people(place), sensitive="income", public="all", bin=BINS) as table:
         batches = list(table.batches())
         return batches, collect(batches, table.schema)
 
@@ -116,7 +116,7 @@ def test_a_wrong_p_is_noticed_at_one_of_the_ends() -> None:
 def test_what_is_certain_lies_between_the_ends_of_the_bins(tmp_path: Path) -> None:
     """Without the sensitive column nothing is estimated; only the place inside bins is unknown."""
     table = pa.table({"age": [20, 29, 31, 31] * 50, "s": ["x", "y"] * 100})
-    with rp.read(table, sensitive="s", bin={"age": 10}) as read:
+    with rp.read(table, sensitive="s", public="all", bin={"age": 10}) as read:
         release = read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
     found = release.average("age")
     assert (found.value, found.low, found.high) == (29.5, 25.0, 34.0)
@@ -130,7 +130,7 @@ def test_the_ends_of_bins_follow_the_numbers(tmp_path: Path, whole: bool) -> Non
     """The bin 30 to 39 of whole numbers ends with 39, that of others comes close to 40."""
     numbers = pa.array([31, 38] * 100, pa.int64() if whole else pa.float64())
     table = pa.table({"age": numbers, "s": ["x", "y"] * 100})
-    with rp.read(table, sensitive="s", bin={"age": 10}) as read:
+    with rp.read(table, sensitive="s", public="all", bin={"age": 10}) as read:
         release = read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
     found = release.average("age")
     assert (found.low, found.high) == (30, 39 if whole else 40)
@@ -142,7 +142,11 @@ def test_the_ends_of_bins_follow_the_numbers(tmp_path: Path, whole: bool) -> Non
 @pytest.fixture(scope="module")
 def open_release(tmp_path_factory: pytest.TempPathFactory) -> rp.Release:
     folder = tmp_path_factory.mktemp("open") / "release"
-    roles = {"sensitive": "income", "bin": {"age": [20, 40, 60], "income": [0, 10, 20, 40]}}
+    roles = {
+        "sensitive": "income",
+        "public": "all",
+        "bin": {"age": [20, 40, 60], "income": [0, 10, 20, 40]},
+    }
     with rp.read(people("low"), **roles) as table:
         return table.publish(rp.Policy(0.5, 0.5, 0.3), folder, key=numbered_key(1))
 
@@ -209,7 +213,7 @@ def test_an_open_bin_of_a_public_column_counts_only_if_it_is_chosen(
 def test_a_top_closes_the_last_bin(tmp_path: Path) -> None:
     table = pa.table({"income": [5, 15, 199, 200] * 60, "s": ["x", "y"] * 120})
     for said in ("0,10,20,top:200", [0, 10, 20, "top:200"], " 0, 10, 20, TOP: 200 "):
-        with rp.read(table, sensitive="s", bin={"income": said}) as read:
+        with rp.read(table, sensitive="s", public="all", bin={"income": said}) as read:
             assert read.schema.recoding("income").labels[-1] == "20 to 200"
             release = read.publish(
                 rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1), overwrite=True
@@ -222,7 +226,7 @@ def test_a_top_closes_the_last_bin(tmp_path: Path) -> None:
 
 def test_the_top_of_numbers_that_are_not_whole_belongs_to_the_last_bin(tmp_path: Path) -> None:
     table = pa.table({"income": [0.5, 15.0, 199.5, 200.0] * 60, "s": ["x", "y"] * 120})
-    with rp.read(table, sensitive="s", bin={"income": "0,10,20,top:200"}) as read:
+    with rp.read(table, sensitive="s", public="all", bin={"income": "0,10,20,top:200"}) as read:
         labels = read.schema.recoding("income").labels
         assert labels == ("0 to under 10", "10 to under 20", "20 to 200")
         read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
@@ -250,20 +254,20 @@ def test_the_top_of_numbers_that_are_not_whole_belongs_to_the_last_bin(tmp_path:
 def test_a_top_that_makes_no_sense_is_refused(said: str, message: str) -> None:
     table = pa.table({"income": [5, 15, 199, 200] * 60, "s": ["x", "y"] * 120})
     with pytest.raises(InputError, match=message):
-        rp.read(table, sensitive="s", bin={"income": said})
+        rp.read(table, sensitive="s", public="all", bin={"income": said})
 
 
 def test_quantiles_may_have_a_top() -> None:
     table = pa.table({"income": [5, 15, 199, 200] * 60, "s": ["x", "y"] * 120})
     with (
         pytest.warns(rp.ReconprivWarning, match="quantiles of the table"),
-        rp.read(table, sensitive="s", bin={"income": "quantiles:2,top:250"}) as read,
+        rp.read(table, sensitive="s", public="all", bin={"income": "quantiles:2,top:250"}) as read,
     ):
         assert read.schema.recoding("income").labels == ("5 to 198", "199 to 250")
 
 
 def test_the_median_of_many_bins_is_a_bin(tmp_path: Path) -> None:
     table = pa.table({"n": list(range(1_600)), "s": ["x", "y"] * 800})
-    with rp.read(table, sensitive="s", bin={"n": 4}) as read:
+    with rp.read(table, sensitive="s", public="all", bin={"n": 4}) as read:
         release = read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
     assert release.median("n").value == "796 to 799"

@@ -21,6 +21,7 @@ POLICY = rp.Policy(0.5, 0.5, 0.3)
 SCHOOL = {"BSc": "Degree", "MSc": "Degree", "HS": "School", "Primary": "School"}
 ROLES = {
     "sensitive": "income",
+    "public": "all",
     "bin": {"age": 10, "income": [0, 10_000, 20_000]},
     "group": {"school": SCHOOL},
 }
@@ -45,14 +46,16 @@ def release(people: pa.Table, key: rp.Key, tmp_path_factory: pytest.TempPathFact
 
 def refusal(source: object, **roles: object) -> str:
     with pytest.raises(rp.ReconprivError) as caught:
-        rp.read(source, **{"sensitive": "school", **roles}).close()
+        rp.read(source, **{"sensitive": "school", "public": "all", **roles}).close()
     return str(caught.value)
 
 
 def labels_of(source: pa.Table, column: str, **roles: object) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with rp.read(source, **{"sensitive": "school", "missing": "drop", **roles}) as table:
+        with rp.read(
+            source, **{"sensitive": "school", "public": "all", "missing": "drop", **roles}
+        ) as table:
             recoding = table.schema.recoding(column)
             assert recoding is not None
             return list(recoding.labels)
@@ -334,7 +337,7 @@ def test_a_hierarchy_is_asked_for_by_level(people: pa.Table, tmp_path: Path) -> 
     file.write_text(
         'value,kind,all\nMSc, Degree ,Any\nBSc,Degree,Any\n"HS",School,Any\n*,Rest,Other one\n'
     )
-    rest = {"sensitive": "income", "bin": {"income": [0, 9_000]}}
+    rest = {"sensitive": "income", "public": "all", "bin": {"income": [0, 9_000]}}
     assert labels_of(people, "school", group={"school": file}, **rest) == [
         "Degree", "School", "Rest"
     ]  # fmt: skip

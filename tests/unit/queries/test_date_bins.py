@@ -40,7 +40,7 @@ def visits(kind: pa.DataType = TYPES["date"]) -> pa.Table:
 
 
 def published(folder: Path, said: str, kind: pa.DataType = TYPES["date"]) -> rp.Release:
-    with rp.read(visits(kind), sensitive="s", bin={"visit": said}) as table:
+    with rp.read(visits(kind), sensitive="s", public="all", bin={"visit": said}) as table:
         table.publish(POLICY, folder, key=numbered_key(1))
     return rp.open(folder)
 
@@ -197,18 +197,18 @@ def test_what_has_no_such_bins_is_refused(column: str, said: Any, message: str) 
     table = table.append_column("far", pa.array([dt.date(9999, 12, 31)] * 200))
     table = table.append_column("wide", pa.array([dt.date(1900, 1, 1), dt.date(2000, 1, 1)] * 100))
     with pytest.raises(InputError, match=message):
-        rp.read(table, sensitive="s", bin={column: said})
+        rp.read(table, sensitive="s", public="all", bin={column: said})
 
 
 def test_the_dates_of_a_csv_file_go_into_bins_and_text_stays_text(tmp_path: Path) -> None:
     file = tmp_path / "visits.csv"
     pyarrow.csv.write_csv(visits(), file)
-    with rp.read(file, sensitive="s", bin={"visit": "year"}) as table:
+    with rp.read(file, sensitive="s", public="all", bin={"visit": "year"}) as table:
         assert table.schema.recoding("visit").labels == ("2019", "2020")
 
 
 def test_a_sensitive_date_has_its_periods_as_domain(tmp_path: Path) -> None:
-    roles = {"sensitive": "visit", "bin": {"visit": "month"}, "missing": "drop"}
+    roles = {"sensitive": "visit", "public": "all", "bin": {"visit": "month"}, "missing": "drop"}
     with rp.read(visits(), **roles) as table:
         assert table.schema.domain == (
             "2019-11", "2019-12", "2020-01", "2020-02", "2020-03", "2020-04"

@@ -26,7 +26,7 @@ def people() -> pa.Table:
     return pa.table({"sex": sex, "age": age, "s": np.where((sex == "f") & (age == 29), "b", "a")})
 
 
-ROLES = {"sensitive": "s", "domain": ["a", "b", "c"]}
+ROLES = {"sensitive": "s", "public": "all", "domain": ["a", "b", "c"]}
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ SEX = [
 
 
 def publish(source: Any, out: Path, key: rp.Key, **settings: Any) -> rp.Release:
-    settings = {"sensitive": "income", **settings}
+    settings = {"sensitive": "income", "public": "all", **settings}
     with rp.read(source, **settings) as table:
         return table.publish(rp.Policy(0.5, 0.5, 0.3), out, key=key)
 

@@ -25,7 +25,7 @@ ADULT = {
     "sql": "SELECT * FROM input WHERE age >= 45",  # the largest groups take the most time
 }  # fmt: skip
 CENSUS = {
-    "sensitive": "Occupation", "drop": ["Weight"],
+    "sensitive": "Occupation", "public": "all", "drop": ["Weight"],
     "sql": "SELECT * FROM input WHERE Age % 4 = 0",  # every label, a quarter of the groups
 }  # fmt: skip
 # Enough to fill every table of an attack.

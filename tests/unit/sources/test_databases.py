@@ -90,7 +90,7 @@ def test_urls_of_files(files, monkeypatch):
 @pytest.mark.parametrize("name", FILES)
 def test_a_table_that_is_not_named_or_not_there(files, name):
     path = files / name
-    asked = {"sensitive": "Education"}
+    asked = {"sensitive": "Education", "public": "all"}
     assert refusal(path, **asked) == (
         "Which table of the database? Name it with `table`. It has: people."
     )

@@ -32,13 +32,17 @@ BIG = 2**60 + 1
 
 def publish(source: Any, **more: Any) -> Any:
     with pytest.warns(rp.ReconprivWarning, match="test key"):
-        return rp.publish(source, POLICY, **{"sensitive": "s", "key": rp.Key.test()} | more)
+        return rp.publish(
+            source, POLICY, **{"sensitive": "s", "public": "all", "key": rp.Key.test()} | more
+        )
 
 
 def refusal(source: Any, **more: Any) -> str:
     """One sentence and its hint; nothing is left where the release would have been."""
     with pytest.raises(rp.ReconprivError) as caught:
-        rp.publish(source, POLICY, **{"sensitive": "s", "key": rp.Key.test()} | more)
+        rp.publish(
+            source, POLICY, **{"sensitive": "s", "public": "all", "key": rp.Key.test()} | more
+        )
     assert "\n" not in str(caught.value)
     assert "the file" not in str(caught.value)
     return str(caught.value)

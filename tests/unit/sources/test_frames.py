@@ -20,7 +20,7 @@ from reconpriv.sources import frames
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 COLUMNS = ["age", "occupation", "sex"]
-ROLES: dict[str, Any] = {"sensitive": "occupation", "missing": "value"}
+ROLES: dict[str, Any] = {"sensitive": "occupation", "public": "all", "missing": "value"}
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_dates_times_and_nullable_types_survive() -> None:
             "s": pa.array(["x", "y"] * 400),
         }
     )
-    roles: dict[str, Any] = {"sensitive": "s", "key": rp.Key.test()}
+    roles: dict[str, Any] = {"sensitive": "s", "public": "all", "key": rp.Key.test()}
     with pytest.warns(rp.ReconprivWarning):
         assert rp.publish(table, POLICY, **roles).schema == table.schema
         frame = polars.DataFrame(table)

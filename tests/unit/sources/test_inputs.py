@@ -51,7 +51,7 @@ def publish(key: rp.Key, policy: rp.Policy, files_of: Callable) -> Callable:
     """Publish a source and return the bytes of the release."""
 
     def published(source: object, out: Path, **options: object) -> dict[str, bytes]:
-        with rp.read(source, **({"sensitive": "Education"} | options)) as table:
+        with rp.read(source, **({"sensitive": "Education", "public": "all"} | options)) as table:
             table.publish(policy, out, key=key)
         return files_of(out)
 
