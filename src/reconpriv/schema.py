@@ -27,7 +27,7 @@ MAX_UNDECLARED_DOMAIN = 1000
 
 # A public column with at least this share of distinct values looks like an identifier.
 _IDENTIFIER_SHARE = 0.5
-_IDENTIFIER_RECORDS = 20
+FEW_RECORDS = 20  # a smaller table is not judged by its unique values and records
 
 
 class Kind(Enum):
@@ -102,7 +102,7 @@ def quote_identifier(name: str) -> str:
 
 def looks_like_identifier(distinct: int, records: int) -> bool:
     """Whether there is nearly one distinct value per record."""
-    return records >= _IDENTIFIER_RECORDS and distinct >= _IDENTIFIER_SHARE * records
+    return records >= FEW_RECORDS and distinct >= _IDENTIFIER_SHARE * records
 
 
 def value_text(kind: Kind, value: Value) -> str:

@@ -16,7 +16,7 @@ from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed, share_words
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.messages.shares import check_share
-from reconpriv.schema import Schema
+from reconpriv.schema import FEW_RECORDS, Schema
 
 MAX_UNIQUE = 0.5
 UNIQUE = "unique records"
@@ -106,8 +106,8 @@ def giveaway_obstacle(
 
 
 def too_many_unique(unique: int, records: int, accepted: Accepted) -> bool:
-    """Whether more records stand alone than the steward accepts."""
-    return unique > accepted.max_unique * records
+    """Whether more records stand alone than the steward accepts; a few records always do."""
+    return records >= FEW_RECORDS and unique > accepted.max_unique * records
 
 
 def unique_obstacle(
