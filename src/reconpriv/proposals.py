@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.core.giveaways import Giveaway, giveaways_by_column
+from reconpriv.core.giveaways import Giveaway, told_alone
+from reconpriv.core.joint_counts import CountPairs, JointCounts
 from reconpriv.messages.one_line import shortened
 from reconpriv.messages.readable import Readable
 from reconpriv.schema import (
@@ -190,7 +191,6 @@ def _giveaways(
     if not 2 <= len(counts) <= MAX_UNDECLARED_DOMAIN:
         return {}
     domain = sort_domain(counts)
-    common = max(range(len(domain)), key=lambda i: counts[domain[i]])
     likely = tuple(
         one.column
         for one in found
@@ -198,9 +198,11 @@ def _giveaways(
         and one.column != sensitive
         and (one.column.kind is not Kind.STRING or not one.nearly_unique)
     )
-    schema = Schema(likely, sensitive, domain, sum(counts.values()))
-    map_groups = partial(engine.map_groups, drop_missing=drop_missing)
-    told = giveaways_by_column(map_groups, schema, common, ())
+    told: list[Giveaway] = []
+    for column in likely:
+        alone = Schema((column,), sensitive, domain, sum(counts.values()))
+        parts = engine.map_groups(alone, CountPairs(alone), drop_missing=drop_missing)
+        told += told_alone(JointCounts(alone).join(parts), ())
     return {one.columns[0]: one for one in told}
 
 

@@ -20,12 +20,13 @@ from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.checks import Checks
 from reconpriv.core.column_risk import ColumnRisk, column_risks
+from reconpriv.core.columns_seen import Beside, ColumnsSeen
 from reconpriv.core.cube import CellKeeper, Cube, collect
-from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.identifiers import (
     distinct_values,
     identifier_note,
 )
+from reconpriv.core.joint_counts import CountPairs
 from reconpriv.core.obstacles import (
     MAX_UNIQUE,
     Accepted,
@@ -36,7 +37,7 @@ from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.row_choice import RowChoice
 from reconpriv.core.single_records import K, check_k
 from reconpriv.core.verdicts import verdict_table
-from reconpriv.engines.base import Engine, Progress, no_progress
+from reconpriv.engines.base import Engine, Progress, Written, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.local import LocalEngine
 from reconpriv.errors import warn_caller
@@ -130,9 +131,12 @@ class Table:
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         kept = accepted.identifiers
         policy = self.settled(policy)
+        seen = None if columns is False else ColumnsSeen.of(self.schema)
         if policy.protect is not None:
             report = self._audit_protected(policy, worst, k, columns, kept, progress, watch)
-            report = self._with_obstacles(report, accepted, columns=columns)
+            if seen is not None:
+                seen.add(self._raw().as_batch())
+            report = self._with_obstacles(report, accepted, seen)
             return replace(report, warnings=self.warnings + report.warnings, dropped=self.dropped)
         plan = self.margin_plan(policy)
         work = partial(
@@ -149,13 +153,22 @@ class Table:
         cells = CellKeeper(self.schema.records if columns else CELLS_IN_MEMORY)
         few = columns is None and self.schema.records <= CELLS_IN_MEMORY
         here = bool(watch or columns or few)
+        # An engine on several machines audits the groups where they are.
+        groups = partial(
+            self.engine.map_groups,
+            self.schema,
+            drop_missing=self._drop_missing,
+            progress=progress,
+        )
         if here:
-            parts = [work(self._seen_by([*watch, cells.add], progress))]
+            watch = [*watch, cells.add, *([] if seen is None else [seen.joint.add])]
+            parts = [work(self._seen_by(watch, progress))]
+        elif seen is None:
+            parts = groups(work)
         else:
-            # An engine on several machines audits the groups where they are.
-            parts = self.engine.map_groups(
-                self.schema, work, drop_missing=self._drop_missing, progress=progress
-            )
+            found = groups(Beside(work, self.schema))
+            parts = [part for part, _ in found]
+            seen.joint.join(joint for _, joint in found)
         report = join_parts(parts, self.schema, policy, worst=worst, k=k, plan=plan)
         cube = None
         if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
@@ -164,23 +177,20 @@ class Table:
         report = self._with_columns(report, asked=asked, kept=kept, cube=cube)
         self.checks.identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
-        report = self._with_obstacles(report, accepted, columns=columns, cube=cube)
+        report = self._with_obstacles(report, accepted, seen, cube)
         return replace(report, warnings=self.warnings, dropped=self.dropped)
 
     def _with_obstacles(
         self,
         report: AuditReport,
         accepted: Accepted,
-        *,
-        columns: bool | None,
+        seen: ColumnsSeen | None,
         cube: Cube | None = None,
     ) -> AuditReport:
         """The report with what stands in the way of a publication, and what would help."""
         single = report.single_records
         without = {c.name: c.without.unique for c in report.columns if c.without is not None}
-        told: tuple[Giveaway, ...] = ()
-        if columns is not False:
-            told = self.checks.giveaways(report.policy, cube)
+        told = () if seen is None else seen.giveaways(report.policy.harmless, cube)
         obstacles = (
             self.checks.people_obstacle(),
             giveaway_obstacle(told, report.sensitive, accepted),
@@ -418,7 +428,14 @@ class Table:
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         if self._all_rows is not None:
             self.keep_one_row_each(secret)
-        self.checks.refuse(policy, accepted, self._small_cube(progress))
+        self.checks.refuse(accepted)
+        columns = ColumnsSeen.of(self.schema)
+        if self.engine.name != LocalEngine.name:
+            columns.joint.join(self._map_groups(CountPairs(self.schema)))
+
+        def check(found: Written) -> None:
+            self.checks.refuse_written(found, columns.giveaways(policy.harmless), accepted)
+
         account = Account.open(
             secret, self.schema, policy, second_sample=second_sample, role_change=role_change
         )
@@ -435,7 +452,8 @@ class Table:
             overwrite=overwrite,
             progress=progress,
             also=also,
-            check=lambda found: self.checks.refuse_unique(found, accepted),
+            watch=columns.add,
+            check=check,
             account=account,
         )
         self._warn_of(
@@ -450,12 +468,6 @@ class Table:
             warned, notes = warned + tuple(account.warnings), notes + tuple(account.notes)
         uri = str(out) if is_uri(out) else None
         return Release(Path(out), manifest, written, warned, uri=uri, notes=notes)
-
-    def _small_cube(self, progress: Progress) -> Cube | None:
-        """All cells, if the engine is on this machine and keeps them for the publication, too."""
-        if self.engine.name != LocalEngine.name or self.schema.records > CELLS_IN_MEMORY:
-            return None
-        return collect(self.batches(progress=progress), self.schema)
 
     def workload(
         self,

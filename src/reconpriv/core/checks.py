@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconpriv.core.giveaways import Giveaway, giveaways_by_column, giveaways_in
+from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.identifiers import find_identifiers, refuse_identifiers
 from reconpriv.core.obstacles import (
     Accepted,
@@ -18,11 +18,9 @@ from reconpriv.core.obstacles import (
 )
 from reconpriv.core.people import People, count_people
 from reconpriv.core.single_records import count_unique
-from reconpriv.policy import Policy
 from reconpriv.schema import Column, Schema
 
 if TYPE_CHECKING:
-    from reconpriv.core.cube import Cube
     from reconpriv.engines.base import Engine, Written
 
 
@@ -65,16 +63,6 @@ class Checks:
             return None
         return self.people.obstacle(self.schema.person.name)
 
-    def giveaways(self, policy: Policy, cube: Cube | None = None) -> tuple[Giveaway, ...]:
-        """The public columns that tell the sensitive value; ``cube`` is the table in memory."""
-        if cube is not None:
-            return giveaways_in(cube, policy.harmless)
-        counts = self.engine.value_counts(self.schema.sensitive)
-        domain = self.schema.domain
-        common = max(range(len(domain)), key=lambda i: counts.get(domain[i], 0))
-        map_groups = partial(self.engine.map_groups, drop_missing=self.drop_missing)
-        return giveaways_by_column(map_groups, self.schema, common, policy.harmless)
-
     def unique_obstacle(
         self, unique: int, records: int, accepted: Accepted, without: Mapping[str, int]
     ) -> Obstacle | None:
@@ -89,15 +77,16 @@ class Checks:
             without = {column.name: self._unique_without(column) for column in self.schema.public}
         return unique_obstacle(unique, records, accepted, without)
 
-    def refuse(self, policy: Policy, accepted: Accepted, cube: Cube | None) -> None:
-        """Refuse to publish what must not be, unless the steward accepts it."""
+    def refuse(self, accepted: Accepted) -> None:
+        """Refuse to publish people or identifiers that must not be."""
         refuse_identifiers(self.identifiers, accepted.identifiers, self.schema.records)
         _refuse(self.people_obstacle())
-        told = self.giveaways(policy, cube)
-        _refuse(giveaway_obstacle(told, self.schema.sensitive.name, accepted))
 
-    def refuse_unique(self, written: Written, accepted: Accepted) -> None:
-        """Refuse a release of too many unique records, before it becomes final."""
+    def refuse_written(
+        self, written: Written, told: Sequence[Giveaway], accepted: Accepted
+    ) -> None:
+        """Refuse what giveaways and unique records forbid, before a release becomes final."""
+        _refuse(giveaway_obstacle(told, self.schema.sensitive.name, accepted))
         _refuse(self.unique_obstacle(written.unique_records, written.records, accepted, {}))
 
     def _unique_without(self, column: Column) -> int:

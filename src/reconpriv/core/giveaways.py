@@ -7,14 +7,14 @@ hold the most frequent value of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reconpriv.core.cells import CellBatch
+from reconpriv.core.joint_counts import JointCounts
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import listed
 from reconpriv.schema import Column, Kind, Schema, Value
@@ -151,65 +151,41 @@ def steps(column: Column) -> tuple[int, ...]:
     return _NEIGHBOURS if column.kind in _ORDERED else (1,)
 
 
-@dataclass(frozen=True)
-class GuessGroups:
-    """Guesses from the groups of one public column, for each number of neighbours; for workers."""
-
-    schema: Schema
-    common: int
-
-    def __call__(self, batches: Iterator[CellBatch]) -> list[Guesses]:
-        """The guesses about the people in these batches, whose values ascend."""
-        m = self.schema.domain_size
-        nobody = np.zeros(m)
-        found = [Guesses(nobody, nobody, nobody) for _ in steps(self.schema.public[0])]
-        for batch in batches:
-            for i, step in enumerate(steps(self.schema.public[0])):
-                group = batch.group_of_cell // step
-                found[i] += guess(group, batch.value, batch.count, m, self.common)
-        return found
-
-
-MapGroups = Callable[[Schema, Callable[[Iterator[CellBatch]], list[Guesses]]], list[list[Guesses]]]
-
-
-def giveaways_by_column(
-    map_groups: MapGroups, schema: Schema, common: int, harmless: Collection[Value]
-) -> tuple[Giveaway, ...]:
-    """What single public columns give away, counted column by column."""
-    found = []
-    for column in schema.public:
-        alone = replace(schema, public=(column,))
-        parts = map_groups(alone, GuessGroups(alone, common))
-        each = [sum(levels[1:], levels[0]) for levels in zip(*parts, strict=True)]
+def told_alone(joint: JointCounts, harmless: Collection[Value]) -> tuple[Giveaway, ...]:
+    """What single public columns give away."""
+    schema, found = joint.schema, []
+    for column, pairs in zip(schema.public, joint.columns(), strict=True):
+        if not pairs.count.size:
+            continue
+        m = schema.domain_size
+        held = np.bincount(pairs.sensitive, weights=pairs.count, minlength=m)
+        each = [
+            guess(pairs.code // step, pairs.sensitive, pairs.count, m, int(held.argmax()))
+            for step in steps(column)
+        ]
         found.append(_worst(each, (column.name,), schema, harmless))
     return tuple(one for one in found if one is not None)
 
 
-def giveaways_in(cube: Cube, harmless: Collection[Value]) -> tuple[Giveaway, ...]:
-    """What public columns give away, alone or, if that is cheap, two together."""
+def told_together(
+    cube: Cube, harmless: Collection[Value], alone: Collection[Giveaway]
+) -> tuple[Giveaway, ...]:
+    """What two public columns give away together though neither does alone; none if it is dear."""
     schema, m = cube.schema, cube.schema.domain_size
-    codes = [column[cube.group].astype(np.int64) for column in cube.codes]
-    common = int(np.bincount(cube.value, weights=cube.count, minlength=m).argmax())
-
-    def guessed(group: Ints) -> Guesses:
-        return guess(group, cube.value, cube.count, m, common)
-
-    found: dict[int, Giveaway] = {}
-    for i, column in enumerate(schema.public):
-        each = [guessed(codes[i] // step) for step in steps(column)]
-        one = _worst(each, (column.name,), schema, harmless)
-        if one is not None:
-            found[i] = one
-    rest = [i for i in range(len(codes)) if i not in found]
+    known = {name for one in alone for name in one.columns}
+    rest = [i for i, column in enumerate(schema.public) if column.name not in known]
     pairs = list(combinations(rest, 2))
-    together: list[Giveaway | None] = []
-    if len(pairs) * cube.value.size <= _PAIRED_CELLS:
-        for a, b in pairs:
-            names = (schema.public[a].name, schema.public[b].name)
-            each = [guessed(codes[a] * len(cube.values[b]) + codes[b])]
-            together.append(_worst(each, names, schema, harmless))
-    return (*found.values(), *(one for one in together if one is not None))
+    if len(pairs) * cube.value.size > _PAIRED_CELLS:
+        return ()
+    codes = {i: cube.codes[i][cube.group].astype(np.int64) for i in rest}
+    common = int(np.bincount(cube.value, weights=cube.count, minlength=m).argmax())
+    found = []
+    for a, b in pairs:
+        group = codes[a] * len(cube.values[b]) + codes[b]
+        each = [guess(group, cube.value, cube.count, m, common)]
+        names = (schema.public[a].name, schema.public[b].name)
+        found.append(_worst(each, names, schema, harmless))
+    return tuple(one for one in found if one is not None)
 
 
 def _worst(

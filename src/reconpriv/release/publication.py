@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from reconpriv.core.cells import CellBatch
 from reconpriv.core.coarsening import coarsen
 from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
+from reconpriv.core.kernel import Kernel, PublishedBatch
 from reconpriv.core.margin_cost import margin_notes
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
 from reconpriv.core.protected import publish_protected
@@ -67,13 +69,15 @@ def write_release(
     overwrite: bool,
     progress: Progress,
     also: Callable[[Path], None] | None,
+    watch: Callable[[CellBatch], None],
     check: Callable[[Written], None],
     account: Account | None = None,
 ) -> tuple[Manifest, Written, MarginPlan | None]:
     """Write a release to a folder, or to a URI that only the engine can reach.
 
-    ``check`` may refuse what was written before it becomes final. ``account`` is its entry in the
-    ledger of the key, written just before that.
+    On this machine, ``watch`` sees every batch of groups. ``check`` may refuse what was written
+    before it becomes final. ``account`` is its entry in the ledger of the key, written just before
+    that.
     """
     layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
     plan = None
@@ -87,6 +91,7 @@ def write_release(
     if policy.protect is not None:
         raw = protection_cells(engine, schema, drop_missing=drop_missing, progress=progress)
         protected = publish_protected(raw, policy, key)
+        watch(raw.as_batch())
         if account is not None:
             coarse = coarsen(raw, protected.settled).cube
             account.tally.add(Kernel(coarse.schema, policy, key), coarse.as_batch())
@@ -117,8 +122,14 @@ def write_release(
     def write(folder: Path) -> Written:
         if protected is not None:
             return write_protected_files(protected, schema, folder, layout, progress)
+        local = engine.name == LocalEngine.name
         return engine.write(
-            schema, kernel, folder, layout=layout, drop_missing=drop_missing, progress=progress
+            schema,
+            Seen(kernel, watch) if local else kernel,
+            folder,
+            layout=layout,
+            drop_missing=drop_missing,
+            progress=progress,
         )
 
     def recorded(manifest: Manifest, written: Written) -> Manifest:
@@ -158,6 +169,19 @@ def write_release(
             )
         manifest = describe(written, margins)
     return manifest, written, plan
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Publishes as a kernel does, and shows every batch to somebody."""
+
+    publish: PublishFunction
+    watch: Callable[[CellBatch], None]
+
+    def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
+        """Publish the batch."""
+        self.watch(batch)
+        return self.publish(batch)
 
 
 def _tallied(
