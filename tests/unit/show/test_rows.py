@@ -22,11 +22,15 @@ from reconpriv.show.text import as_text
 
 ADULT = {
     "sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value",
-    "sql": "SELECT * FROM input WHERE age >= 45",  # the largest groups take the most time
+    "person": "pid",
+    # The largest groups take the most time.
+    "sql": "SELECT *, row_number() OVER () // 3 AS pid FROM input WHERE age >= 45",
 }  # fmt: skip
 CENSUS = {
     "sensitive": "Occupation", "drop": ["Weight"],
-    "sql": "SELECT * FROM input WHERE Age % 4 = 0",  # every label, a quarter of the groups
+    "person": "pid",
+    # Every label, a quarter of the groups.
+    "sql": "SELECT *, row_number() OVER () // 3 AS pid FROM input WHERE Age % 4 = 0",
 }  # fmt: skip
 # Enough to fill every table of an attack.
 EFFORT = Effort(releases=4, draws=100)
