@@ -13,8 +13,6 @@ import pytest
 
 import before
 import reconpriv as rp
-from peoples_rows import peoples_rows
-from reconpriv.errors import InputError
 from reconpriv.release import publication
 from spark_fixtures import (
     ODD_NAME,
@@ -376,26 +374,3 @@ def test_bins_and_groups_give_the_same_bytes(
     with pytest.raises(rp.ReconprivError, match="do not list, for example"):
         frame = spark.read.parquet(str(file))
         rp.read(frame, **{**roles, "group": {"text": {"plain": "x"}}})
-
-
-def test_one_row_of_each_person_gives_the_same_bytes(
-    spark: Any, tmp_path: Path, choice: Choice
-) -> None:
-    """People have up to 40 rows, so that they span Spark's small batches."""
-    file = write(peoples_rows([1, 5, 40], 60), tmp_path / "visits.parquet")
-    roles = {"sensitive": "result", "public": ["ward"], "person": "pid", "rows_per_person": "one"}
-    by_duckdb, by_spark = published_by_both(spark, file, tmp_path / "out", choice, **roles)
-    assert by_spark == by_duckdb
-    release = rp.open(tmp_path / "out" / "spark")
-    assert release.records == 180
-    assert release.description.one_row_per_person
-    other = publish(file, tmp_path / "other", Choice(rp.Key.test()), **roles)
-    assert other["data.parquet"] != by_spark["data.parquet"]
-
-
-def test_spark_refuses_people_with_several_rows(spark: Any, tmp_path: Path, choice: Choice) -> None:
-    file = write(peoples_rows([1, 3], 30), tmp_path / "visits.parquet")
-    roles = {"sensitive": "result", "public": ["ward"], "person": "pid"}
-    with pytest.raises(InputError, match=r"30 of 60 people have several rows \(up to 3\)"):
-        publish(spark.read.parquet(str(file)), tmp_path / "out", choice, **roles)
-    assert not (tmp_path / "out").exists()

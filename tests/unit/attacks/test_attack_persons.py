@@ -184,3 +184,14 @@ def test_without_the_persons_column_it_is_refused(cli, constant, tmp_path):
     assert done.code == 0, done.err
     assert json.loads(done.out)["table"][0]["rows"] == 5
     assert "p000" not in done.out, "nobody's number is shown"
+
+
+@pytest.mark.parametrize("rows_per_person", ["refuse", "one"])
+def test_other_attacks_run_although_people_have_several_rows(constant, rows_per_person):
+    """Also the one that publishes: nothing of it leaves the lab."""
+    with rp.read(constant, rows_per_person=rows_per_person, **ROLES) as table:
+        files = attack("side-channels", table, POLICY)
+        assert attack("micro", table, POLICY).success.trials
+        assert table.schema.person is not None
+    assert files.success.successes == 0
+    assert {row["leaks"] for row in files.table} == {"no"}

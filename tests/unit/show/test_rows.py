@@ -22,15 +22,11 @@ from reconpriv.show.text import as_text
 
 ADULT = {
     "sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value",
-    "person": "pid",
-    # The largest groups take the most time.
-    "sql": "SELECT *, row_number() OVER () // 3 AS pid FROM input WHERE age >= 45",
+    "sql": "SELECT * FROM input WHERE age >= 45",  # the largest groups take the most time
 }  # fmt: skip
 CENSUS = {
-    "sensitive": "Occupation", "drop": ["Weight"],
-    "person": "pid",
-    # Every label, a quarter of the groups.
-    "sql": "SELECT *, row_number() OVER () // 3 AS pid FROM input WHERE Age % 4 = 0",
+    "sensitive": "Occupation", "public": "all", "drop": ["Weight"],
+    "sql": "SELECT * FROM input WHERE Age % 4 = 0",  # every label, a quarter of the groups
 }  # fmt: skip
 # Enough to fill every table of an attack.
 EFFORT = Effort(releases=4, draws=100)
@@ -66,8 +62,11 @@ def made(heads: list[str], rows: list[tuple[Any, ...]], **settings: Any) -> Fitt
 @pytest.fixture(scope="module", params=["adult", "census_workers"])
 def attacked(request: pytest.FixtureRequest) -> list[Any]:
     roles: dict[str, Any] = {"adult": ADULT, "census_workers": CENSUS}[request.param]
+    numbered = roles["sql"].replace("*", "*, row_number() OVER () // 3 AS pid", 1)
     policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
-    with rp.read(f"example:{request.param}", **roles) as table:
+    with rp.read(
+        f"example:{request.param}", **(roles | {"sql": numbered, "person": "pid"})
+    ) as table:
         return [attack(name, table, policy, EFFORT) for name in ATTACKS]
 
 
