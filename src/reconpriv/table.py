@@ -512,8 +512,8 @@ class Table:
         return Answerer(collect(self.batches(), self.schema), design)
 
     def with_records(self, records: pa.Table) -> Table:
-        """The same schema and labels over other records, whose values are already recoded."""
-        other = Table(open_engine(records), self.schema, dropped=None)
+        """The same schema and labels over other records, which are recoded and name nobody."""
+        other = Table(open_engine(records), replace(self.schema, person=None), dropped=None)
         other.labels = self.labels
         return other
 

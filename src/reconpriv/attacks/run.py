@@ -193,6 +193,12 @@ def _margins(table: Table, policy: Policy, how: Effort) -> AttackResult:
     )
 
 
+def _persons(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.persons import PeoplesRows, attack_persons
+
+    return attack_persons(PeoplesRows.of(table, policy, how.progress), keys=how.keys)
+
+
 def _side_channels(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.side_channels import attack_side_channels
 
@@ -262,6 +268,12 @@ ATTACKS = Registry(
             "margins",
             "Do the margins alone give a group away, as the ratio of two noisy counts?",
             _margins,
+            uses=("keys",),
+        ),
+        Attack(
+            "persons",
+            "Where a person has several rows, does a vote over them give the value away?",
+            _persons,
             uses=("keys",),
         ),
         Attack(

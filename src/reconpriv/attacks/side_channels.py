@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,20 +60,29 @@ def attack_side_channels(
     heard = target.progress
     with temporary("attack") as work:
         folder, again = Path(work, "release"), Path(work, "again")
-        # Nothing here leaves the lab, so nearly unique columns need no permission.
+        # Nothing here leaves the lab, so nothing needs permission, nor a check of people.
         public = [column.name for column in table.schema.public]
-        table.publish(policy, folder, key=attack_key(0), keep_identifier=public, progress=heard)
+        publish = partial(
+            _publish, policy, keep_identifier=public, keep_giveaway=public, progress=heard
+        )
+        if table.schema.person is None:
+            publish(table, folder)
+        else:
+            with table.with_records(shuffled_records(target, "rows of people")) as nobodys:
+                publish(nobodys, folder)
         heard("checking the files", 0.0)
         channels = [*release_channels(folder)]
         with table.with_records(shuffled_records(target)) as shuffled:
-            shuffled.publish(
-                policy, again, key=attack_key(0), keep_identifier=public, progress=heard
-            )
+            publish(shuffled, again)
         differ = [f.name for f in sorted(folder.iterdir()) if not _same(f, again / f.name)]
         detail = f"differs: {', '.join(differ)}" if differ else "same bytes from shuffled records"
         channels.append(Channel("order of the input", bool(differ), detail))
         control = spoiled_channels(folder, Path(work, "spoiled"))
     return _result(channels, control)
+
+
+def _publish(policy: Policy, table: Table, folder: Path, **accepted: Any) -> None:
+    table.publish(policy, folder, key=attack_key(0), max_unique=1.0, **accepted)
 
 
 def scan_release(folder: Path) -> AttackResult:
@@ -228,11 +238,11 @@ def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
     return list(release_channels(copy))
 
 
-def shuffled_records(target: AttackedTable) -> pa.Table:
-    """The raw records in another order."""
+def shuffled_records(target: AttackedTable, order: str = "order") -> pa.Table:
+    """The raw records in another order, one for each name."""
     batch, schema = target.batch, target.schema
     cell = np.repeat(np.arange(batch.count.size), batch.count)
-    cell = cell[np.argsort(uniform_words(cell.size, "order"), kind="stable")]
+    cell = cell[np.argsort(uniform_words(cell.size, order), kind="stable")]
     group = batch.group_of_cell[cell]
     columns = {
         column.name: encoded.values.take(pa.array(encoded.codes[group]))

@@ -44,6 +44,12 @@ class Checks:
         found: dict[str, int] = self.__dict__.get("identifiers", {})
         return found
 
+    @property
+    def by_person(self) -> Schema:
+        """The schema of a table whose groups are people."""
+        assert self.schema.person is not None
+        return replace(self.schema, public=(self.schema.person,))
+
     @cached_property
     def people(self) -> People | None:
         """How many people the table is about; None if nothing says who a row is about."""
@@ -51,9 +57,8 @@ class Checks:
             return None
         if self.one_row_each:
             return People(people=self.schema.records, most=1)
-        by_person = replace(self.schema, public=(self.schema.person,))
         return sum(
-            self.engine.map_groups(by_person, count_people, drop_missing=self.drop_missing),
+            self.engine.map_groups(self.by_person, count_people, drop_missing=self.drop_missing),
             People(),
         )
 

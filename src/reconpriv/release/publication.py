@@ -122,10 +122,9 @@ def write_release(
     def write(folder: Path) -> Written:
         if protected is not None:
             return write_protected_files(protected, schema, folder, layout, progress)
-        local = engine.name == LocalEngine.name
         return engine.write(
             schema,
-            Seen(kernel, watch) if local else kernel,
+            Seen(kernel, watch) if engine.name == LocalEngine.name else kernel,
             folder,
             layout=layout,
             drop_missing=drop_missing,

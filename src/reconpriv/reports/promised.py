@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconpriv.messages.numbers import unbroken
-from reconpriv.promise import NOTHING, against, exceptions, exposed_words, guarantee, pooled_words
+from reconpriv.promise import (
+    NOTHING,
+    against,
+    exceptions,
+    exposed_words,
+    guarantee,
+    pooled_words,
+    rows_words,
+)
 from reconpriv.reports.page import facts, paragraph
 from reconpriv.show.markup import Html
 
@@ -20,6 +28,7 @@ def promised(policy: Mapping[str, Any], *more: tuple[str, str]) -> tuple[Html, H
     rows = [
         ("Exposed", exposed),
         ("Protection", "" if said == NOTHING else pooled_words(policy)),
+        ("Rows", rows_words(policy)),
         ("Against", against(policy)),
         ("Exceptions", exceptions(policy)),
         *more,

@@ -13,13 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from reconpriv.attacks.attacked_table import AttackedTable
+from reconpriv.attacks.attacked_table import AttackedTable, uniforms
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, summary
 from reconpriv.attacks.infer import attack_infer
 from reconpriv.attacks.margin_ratio import attack_margins
 from reconpriv.attacks.micro import attack_micro, measure_with_margins
+from reconpriv.attacks.persons import PeoplesRows, attack_persons
 from reconpriv.attacks.pool import attack_pool
 from reconpriv.attacks.pool import measure as measure_pool
 from reconpriv.attacks.ratio import attack_ratio
@@ -47,6 +49,11 @@ _WITH_MARGINS = ("none", "octave", "public")
 # How many keys neighbours are pooled with, and the classifier that learns from a release.
 _POOL_KEYS = 10
 _CLASSIFIER = "forest"
+# Made tables of people with several rows: how many people have each number of rows, and how often a
+# row shows the person's own value rather than any.
+_PEOPLE = 2_000
+_ROWS_EACH = (1, 2, 3, 5, 10)
+_SAME = {"lasting": 1.0, "changing": 0.5}
 # What is protected over: one column, two, and nearly all.
 _WIDE: dict[str, int | str] = {"Age": 10, "Race": "*", "Marital": "*", "Workclass": "*"}
 PROTECTED: dict[str, tuple[dict[str, int | str], ...]] = {
@@ -189,6 +196,28 @@ def updates_study(targets: dict[str, AttackedTable]) -> Iterator[Row]:
                 yield {"table": name, "sample size": size, **row}
 
 
+def peoples_table(same: float, values: int = 4) -> Table:
+    """2,000 people with each number of rows; their own values are equally frequent.
+
+    A row shows the person's own value with the probability ``same``, otherwise any value.
+    """
+    each = np.repeat(_ROWS_EACH, _PEOPLE)
+    person = np.repeat(np.arange(each.size), each)
+    any_value = (uniforms(person.size, "any value") * values).astype(np.int64)
+    value = np.where(uniforms(person.size, "same") < same, person % values, any_value)
+    columns = {"person": person, "row": np.arange(person.size), "value": value.astype(str)}
+    return read(pa.table(columns), sensitive="value", public=["row"], person="person")
+
+
+def persons_study(keys: int = _KEYS) -> dict[str, AttackResult]:
+    """The vote over a person's rows, for a value that lasts and for one that changes."""
+    found = {}
+    for name, same in _SAME.items():
+        with peoples_table(same) as table:
+            found[name] = attack_persons(PeoplesRows.of(table, POLICY), keys=keys)
+    return found
+
+
 def infer_study(targets: dict[str, AttackedTable]) -> dict[str, AttackResult]:
     """Single people, by naive Bayes and by a forest."""
     return {name: attack_infer(one, classifier=_CLASSIFIER) for name, one in targets.items()}
@@ -285,6 +314,8 @@ def run_lab(folder: Path) -> None:
     write_csv(folder / "pool-protected.csv", list(protection_study(three)))
     infer = infer_study(three)
     write_csv(folder / "infer.csv", _both(infer))
+    persons = persons_study()
+    write_csv(folder / "persons.csv", _both(persons))
     channels = list(side_channel_study())
     write_csv(folder / "side-channels.csv", channels)
     pictures.draw_side_channels(channels, folder / "side-channels.png")
@@ -298,13 +329,19 @@ def run_lab(folder: Path) -> None:
         "repeat": repeat,
         "updates": updates,
         "differencing": differencing,
+        "persons": persons,
     }
-    write_csv(folder / "rates.csv", [
+    write_csv(folder / "rates.csv", rates(results))
+
+
+def rates(results: dict[str, dict[str, AttackResult]]) -> list[Row]:
+    """The three rates of every attack on every table."""
+    return [
         {"attack": name, "table": base, "rate": kind, **_rate_row(getattr(result, kind))}
         for name, both in results.items()
         for base, result in both.items()
         for kind in ("success", "baseline", "control")
-    ])  # fmt: skip
+    ]
 
 
 def _rate_row(rate: Rate) -> Row:

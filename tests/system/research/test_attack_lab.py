@@ -16,11 +16,13 @@ from reconpriv.reading import read
 from reconpriv.research import attack_pictures as pictures
 from reconpriv.research.attack_lab import (
     POLICY,
+    _both,
     copies_study,
     granularity_study,
     limits_study,
     margins_study,
     markdown_table,
+    persons_study,
     write_csv,
 )
 from repository import ROOT
@@ -47,6 +49,8 @@ SHOWN = {
                 "error, fresh keys"],
     "differencing": ["table", "X ignores", "groups", "largest |global - local|",
                      "median error local", "median error global", "Y of another release"],
+    "persons": ["table", "rows", "people", "same value in all", "one row", "vote",
+                "predicted for the same value"],
     "margins": ["table", "margins", "sample size", "trials", "effective trials", "limit",
                 "records alone", "under ε", "predicted", "z", "over limit"],
     "margins-alone": ["data", "table", "rows", "left out", "cells within ε",
@@ -126,6 +130,16 @@ def test_naive_bayes_is_committed_as_learning_about_everybody():
     rows = [row for row in committed("infer") if row["model"] == "naive Bayes"]
     assert len(rows) == 12
     assert all(abs(float(row["difference"])) < 3 * float(row["its error"]) for row in rows)
+
+
+def test_the_committed_votes_are_as_predicted_and_made_again_by_the_lab(tmp_path):
+    write_csv(tmp_path / "persons.csv", _both(persons_study()))
+    again = (tmp_path / "persons.csv").read_text(encoding="utf-8")
+    assert again == (DOCS / "attacks" / "persons.csv").read_text(encoding="utf-8")
+    for row in committed("persons"):
+        if row["table"] == "lasting":
+            predicted = float(row["predicted for the same value"])
+            assert abs(float(row["vote"]) - predicted) < 4 * (0.25 / 40_000) ** 0.5
 
 
 def test_margins_are_studied_with_and_without(tmp_path):

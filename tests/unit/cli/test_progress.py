@@ -16,6 +16,7 @@ from functools import partial
 import pytest
 
 import reconpriv as rp
+from peoples_rows import peoples_rows
 from reconpriv.attacks.run import Effort
 from reconpriv.attacks.run import attack as run_attack
 from reconpriv.cli import progress
@@ -166,6 +167,16 @@ def test_every_attack_says_what_it_is_doing(name, census_tables):
     steps = {step for step, _ in told}
     assert steps - {"counting", "grouping"}
     assert all(0.0 <= done <= 1.0 for _, done in told)
+
+
+def test_the_attack_on_people_says_what_it_is_doing():
+    told: list[str] = []
+    effort = Effort(keys=2, progress=lambda step, _: told.append(step))
+    with rp.read(
+        peoples_rows([2], 20), sensitive="result", public=["visit"], person="pid"
+    ) as table:
+        run_attack("persons", table, rp.Policy(0.5, 0.5, 0.3), effort)
+    assert {"key 1 of 2", "key 2 of 2"} <= set(told)
 
 
 def _on_a_terminal(*arguments: str, quiet: float) -> tuple[str, str]:

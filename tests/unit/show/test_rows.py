@@ -62,8 +62,11 @@ def made(heads: list[str], rows: list[tuple[Any, ...]], **settings: Any) -> Fitt
 @pytest.fixture(scope="module", params=["adult", "census_workers"])
 def attacked(request: pytest.FixtureRequest) -> list[Any]:
     roles: dict[str, Any] = {"adult": ADULT, "census_workers": CENSUS}[request.param]
+    numbered = roles["sql"].replace("*", "*, row_number() OVER () // 3 AS pid", 1)
     policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
-    with rp.read(f"example:{request.param}", **roles) as table:
+    with rp.read(
+        f"example:{request.param}", **(roles | {"sql": numbered, "person": "pid"})
+    ) as table:
         return [attack(name, table, policy, EFFORT) for name in ATTACKS]
 
 

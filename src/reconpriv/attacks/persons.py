@@ -1,0 +1,194 @@
+"""Several rows per person: a vote over them finds what one randomised row hides.
+
+The adversary knows which published rows are about the same person. That holds where the public
+values of each row are known and no other row has them; such a row is a trial by itself, whatever
+the sample size. So every row is published as one trial here, and nothing else: no other records,
+no margins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from reconpriv.attacks.attacked_table import AttackedTable, attack_key, count_of, uniforms
+from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.statistics import rate
+from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.core.cube import Cube, collect
+from reconpriv.engines.base import Progress, no_progress
+from reconpriv.errors import InputError
+from reconpriv.messages.remedies import Control, Remedy
+from reconpriv.policy import Policy
+from reconpriv.schema import Column, Kind
+from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.perturbation import local_privacy_level
+from reconpriv.theory.votes import vote_success
+
+if TYPE_CHECKING:
+    from reconpriv.table import Table
+
+KNEW = (
+    "which published rows are about the same person, how frequent each value is in the table,"
+    " the policy; not the key"
+)
+# People with more rows than this are counted together.
+MANY_ROWS = 10
+
+
+@dataclass(frozen=True)
+class PeoplesRows:
+    """A table whose groups are people; ``unknown`` rows say nothing about whose they are."""
+
+    target: AttackedTable
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, table: Table, policy: Policy, progress: Progress | None = None) -> PeoplesRows:
+        """The rows of each person; every row is one person's if one was kept of each."""
+        checks, heard = table.checks, progress or no_progress
+        if table.schema.person is None:
+            raise InputError(
+                "The attack 'persons' must know who a row is about.",
+                hint=Remedy("name that column", Control.PERSON),
+            )
+        plain = replace(policy, sample_size="none", margins=None, protect=None)
+        if checks.one_row_each:
+            schema = replace(table.schema, public=(Column(table.schema.person.name, Kind.INTEGER),))
+            batch = _one_each(collect(table.batches(progress=heard), table.schema))
+            return cls(AttackedTable(schema, table.settled(plain), batch, progress=heard))
+        schema = checks.by_person
+        batches = checks.engine.batches(schema, drop_missing=checks.drop_missing, progress=heard)
+        cube = collect(batches, schema)
+        batch = cube.as_batch()
+        known = cube.values[0].is_valid().to_numpy(zero_copy_only=False)[cube.codes[0]]
+        if not known.any():
+            raise InputError(
+                f"Column {table.schema.person.name!r} is empty: nobody can tell whose a row is."
+            )
+        target = AttackedTable(schema, table.settled(plain), batch, progress=heard)
+        if known.all():
+            return cls(target)
+        unknown = int(batch.sizes[~known].sum())
+        return cls(replace(target, batch=batch.take(np.flatnonzero(known))), unknown)
+
+
+def _one_each(cube: Cube) -> CellBatch:
+    """Every record as a person of its own."""
+    value = np.repeat(cube.value, cube.count)
+    numbers = np.arange(value.size)
+    person = Encoded(numbers.astype(np.int32), pa.array(numbers))
+    return CellBatch((person,), numbers, value, np.ones_like(numbers))
+
+
+def attack_persons(people: PeoplesRows, *, keys: int = 1) -> AttackResult:
+    """Guess each person's most frequent value from one published row, and from all of them."""
+    target = people.target
+    sizes = target.batch.sizes
+    several = sizes > 1
+    exposed = several if several.any() else np.ones_like(several)
+    one, vote = _guessed(target, target, keys)
+    shuffled, common = target.shuffled(), np.full(sizes.size, int(target.overall.argmax()))
+    control = _guessed(target, shuffled, keys)[1][:, exposed]
+    alone = rate(one[:, exposed], "the same from one row of each")
+    who = "people with several rows" if several.any() else "people"
+    success = rate(vote[:, exposed], f"{who} whose most frequent value a vote over all rows finds")
+    said = "Each person has one row, so there is nothing to vote over: that row tells the value of"
+    said += f" {alone.share:.1%} of the people."
+    if several.any():
+        said = f"A vote over all rows of one person finds the value of {success.share:.1%} of the"
+        said += f" {int(several.sum()):,} people with several rows; one row of each finds that of"
+        said += f" {alone.share:.1%}."
+    return AttackResult(
+        name="persons",
+        knew=KNEW,
+        success=success,
+        baseline=rate(
+            _right(target, common)[exposed], f"{who} with the most frequent value of the table"
+        ),
+        control=rate(control, "the vote over rows that were dealt to people by lot"),
+        figures={
+            "people": int(sizes.size),
+            "people with several rows": int(several.sum()),
+            "rows of one person, at most": int(sizes.max()),
+            "one row of each": alone,
+            "published": "each row as one trial; sampling, margins and protection are left aside",
+            **({"rows of nobody, left out": people.unknown} if people.unknown else {}),
+        },
+        table=_by_rows(target, one, vote),
+        verdict=said,
+    )
+
+
+def _guessed(target: AttackedTable, published: AttackedTable, keys: int) -> tuple[Flags, Flags]:
+    """Who is guessed right from one row and from the vote, a line per key."""
+    one, vote = [], []
+    for number in target.steps("key", range(keys)):
+        cube = published.publish_as(published.policy, attack_key(number))
+        one.append(_right(target, best_guess(_one_row(cube, number), target)))
+        vote.append(_right(target, best_guess(cube, target)))
+    return np.array(one), np.array(vote)
+
+
+def best_guess(published: Cube, target: AttackedTable) -> Ints:
+    """The most probable value of each person whose rows all hold the same one.
+
+    A row that shows a value makes it r/t times as probable, so votes are weighed against how
+    frequent the value is in the whole table, which a release tells. Without any vote, that decides.
+    """
+    m = target.schema.domain_size
+    with np.errstate(divide="ignore"):
+        prior = np.log(target.overall)
+    common = int(prior.argmax())
+    each = local_privacy_level(target.policy.retention, m)
+    score = prior[published.value] + each * published.count
+    first = _first_of_each(published, -score)
+    return np.where(score[first] >= prior[common], published.value[first], common)
+
+
+def _one_row(published: Cube, number: int) -> Cube:
+    """One published row of each person, each equally likely: the first of a race."""
+    u = uniforms(published.count.size, f"one row {number}")
+    chosen = _first_of_each(published, -np.log1p(-u) / published.count)
+    ones = np.ones(published.groups, dtype=np.int64)
+    return replace(
+        published,
+        records=ones,
+        trials=ones.astype(np.float64),
+        group=np.arange(published.groups),
+        value=published.value[chosen],
+        count=ones,
+    )
+
+
+def _first_of_each(cube: Cube, place: Floats) -> Ints:
+    """The cell of each group whose place is the smallest."""
+    order = np.lexsort((place, cube.group))
+    return order[np.searchsorted(cube.group[order], np.arange(cube.groups))]
+
+
+def _right(target: AttackedTable, guess: Ints) -> Flags:
+    """Where no other value is more frequent among a person's true rows than the guess."""
+    return np.asarray(count_of(target.raw, guess) == target.batch.largest_counts)
+
+
+def _by_rows(target: AttackedTable, one: Flags, vote: Flags) -> tuple[Row, ...]:
+    """The figures by number of rows, the people best guessed first."""
+    kind = np.minimum(target.batch.sizes, MANY_ROWS + 1)
+    constant = target.batch.cells_per_group == 1
+    p, m = target.policy.retention, target.schema.domain_size
+    rows = [
+        {
+            "rows": int(n) if n <= MANY_ROWS else f"over {MANY_ROWS}",
+            "people": int((kind == n).sum()),
+            "same value in all": float(constant[kind == n].mean()),
+            "one row": float(one[:, kind == n].mean()),
+            "vote": float(vote[:, kind == n].mean()),
+            "predicted for the same value": vote_success(int(n), p, m) if n <= MANY_ROWS else None,
+        }
+        for n in np.unique(kind)
+    ]
+    return tuple(sorted(rows, key=lambda row: -row["vote"]))
