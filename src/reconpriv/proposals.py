@@ -34,6 +34,7 @@ NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 DATES = (Kind.DATE, Kind.DATETIME)
 
 _SAMPLE = 1_000  # values of a column that are looked at
+_COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
 MANY_VALUES = 50  # numbers with more values than this are better binned
 _ROWS_PER_VALUE = 10  # a text that fewer people share singles them out
 # The most rows of one person, and the fewest people: a column not called a number needs proof.
@@ -53,6 +54,7 @@ _WEIGHT_NAME = re.compile(
     r"wgt|weight|(^|_)p?wt([a-z0-9]*yr)?(_|$)|(^|_)(survey|sample|sampling|design)_?w",
     re.IGNORECASE,
 )
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 _DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 
 
@@ -156,7 +158,8 @@ def propose(
     columns = [one for one in engine.columns() if only is None or one.name in only]
     plain = [one for one in columns if one.kind is not Kind.OTHER]
     records = engine.records()
-    rough = dict(zip(plain, engine.distinct(plain, rough=True), strict=True)) if plain else {}
+    distincts = engine.distinct(plain, rough=records > _COUNTED_EXACTLY) if plain else []
+    rough = dict(zip(plain, (min(n, records) for n in distincts), strict=True))
     found = []
     for column in columns:
         some = engine.value_counts(column, _SAMPLE) if column in rough else {}
@@ -282,7 +285,9 @@ def _number_role(facts: Facts, engine: Engine) -> Decision:
         return DROP, f"looks like a survey weight, which tells records apart ({values})", ""
     if facts.distinct <= MANY_VALUES:
         return PUBLIC, values, ""
-    bins = _bins(facts.column, engine)
+    tenths = [float(value) for value in engine.quantiles(facts.column, 10, None)]
+    high = float((engine.value_range(facts.column, None) or (0, 0))[1])
+    bins = _bins(tenths[0], tenths[-1], high)
     return PUBLIC, f"a number with many values ({values}): bin it", bins
 
 
@@ -296,7 +301,12 @@ def _text_role(facts: Facts) -> Decision:
     if facts.distinct <= MANY_VALUES:
         return PUBLIC, values, ""
     shared = facts.records / facts.distinct >= _ROWS_PER_VALUE
-    if texts and all(map(NUMBER_TEXT.fullmatch, texts)):
+    area = _AREA_NAME.search(facts.column.name)
+    if texts and not area and all(map(_PLAIN_NUMBER.fullmatch, texts)):
+        found = sorted(map(float, texts))
+        bins = _bins(found[0], found[9 * len(found) // 10], found[-1])
+        return PUBLIC, f"a number with many values ({values}): bin it", bins
+    if texts and not area and all(map(NUMBER_TEXT.fullmatch, texts)):
         why = f"numbers written as text ({texts[0]!r}): turn them into numbers and bin them"
     elif texts and all(map(_DATE_TEXT.fullmatch, texts)):
         why = f"dates written as text ({texts[0]!r}): turn them into dates and bin them"
@@ -315,11 +325,8 @@ def _date_bins(column: Column, engine: Engine) -> str:
     return "month" if days <= 3 * 366 else "quarter" if days <= 8 * 366 else "year"
 
 
-def _bins(column: Column, engine: Engine) -> str:
-    """About ten bins: a width, or borders if a few values lie far above the others."""
-    tenths = [float(value) for value in engine.quantiles(column, 10, None)]
-    low, high = tenths[0], float((engine.value_range(column, None) or (0, 0))[1])
-    most = tenths[-1]
+def _bins(low: float, most: float, high: float) -> str:
+    """About ten bins: a width, or borders if some values lie far above most of them."""
     if most - low <= (high - low) / 20 or high - low <= 3 * (most - low):
         return _written(_round((high - low) / 10))
     width = _round(max(most - low, (high - low) / 100) / 8)

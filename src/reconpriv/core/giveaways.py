@@ -13,6 +13,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from reconpriv.core.joint_counts import JointCounts
 from reconpriv.messages.numbers import label
@@ -159,12 +161,26 @@ def told_alone(joint: JointCounts, harmless: Collection[Value]) -> tuple[Giveawa
             continue
         m = schema.domain_size
         held = np.bincount(pairs.sensitive, weights=pairs.count, minlength=m)
+        rank = _spelled_numbers(pairs.values) if column.kind is Kind.STRING else None
+        code = pairs.code if rank is None else rank[pairs.code]
         each = [
-            guess(pairs.code // step, pairs.sensitive, pairs.count, m, int(held.argmax()))
-            for step in steps(column)
+            guess(code // step, pairs.sensitive, pairs.count, m, int(held.argmax()))
+            for step in (_NEIGHBOURS if rank is not None else steps(column))
         ]
         found.append(_worst(each, (column.name,), schema, harmless))
     return tuple(one for one in found if one is not None)
+
+
+def _spelled_numbers(values: pa.Array) -> Ints | None:
+    """Where each text comes in the order of numbers, if all texts spell one: CSV has such."""
+    try:
+        numbers = values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    order = pc.array_sort_indices(numbers, null_placement="at_end").to_numpy()
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    return rank
 
 
 def told_together(

@@ -83,7 +83,11 @@ def test_numbers_that_single_nobody_out_tell_by_their_neighbours(
 ) -> None:
     positive = dice.random(2_000) < 0.3
     value = np.where(positive, dice.uniform(10, 44, 2_000), 45.0)
-    assert told(opened(ct=value, s=np.where(positive, "yes", "no"))) == [("ct",)]
+    s = np.where(positive, "yes", "no")
+    assert told(opened(ct=value, s=s)) == [("ct",)]
+    spelled = [f"{one:.15g}" for one in value]  # as CSV has them: 45, not 45.0
+    assert told(opened(ct=spelled, s=s)) == [("ct",)]
+    assert told(opened(ct=[f"no {one}" for one in spelled], s=s)) == []
 
 
 @pytest.mark.parametrize(("agree", "gives_away"), [(0.9, True), (0.55, True), (0.35, False)])
