@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, quantile_notes, recode
-from reconpriv.errors import InputError, ReconprivWarning
+from reconpriv.errors import InputError, warn_caller
+from reconpriv.messages.arguments import check_path, checked
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.schema import (
@@ -33,12 +33,13 @@ MISSING = ("refuse", "drop", "value")
 LABELS = ("describe", "apply")
 
 
+@checked
 def read(
     source: Any,
     *,
     sensitive: str,
     public: Sequence[str] | str | None = None,
-    drop: Sequence[str] | str = (),
+    drop: Sequence[str] | str | None = (),
     domain: Sequence[Value] | str | os.PathLike[str] | None = None,
     missing: str = "refuse",
     sql: str | None = None,
@@ -69,12 +70,8 @@ def read(
     every other value), a CSV file of value,group, or (file, level) of a hierarchy. A recoded column
     is text, and its labels are in the order of the bins, or in that in which the groups appear.
     """
-    public = [public] if isinstance(public, str) else public
-    drop = [drop] if isinstance(drop, str) else () if drop is None else drop
-    if not isinstance(sensitive, str):
-        raise InputError(
-            f"The sensitive column is given by its name; got a {type(sensitive).__name__}."
-        )
+    public = [public] if isinstance(public, str) else None if public is None else list(public)
+    drop = [drop] if isinstance(drop, str) else list(drop or ())
     if missing not in MISSING:
         raise InputError(
             f"There is no treatment of missing values called {missing!r}.",
@@ -85,6 +82,8 @@ def read(
             f"There is no treatment of labels called {labels!r}.",
             hint=f"Choose one of: {', '.join(LABELS)}.",
         )
+    for path in source if isinstance(source, list | tuple) else [source]:
+        check_path("source", path)
     _refuse_release(source)
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
     opened = open_engine(source, engine, master=master, **settings)
@@ -97,7 +96,7 @@ def read(
         opened.close()
         raise
     for note in notes:
-        warnings.warn(note, ReconprivWarning, stacklevel=2)
+        warn_caller(note)
     return Table(opened, schema, drop_missing=missing == "drop", notes=notes)
 
 

@@ -34,6 +34,7 @@ from reconpriv.core.verdicts import verdict_table
 from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.errors import warn_caller
+from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy, check_policy
 from reconpriv.release.labels import labels_of
@@ -60,11 +61,9 @@ T = TypeVar("T")
 Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
 
-
 MERGED_NOTE = (
     "Which values are merged depends on the key: a release may merge others than this audit does."
 )
-
 
 # Leaving out each of more columns takes long; an audit does so only if it is asked to.
 _COLUMNS_COMPARED = 24
@@ -75,6 +74,7 @@ def _merges(policy: Policy) -> bool:
     return protection is not None and protection.merges
 
 
+@checked_methods
 class Table:
     """A table behind an engine, with its schema settled and its input checked."""
 

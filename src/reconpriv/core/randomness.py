@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
 from reconpriv.errors import KeyFileError
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.remedies import make_key
 from reconpriv.schema import Column, Kind, Value, value_text
@@ -95,6 +96,7 @@ class Key:
         return cls(secret)
 
     @classmethod
+    @checked
     def from_file(cls, path: str | os.PathLike[str]) -> Key:
         """Read a key file; it must be complete and readable only by its owner."""
         file, shown = Path(path), shown_path(path)
@@ -127,6 +129,7 @@ class Key:
         key = cls.from_hex(text.decode("ascii", errors="replace"))
         return replace(key, file=file.resolve())
 
+    @checked
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the key with mode 0600, never over an existing file."""
         file, shown = Path(path), shown_path(path)
