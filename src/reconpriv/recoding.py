@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import decimal
+import io
 import itertools
 import os
 import re
@@ -18,8 +19,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from reconpriv.errors import InputError, MissingFileError
+from reconpriv.errors import InputError
 from reconpriv.messages.redaction import shown_path
+from reconpriv.messages.side_files import read_side_file
 
 MOST_LABELS = 1000
 EVERYTHING_ELSE = "*"
@@ -28,7 +30,9 @@ EVERYTHING_ELSE = "*"
 _MOST_DIGITS = 15
 _QUANTILE_DIGITS = 6
 _QUANTILES = re.compile(r"\s*quantiles\s*:\s*(\d{1,9})\s*", re.IGNORECASE)
-_HOW = "Write a width (10), borders (0,18,65) or quantiles:5."
+HOW = "Write a width (10), borders (0,18,65) or quantiles:5."
+
+HOW_TO_GROUP = "Give a CSV file with a header, then one line per value: value,group."
 
 
 @dataclass(frozen=True)
@@ -122,15 +126,16 @@ def declared_bins(column: str, said: Any) -> Bins:
     if single:
         if numbers[0] <= 0:
             raise InputError(
-                f"The bin width of {column!r} must be above 0; got {plain(numbers[0])}.", hint=_HOW
+                f"The bin width of {column!r} must be above 0; got {plain(numbers[0])}.",
+                hint=HOW,
             )
         return Bins(width=numbers[0])
     if len(numbers) < 2:
-        raise InputError(f"The bins of {column!r} need at least two borders.", hint=_HOW)
+        raise InputError(f"The bins of {column!r} need at least two borders.", hint=HOW)
     if len(numbers) > MOST_LABELS:
         raise _too_many(column)
     if any(low >= high for low, high in itertools.pairwise(numbers)):
-        raise InputError(f"The borders of {column!r} must ascend.", hint=_HOW)
+        raise InputError(f"The borders of {column!r} must ascend.", hint=HOW)
     return Bins(borders=tuple(numbers))
 
 
@@ -138,7 +143,7 @@ def _number(column: str, said: Any) -> Decimal:
     number = as_number(said)
     if number is None:
         shown = repr(said.strip() if isinstance(said, str) else said)
-        raise InputError(f"The bins of {column!r} are given by numbers; got {shown}.", hint=_HOW)
+        raise InputError(f"The bins of {column!r} are given by numbers; got {shown}.", hint=HOW)
     if len(number.as_tuple().digits) > _MOST_DIGITS or abs(number.adjusted()) >= 2 * _MOST_DIGITS:
         raise _too_fine(column)
     return number
@@ -213,16 +218,11 @@ def _groups(column: str, pairs: Iterable[tuple[str, Any]]) -> Groups:
 def _group_file(column: str, path: Path, level: str | None) -> Groups:
     """A CSV file with a header: original value, group, coarser groups."""
     shown = shown_path(path)
+    lines = io.StringIO(read_side_file(path, "file of groups", HOW_TO_GROUP), newline="")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = [row for row in csv.reader(stream, skipinitialspace=True, strict=True) if row]
-    except FileNotFoundError:
-        raise MissingFileError(f"There is no file of groups at {shown}.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"The file of groups {shown} cannot be read ({type(error).__name__}).",
-            hint="It is a CSV file in UTF-8: a header, then one line per value: value,group.",
-        ) from None
+        rows = [row for row in csv.reader(lines, skipinitialspace=True, strict=True) if row]
+    except csv.Error:
+        raise InputError(f"The file of groups {shown} cannot be read.", hint=HOW_TO_GROUP) from None
     header = [name.strip() for name in rows[0]] if rows else []
     if len(header) < 2 or len(rows) < 2:
         raise InputError(

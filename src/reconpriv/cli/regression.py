@@ -126,11 +126,11 @@ def _asked(
     names = opt.split_names(features)
     if not names:
         raise PolicyError("--features is empty.", hint="Name a column.")
-    merged = opt.split_assignments("--merge", merge or [])
+    merged = opt.split_assignments("--merge", merge or [], "Write NAME=VALUE,VALUE.")
     return {
         "features": names,
         "where": where,
         "merge": {name: opt.split_names(values) for name, values in merged.items()},
-        "reference": opt.split_assignments("--reference", reference or []),
+        "reference": opt.split_assignments("--reference", reference or [], "Write COLUMN=VALUE."),
         "confidence": confidence,
     }

@@ -213,6 +213,7 @@ class TableOptions:
         """Read the table."""
         from reconpriv.errors import PolicyError
         from reconpriv.reading import read
+        from reconpriv.recoding import HOW, HOW_TO_GROUP
 
         assert self.sensitive is not None
         if self.public is not None and not split_names(self.public):
@@ -234,8 +235,8 @@ class TableOptions:
             engine=self.engine,
             master=self.master,
             labels=self.labels,
-            bin=split_assignments("--bin", self.bin or ()),
-            group=split_assignments("--group", self.group or ()),
+            bin=split_assignments("--bin", self.bin or (), HOW),
+            group=split_assignments("--group", self.group or (), HOW_TO_GROUP),
         )
 
 

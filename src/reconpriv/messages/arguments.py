@@ -78,7 +78,11 @@ def checked_methods(cls: type[T]) -> type[T]:
 
 def check_path(name: str, path: Any) -> None:
     """Refuse a path that no file can have."""
-    if isinstance(path, str | os.PathLike) and "\0" in str(path):
+    if not isinstance(path, str | os.PathLike):
+        return
+    if path == "":
+        raise InputError(f"{name} is an empty path.")
+    if "\0" in os.fspath(path):
         raise InputError(f"{name} holds a NUL character, which no path can have.")
 
 
@@ -120,7 +124,7 @@ def _fits_one(value: Any, said: str, known: Mapping[str, Any]) -> bool:
         found = known[name]
         # An alias or a protocol may be anything; what it needs is checked where it is used.
         return not _is_class(found) or isinstance(value, found)
-    return name in (one.__name__ for one in type(value).__mro__)
+    return name.rpartition(".")[2] in (one.__name__ for one in type(value).__mro__)
 
 
 def _is_class(found: Any) -> bool:
