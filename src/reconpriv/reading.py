@@ -9,7 +9,7 @@ from typing import Any
 
 from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
-from reconpriv.engines.recode import Declared, quantile_notes, recode
+from reconpriv.engines.recode import Declared, recode
 from reconpriv.errors import InputError, warn_caller
 from reconpriv.messages.arguments import check_path, checked
 from reconpriv.messages.redaction import shown_file
@@ -89,9 +89,9 @@ def read(
     opened = open_engine(source, engine, master=master, **settings)
     try:
         declared = Declared.of(bin or {}, group or {})
-        schema = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
-        notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
-        notes += quantile_notes(schema.recodings) + _single_precision(opened, schema)
+        schema, notes = _settle_schema(opened, sensitive, public, drop, domain, missing, declared)
+        notes += _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
+        notes += _single_precision(opened, schema)
     except BaseException:
         opened.close()
         raise
@@ -142,14 +142,14 @@ def _settle_schema(
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
     recoded: Declared,
-) -> Schema:
+) -> tuple[Schema, tuple[str, ...]]:
     publics, column = choose_columns(engine.columns(), sensitive, public, drop)
     require_columns(engine.columns(), list(recoded.by_column), "binned or grouped")
     engine.expect_columns([kept.name for kept in (*publics, column)])
     # The fetched values may say more about a column's kind than its declaration did.
     publics, column = choose_columns(engine.columns(), sensitive, [kept.name for kept in publics])
     present = column if missing == "drop" else None
-    recodings = recode(engine, (*publics, column), recoded, present)
+    recodings, notes = recode(engine, (*publics, column), recoded, present)
     if recodings:
         kept_names = [kept.name for kept in publics]
         publics, column = choose_columns(engine.columns(), sensitive, kept_names)
@@ -190,4 +190,4 @@ def _settle_schema(
     else:
         settled = (*own.labels, *([None] if absent and missing == "value" else []))
         check_domain(column, settled)
-    return Schema(publics, column, settled, sum(occurring.values()), recodings)
+    return Schema(publics, column, settled, sum(occurring.values()), recodings), notes

@@ -13,18 +13,20 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError
+from reconpriv.messages.one_line import shortened
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.side_files import read_side_file
 
 MOST_LABELS = 1000
 EVERYTHING_ELSE = "*"
+_UNUSED_SHOWN = 5
 
 # A border is stored as a JSON number, which keeps this many digits whatever reads it.
 _MOST_DIGITS = 15
@@ -359,6 +361,28 @@ def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError
     return tuple(values)
+
+
+def unused_note(recoding: Recoding, occurring: Container[str]) -> str:
+    """Which values that the groups list do not occur, where * would hide a typo; empty if none.
+
+    If none of them occurs, * stands for every record, and nothing can be meant by that.
+    """
+    listed = [value for values in recoding.members for value in values]
+    unused = [repr(shortened(value, 40)) for value in listed if value not in occurring]
+    if recoding.rest is None or not unused:
+        return ""
+    shown = ", ".join(unused[:_UNUSED_SHOWN]) + (", …" if len(unused) > _UNUSED_SHOWN else "")
+    if len(unused) == len(listed):
+        raise InputError(
+            f"No value that the groups of {recoding.column!r} list occurs in the table ({shown}),"
+            f" so {EVERYTHING_ELSE} would put every record into {recoding.rest!r}.",
+            hint="Check their spelling, also upper and lower case.",
+        )
+    return (
+        f"The groups of {recoding.column!r} list values that do not occur in the table: {shown}."
+        f" If one of them is misspelt, the value that was meant is in {recoding.rest!r}."
+    )
 
 
 def plain(number: Decimal) -> str:

@@ -196,7 +196,7 @@ class Table:
             columns_note=note if columns is not False else "",
             error=error,
             protection=settled,
-            warnings=(MERGED_NOTE,) if guessed else (),
+            warnings=settled.notes + ((MERGED_NOTE,) if guessed else ()),
         )
 
     def _raw(self, progress: Progress = no_progress) -> Cube:
@@ -365,11 +365,11 @@ class Table:
         if manifest.protect is not None:
             self._pooled[policy] = manifest.protect
         notes = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
+        notes += () if manifest.protect is None else manifest.protect.notes
+        notes += () if account is None else tuple(account.warnings)
+        kept_notes = () if account is None else tuple(account.notes)
         uri = str(out) if is_uri(out) else None
-        if account is None:
-            return Release(Path(out), manifest, written, notes, uri=uri)
-        notes += tuple(account.warnings)
-        return Release(Path(out), manifest, written, notes, uri=uri, notes=tuple(account.notes))
+        return Release(Path(out), manifest, written, notes, uri=uri, notes=kept_notes)
 
     def workload(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Self
 
@@ -130,6 +130,7 @@ class Settled:
     """What each coarsened column becomes: labels, or nothing where it is ignored (None)."""
 
     columns: tuple[tuple[str, Recoding | None], ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)  # for the publisher alone
 
     @property
     def names(self) -> tuple[str, ...]:

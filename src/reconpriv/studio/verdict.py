@@ -33,6 +33,7 @@ def verdict_card(report: rp.AuditReport, policy: rp.Policy, found: Setting) -> T
     return tags.section(
         tags.h3("Verdict", class_="sr"),
         promise_block(policy),
+        warning_notices(report),
         three_parts(
             group_verdict(policy, found), single, report.columns, margin_verdict(report, policy)
         ),
@@ -64,6 +65,12 @@ def promise_block(policy: rp.Policy) -> Tag:
     """What a publication with this policy would promise, in words to sign."""
     words = unbroken(promise(policy.publishable().as_dict()))
     return tags.blockquote(tags.strong("Promise: "), words, class_="promise")
+
+
+def warning_notices(report: rp.AuditReport) -> TagList:
+    """What to look at before anything is published, such as a typo in a list of groups."""
+    warned = (worded(text, page_words) for text in report.source_warnings)
+    return TagList(*(notice(text, "warning") for text in warned))
 
 
 def error_figure(found: Setting) -> Figure:
@@ -100,6 +107,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
         promise_block(report.policy),
+        warning_notices(report),
         three_parts(
             audit_verdict(report), single, report.columns, margin_verdict(report, report.policy)
         ),
