@@ -49,6 +49,8 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     _PATH: ("a path", lambda value: isinstance(value, os.PathLike)),
 }
 
+# A condition that is not text gets advice of its own, where conditions are parsed.
+_CHECKED_LATER = ("where",)
 _SEVERAL = {"str": "texts", "float": "numbers"}
 
 
@@ -62,6 +64,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError:
             return function(*args, **kwargs)  # Python says best which argument is missing
         for name, value in given.items():
+            if name in _CHECKED_LATER:
+                continue
             _check(name, value, _signature(function).parameters[name], function)
         return function(*args, **kwargs)
 

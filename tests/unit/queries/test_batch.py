@@ -271,7 +271,7 @@ def test_a_batch_file_that_is_a_folder_or_no_text_is_refused(cli, ask, tmp_path)
     done = cli("query", people_release("octave").path, "--batch", tmp_path)
     assert done.code == 2 and "cannot be read" in done.err
     done = ask(b"job\n\xff\xfe\n")
-    assert done.code == 2 and "cannot be read" in done.err
+    assert done.code == 2 and "is not UTF-8 text" in done.err
 
 
 def test_an_empty_batch_file_is_refused(ask):

@@ -305,7 +305,7 @@ def _header(file: str, shown: str) -> tuple[str, list[str]]:
         )
     if not first.strip():
         raise InputError(f"{shown} is empty.", hint="A CSV starts with a line of column names.")
-    if "\0" in first:
+    if first.count("\0") > len(first) // 3:  # every other byte of UTF-16 is one
         raise not_utf8(file, shown)
     return parse_header(first, [line for line in following if line], file, shown)
 
