@@ -138,7 +138,7 @@ class Engine(Protocol):
         """The lowest value, then the values below which 1/parts, 2/parts, … of the records lie."""
         ...
 
-    def texts(self, column: Column, recoding: Recoding, *, listed: bool) -> list[str]:
+    def texts(self, column: Column, recoding: Recoding, *, known: bool) -> list[str]:
         """The values that the groups list, as text, or the first one that none of them lists."""
         ...
 

@@ -156,8 +156,8 @@ def _groups(engine: Engine, column: Column, said: Groups) -> tuple[Recoding, str
         )
     recoding = grouped(name, said)
     if said.rest is not None:
-        return recoding, unused_note(recoding, engine.texts(column, recoding, listed=True))
-    for stranger in engine.texts(column, recoding, listed=False):
+        return recoding, unused_note(recoding, engine.texts(column, recoding, known=True))
+    for stranger in engine.texts(column, recoding, known=False):
         shown = stranger if len(stranger) <= 40 else stranger[:39] + "…"
         raise InputError(
             f"Column {name!r} holds values that its groups do not list, for example {shown!r}.",

@@ -38,7 +38,7 @@ def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> st
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE {found} END"
 
 
-def listed_texts(value: str, recoding: Recoding, dialect: Dialect) -> tuple[str, str]:
+def listed(value: str, recoding: Recoding, dialect: Dialect) -> tuple[str, str]:
     """A value as text, and whether some group lists it."""
     every = [one for values in recoding.members for one in values]
     text = f"CAST({value} AS {dialect.text_type})"

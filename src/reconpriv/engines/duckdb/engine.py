@@ -35,15 +35,7 @@ from reconpriv.engines.duckdb.room import check_room
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
 from reconpriv.engines.duckdb.views import VIEW, open_source, reads_columns
 from reconpriv.engines.polling import polling
-from reconpriv.engines.recode_sql import (
-    NUMBER,
-    RANKED,
-    Dialect,
-    label_of,
-    listed_texts,
-    replaced,
-    shares,
-)
+from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.errors import InputError, OutputError
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.recoding import Recoding
@@ -370,13 +362,13 @@ class DuckDBEngine:
     def _present(self, column: Column | None) -> str:
         return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
 
-    def texts(self, column: Column, recoding: Recoding, *, listed: bool) -> list[str]:
+    def texts(self, column: Column, recoding: Recoding, *, known: bool) -> list[str]:
         """The values that the groups list, as text, or the first one that none of them lists."""
-        text, inside = listed_texts(self._expressions[column], recoding, _DIALECT)
+        text, inside = listed(self._expressions[column], recoding, _DIALECT)
         chosen = f"DISTINCT {text} FROM {_TABLE} WHERE {inside}"
         first = f"min({text}) FROM {_TABLE} WHERE NOT ({inside})"
         with clear_errors(self._what):
-            rows = self._connection.execute(f"SELECT {chosen if listed else first}").fetchall()
+            rows = self._connection.execute(f"SELECT {chosen if known else first}").fetchall()
         return [str(row[0]) for row in rows if row[0] is not None]
 
     def recode(self, column: Column, recoding: Recoding) -> None:

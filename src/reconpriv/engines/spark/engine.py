@@ -16,15 +16,7 @@ from typing import Any
 
 from reconpriv.core.cells import CellBatch, whole_groups
 from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
-from reconpriv.engines.recode_sql import (
-    NUMBER,
-    RANKED,
-    Dialect,
-    label_of,
-    listed_texts,
-    replaced,
-    shares,
-)
+from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.spark.jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark.output import struct, write_to_folder
 from reconpriv.engines.spark.remote import remote_release, write_remote
@@ -216,13 +208,13 @@ class SparkEngine:
     def _present(self, column: Column | None) -> str:
         return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
 
-    def texts(self, column: Column, recoding: Recoding, *, listed: bool) -> list[str]:
+    def texts(self, column: Column, recoding: Recoding, *, known: bool) -> list[str]:
         """The values that the groups list, as text, or the first one that none of them lists."""
-        text, inside = listed_texts(self._expressions[column], recoding, _DIALECT)
-        chosen = self._frame.where(inside if listed else f"NOT ({inside})")
+        text, inside = listed(self._expressions[column], recoding, _DIALECT)
+        chosen = self._frame.where(inside if known else f"NOT ({inside})")
         with spark_work(self.session, "counting", "counting"):
             rows = (
-                chosen.selectExpr(f"{text} AS v" if listed else f"min({text}) AS v")
+                chosen.selectExpr(f"{text} AS v" if known else f"min({text}) AS v")
                 .distinct()
                 .collect()
             )
