@@ -15,7 +15,7 @@ from reconpriv.recoding import MOST_DIGITS, MOST_LABELS, as_number, plain, too_f
 
 _QUANTILES = re.compile(r"\s*quantiles\s*:\s*(\d{1,9})\s*", re.IGNORECASE)
 _TOP = re.compile(r"\s*top\s*:(.*)", re.IGNORECASE)
-_HOW = (
+HOW = (
     "Write a width (10), borders (0,18,65, with top:99 after them to close the last bin) or"
     " quantiles:5; for dates month, quarter or year."
 )
@@ -74,20 +74,20 @@ def declared_bins(column: str, said: Any) -> Bins:
     if len(numbers) == 1 and top is None and (written or not isinstance(said, Iterable)):
         if numbers[0] <= 0:
             raise InputError(
-                f"The bin width of {column!r} must be above 0; got {plain(numbers[0])}.", hint=_HOW
+                f"The bin width of {column!r} must be above 0; got {plain(numbers[0])}.", hint=HOW
             )
         return Bins(width=numbers[0])
     if len(numbers) < 2:
-        raise InputError(f"The bins of {column!r} need at least two borders.", hint=_HOW)
+        raise InputError(f"The bins of {column!r} need at least two borders.", hint=HOW)
     if len(numbers) > MOST_LABELS:
         raise too_many(column)
     if any(low >= high for low, high in itertools.pairwise(numbers)):
-        raise InputError(f"The borders of {column!r} must ascend.", hint=_HOW)
+        raise InputError(f"The borders of {column!r} must ascend.", hint=HOW)
     if top is not None and top <= numbers[-1]:
         raise InputError(
             f"The top of {column!r}, {plain(top)}, must be above its last border,"
             f" {plain(numbers[-1])}.",
-            hint=_HOW,
+            hint=HOW,
         )
     return Bins(borders=tuple(numbers), top=top)
 
@@ -96,7 +96,7 @@ def _number(column: str, said: Any) -> Decimal:
     number = as_number(said)
     if number is None:
         shown = repr(said.strip() if isinstance(said, str) else said)
-        raise InputError(f"The bins of {column!r} are given by numbers; got {shown}.", hint=_HOW)
+        raise InputError(f"The bins of {column!r} are given by numbers; got {shown}.", hint=HOW)
     if len(number.as_tuple().digits) > MOST_DIGITS or abs(number.adjusted()) >= 2 * MOST_DIGITS:
         raise too_fine(column)
     return number

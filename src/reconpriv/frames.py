@@ -14,6 +14,7 @@ from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.obstacles import MAX_UNIQUE
 from reconpriv.core.single_records import K
 from reconpriv.errors import InputError, OutputError, warn_caller
+from reconpriv.messages.arguments import checked
 from reconpriv.policy import Policy
 from reconpriv.reading import read
 from reconpriv.release.folder import ReleaseFolder
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from reconpriv.core.randomness import Key
 
 
+@checked
 def audit(
     source: Any,
     policy: Policy,
@@ -64,6 +66,7 @@ def audit(
         )
 
 
+@checked
 def publish(
     source: Any,
     policy: Policy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -86,9 +86,9 @@ class Policy:
         object.__setattr__(self, "protect", as_protection(self.protect))
         self._check_protection()
         object.__setattr__(self, "exposed_above", check_exposed_above(self.exposed_above))
-        if isinstance(self.harmless, str):
+        if isinstance(self.harmless, str) or not isinstance(self.harmless, Iterable):
             raise PolicyError(
-                f"Harmless values are given as a list; got the text {self.harmless!r}.",
+                f"Harmless values are given as a list; got {self.harmless!r}.",
                 hint=f"Write harmless=[{self.harmless!r}].",
             )
         object.__setattr__(self, "harmless", tuple(self.harmless))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reconpriv.messages.arguments import checked
 from reconpriv.policy import Policy
 from reconpriv.registry import Registry
 
@@ -48,6 +49,7 @@ PRESETS = Registry(
 DEFAULT = PRESETS["paper"]
 
 
+@checked
 def preset(name: str) -> Policy:
     """The policy of this name; change a field with :func:`dataclasses.replace`."""
     return PRESETS.find(name).policy

@@ -156,4 +156,7 @@ def _percent(share: float) -> str:
 
 
 def _value(value: Any) -> str:
-    return "a missing value" if value is None else str(value)
+    """A value in quotes if it is text: one called "none" must not read as none of them."""
+    if value is None:
+        return "a missing value"
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -24,6 +24,7 @@ from reconpriv.core.randomness import (
     perturbation_purpose,
 )
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.readable import Readable
 from reconpriv.queries.estimate import check_confidence, quantile
 from reconpriv.queries.impossible import impossible
@@ -120,6 +121,7 @@ class Frequencies(Readable):
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
+@checked
 def perturb(
     values: Any,
     domain: Sequence[Value],
@@ -161,6 +163,7 @@ def perturb(
     return column_like(values, result, pa.array(sorted_domain))
 
 
+@checked
 def reconstruct(
     perturbed: Any,
     domain: Sequence[Value],
@@ -244,6 +247,7 @@ def _impossible(frequencies: Floats) -> tuple[str, ...]:
     return tuple(f"of some values, {mark}" for mark in marks)
 
 
+@checked
 def pram_matrix(matrix: Matrix, domain: Sequence[Value]) -> PramMatrix:
     """Check a matrix for a column: its condition number and what it promises for one record.
 
@@ -254,6 +258,7 @@ def pram_matrix(matrix: Matrix, domain: Sequence[Value]) -> PramMatrix:
     return matrix.ordered(named) if isinstance(matrix, PramMatrix) else described(matrix, named)
 
 
+@checked
 def invariant_matrix(
     values: Any,
     domain: Sequence[Value],

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
-from reconpriv.engines.recode import Declared, quantile_notes, recode
-from reconpriv.errors import InputError, ReconprivWarning, RolesError
+from reconpriv.engines.recode import Declared, recode
+from reconpriv.errors import InputError, RolesError, warn_caller
+from reconpriv.messages.arguments import check_path, checked
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.proposals import Proposals, propose
@@ -39,12 +39,13 @@ ROWS_PER_PERSON = ("refuse", "one")
 _NAMED = 8  # columns without a role that a sentence names
 
 
+@checked
 def read(
     source: Any,
     *,
     sensitive: str,
     public: Sequence[str] | str | None = None,
-    drop: Sequence[str] | str = (),
+    drop: Sequence[str] | str | None = (),
     person: str | None = None,
     rows_per_person: str = "refuse",
     domain: Sequence[Value] | str | os.PathLike[str] | None = None,
@@ -86,12 +87,9 @@ def read(
     every other value), a CSV file of value,group, or (file, level) of a hierarchy. A recoded column
     is text, and its labels are in the order of the bins, or in that in which the groups appear.
     """
-    public = [public] if isinstance(public, str) and public != ALL else public
-    drop = [drop] if isinstance(drop, str) else () if drop is None else drop
-    if not isinstance(sensitive, str):
-        raise InputError(
-            f"The sensitive column is given by its name; got a {type(sensitive).__name__}."
-        )
+    if public is not None and public != ALL:
+        public = [public] if isinstance(public, str) else list(public)
+    drop = [drop] if isinstance(drop, str) else list(drop or ())
     if rows_per_person not in ROWS_PER_PERSON:
         raise InputError(
             f"There is no treatment of several rows per person called {rows_per_person!r}.",
@@ -112,20 +110,22 @@ def read(
             f"There is no treatment of labels called {labels!r}.",
             hint=f"Choose one of: {', '.join(LABELS)}.",
         )
+    for path in source if isinstance(source, list | tuple) else [source]:
+        check_path("source", path)
     _refuse_release(source)
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
     opened = open_engine(source, engine, master=master, **settings)
     try:
         declared = Declared.of(bin or {}, group or {})
         roles = _settle_roles(opened, sensitive, public, drop, person, missing, declared)
-        schema, dropped = _settle_schema(opened, roles, domain, missing, declared)
-        notes = _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
-        notes += quantile_notes(schema.recodings) + _single_precision(opened, schema)
+        schema, dropped, notes = _settle_schema(opened, roles, domain, missing, declared)
+        notes += _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
+        notes += _single_precision(opened, schema)
     except BaseException:
         opened.close()
         raise
     for note in notes:
-        warnings.warn(note, ReconprivWarning, stacklevel=2)
+        warn_caller(note)
     found = Table(opened, schema, dropped=dropped, notes=notes)
     if rows_per_person == "one":
         try:
@@ -136,6 +136,7 @@ def read(
     return found
 
 
+@checked
 def propose_roles(
     source: Any,
     *,
@@ -246,11 +247,11 @@ def _settle_schema(
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
     recoded: Declared,
-) -> tuple[Schema, int | None]:
-    """The schema, and how many records are left out for want of a sensitive value, if any may."""
+) -> tuple[Schema, int | None, tuple[str, ...]]:
+    """The schema, how many records are left out for want of a sensitive value, and notes."""
     sensitive = roles.sensitive.name
     present = roles.sensitive if missing == "drop" else None
-    recodings = recode(engine, (*roles.public, roles.sensitive), recoded, present)
+    recodings, notes = recode(engine, (*roles.public, roles.sensitive), recoded, present)
     roles = roles.among(engine.columns())
     column = roles.sensitive
     check_sensitive_kind(column)
@@ -292,4 +293,4 @@ def _settle_schema(
         check_domain(column, settled)
     records, person = sum(occurring.values()), roles.person
     schema = Schema(roles.public, column, settled, records, recodings, person)
-    return schema, absent if missing == "drop" else None
+    return schema, absent if missing == "drop" else None, notes

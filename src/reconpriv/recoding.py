@@ -10,24 +10,30 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import decimal
+import io
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from reconpriv.errors import InputError, MissingFileError
+from reconpriv.errors import InputError
+from reconpriv.messages.one_line import shortened
 from reconpriv.messages.redaction import shown_path
+from reconpriv.messages.side_files import read_side_file
 from reconpriv.periods import PERIODS, day_number, period_borders, period_labels, written_day
 
 MOST_LABELS = 1000
 EVERYTHING_ELSE = "*"
+_UNUSED_SHOWN = 5
 
 # A border is stored as a JSON number, which keeps this many digits whatever reads it.
 MOST_DIGITS = 15
 _QUANTILE_DIGITS = 6
+
+HOW_TO_GROUP = "Give a CSV file with a header, then one line per value: value,group."
 
 
 @dataclass(frozen=True)
@@ -183,16 +189,11 @@ def _groups(column: str, pairs: Iterable[tuple[str, Any]]) -> Groups:
 def _group_file(column: str, path: Path, level: str | None) -> Groups:
     """A CSV file with a header: original value, group, coarser groups."""
     shown = shown_path(path)
+    lines = io.StringIO(read_side_file(path, "file of groups", HOW_TO_GROUP), newline="")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = [row for row in csv.reader(stream, skipinitialspace=True, strict=True) if row]
-    except FileNotFoundError:
-        raise MissingFileError(f"There is no file of groups at {shown}.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"The file of groups {shown} cannot be read ({type(error).__name__}).",
-            hint="It is a CSV file in UTF-8: a header, then one line per value: value,group.",
-        ) from None
+        rows = [row for row in csv.reader(lines, skipinitialspace=True, strict=True) if row]
+    except csv.Error:
+        raise InputError(f"The file of groups {shown} cannot be read.", hint=HOW_TO_GROUP) from None
     header = [name.strip() for name in rows[0]] if rows else []
     if len(header) < 2 or len(rows) < 2:
         raise InputError(
@@ -363,6 +364,28 @@ def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError
     return tuple(values)
+
+
+def unused_note(recoding: Recoding, occurring: Container[str]) -> str:
+    """Which values that the groups list do not occur, where * would hide a typo; empty if none.
+
+    If none of them occurs, * stands for every record, and nothing can be meant by that.
+    """
+    listed = [value for values in recoding.members for value in values]
+    unused = [repr(shortened(value, 40)) for value in listed if value not in occurring]
+    if recoding.rest is None or not unused:
+        return ""
+    shown = ", ".join(unused[:_UNUSED_SHOWN]) + (", …" if len(unused) > _UNUSED_SHOWN else "")
+    if len(unused) == len(listed):
+        raise InputError(
+            f"No value that the groups of {recoding.column!r} list occurs in the table ({shown}),"
+            f" so {EVERYTHING_ELSE} would put every record into {recoding.rest!r}.",
+            hint="Check their spelling, also upper and lower case.",
+        )
+    return (
+        f"The groups of {recoding.column!r} list values that do not occur in the table: {shown}."
+        f" If one of them is misspelt, the value that was meant is in {recoding.rest!r}."
+    )
 
 
 def plain(number: Decimal) -> str:

@@ -49,7 +49,7 @@ class Registry(dict[str, Member]):
 
     def find(self, name: str) -> Member:
         """The member of this name, or an error that lists them all."""
-        if name not in self:
+        if not isinstance(name, str) or name not in self:
             raise self._error(
                 f"There is no {self._what} called {name!r}.",
                 hint=f"Choose one of: {', '.join(self)}.",

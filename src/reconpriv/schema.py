@@ -11,11 +11,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from reconpriv.errors import InputError, MissingFileError
+from reconpriv.errors import InputError
 from reconpriv.messages.nearest import column_hint
 from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
+from reconpriv.messages.side_files import read_side_file
 from reconpriv.recoding import Recoding
 
 Value = Any
@@ -331,15 +332,7 @@ def _parse(kind: Kind, value: Value) -> Value:
 
 def read_domain(path: Path) -> list[Value]:
     """A domain file: one value per line, or a JSON array if the name ends in .json."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise MissingFileError(f"There is no domain file at {shown_path(path)}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"The domain file {shown_path(path)} cannot be read ({type(error).__name__}).",
-            hint="It holds one value per line, in UTF-8.",
-        ) from None
+    text = read_side_file(path, "domain file", "It holds one value per line, in UTF-8.")
     if path.suffix.lower() == ".json":
         try:
             values = parsed_json(text)

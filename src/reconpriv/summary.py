@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import InputError
+from reconpriv.messages.arguments import checked
 from reconpriv.schema import Kind, looks_like_identifier
 
 
@@ -46,6 +47,7 @@ class TableSummary:
     columns: tuple[ColumnSummary, ...]
 
 
+@checked
 def describe(source: Any, *, sql: str | None = None, table: str | None = None) -> TableSummary:
     """Look at a table, given as for :func:`reconpriv.read`, in one pass."""
     from reconpriv.engines.local import LocalEngine  # noqa: PLC0415 - no engine until used

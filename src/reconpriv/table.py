@@ -41,6 +41,7 @@ from reconpriv.engines.base import Engine, Progress, Written, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.local import LocalEngine
 from reconpriv.errors import warn_caller
+from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.phrases import dropped_note
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy, check_policy
@@ -86,6 +87,7 @@ def _merges(policy: Policy) -> bool:
     return protection is not None and protection.merges
 
 
+@checked_methods
 class Table:
     """A table behind an engine, with its schema settled and its input checked."""
 
@@ -282,7 +284,7 @@ class Table:
             columns_note=note if columns is not False else "",
             error=error,
             protection=settled,
-            warnings=(MERGED_NOTE,) if guessed else (),
+            warnings=settled.notes + ((MERGED_NOTE,) if guessed else ()),
         )
 
     def _raw(self, progress: Progress = no_progress) -> Cube:
@@ -463,6 +465,7 @@ class Table:
         if manifest.protect is not None:
             self._pooled[policy] = manifest.protect
         warned = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
+        warned += () if manifest.protect is None else manifest.protect.notes
         notes = dropped_note(self.schema.records, self.dropped)
         if account is not None:
             warned, notes = warned + tuple(account.warnings), notes + tuple(account.notes)

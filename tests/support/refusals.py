@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def check_sentence(err: str) -> None:
     assert err.count("error: ") == 1
     assert err.endswith("\n")
     assert err.count("\n") == 1, err
-    assert err.rstrip()[-1] in ".?'…", err
+    command = re.search(r"this command[^:]*: .+ > \S+$", err.rstrip())  # copied to its end
+    assert command or err.rstrip()[-1] in ".?'…", err
     for text in INTERNAL:
         assert text not in err

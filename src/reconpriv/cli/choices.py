@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import typer.core
 
+from reconpriv.cli.output import reported
 from reconpriv.cli.repeated import refuse_repeated
+from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
 
 _PLACE = re.compile(r"\{([a-z ]+)([|,]?)\}")
@@ -134,8 +137,15 @@ def _listed(place: re.Match[str]) -> str:
     return mark.join(names) if mark else listed(names, "or")
 
 
+# What stands for a path in the usage of a command.
+_PATHS = ("DIR", "FILE", "KEY", "OUT", "RELEASE", "TABLE")
+
+
 class Command(typer.core.TyperCommand):
-    """A command whose help may name what is registered, and whose options are all heard."""
+    """A command whose help may name what is registered, whose options are all heard.
+
+    Its paths are not empty: an empty one would mean the current folder.
+    """
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All options and arguments, ready for display."""
@@ -144,5 +154,12 @@ class Command(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of the command."""
+        any_empty = "" in args
         refuse_repeated(self, ctx, args)
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for one in self.params if any_empty else ():
+            if ctx.params.get(one.name) in ("", Path()) and one.metavar in _PATHS:
+                with reported():
+                    name = one.opts[0] if one.opts[0].startswith("-") else one.metavar
+                    raise PolicyError(f"{name} is empty.", hint="Is a variable not set?")
+        return rest

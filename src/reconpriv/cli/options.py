@@ -82,14 +82,23 @@ def listed_names(
     return [name for names in found for name in names] or None
 
 
-def split_assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """COLUMN=WHAT, repeatable; a column in double quotes may contain anything, even =."""
+def split_assignments(option: str, texts: Sequence[str], how: str) -> dict[str, str]:
+    """COLUMN=WHAT, repeatable; a column in double quotes may contain anything, even =.
+
+    ``how`` says what may follow the =.
+    """
     from reconpriv.errors import PolicyError
 
     found: dict[str, str] = {}
     for text in texts:
         parts = re.fullmatch(r'\s*(?:"((?:[^"]|"")+)"\s*|([^="]+))=(.+)', text, re.DOTALL)
         if parts is None:
+            named, _, said = text.partition("=")
+            if not said and '"' not in text:
+                raise PolicyError(
+                    f"{option} takes COLUMN=…; got only the column {named.strip()!r}.",
+                    hint=how,
+                )
             raise PolicyError(
                 f"{option} takes COLUMN=…; got {text!r}.",
                 hint='Put a name that holds = or " in double quotes, and double any quotes in it.',

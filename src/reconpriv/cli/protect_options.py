@@ -38,11 +38,11 @@ class ProtectOptions:
 
     def chosen(self) -> Protection | None:
         """The protection that the options stand for, if any."""
-        from reconpriv.core.protection import Protection
+        from reconpriv.core.protection import HOW, Protection
 
         if not self.protect:
             return None
-        return Protection.of(split_assignments("--protect", self.protect))
+        return Protection.of(split_assignments("--protect", self.protect, HOW))
 
 
 NO_PROTECTION = ProtectOptions()

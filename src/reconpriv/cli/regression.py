@@ -122,11 +122,11 @@ def _asked(
     confidence: float,
 ) -> dict[str, Any]:
     """What both regressions take, by the names that it has in Python."""
-    merged = opt.split_assignments("--merge", merge or [])
+    merged = opt.split_assignments("--merge", merge or [], "Write NAME=VALUE,VALUE.")
     return {
         "features": opt.listed_names("--features", features),
         "where": where,
         "merge": {name: opt.split_names(values) for name, values in merged.items()},
-        "reference": opt.split_assignments("--reference", reference or []),
+        "reference": opt.split_assignments("--reference", reference or [], "Write COLUMN=VALUE."),
         "confidence": confidence,
     }

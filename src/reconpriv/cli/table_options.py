@@ -240,7 +240,9 @@ class TableOptions:
 
     def open(self) -> Table:
         """Read the table."""
+        from reconpriv.declared_bins import HOW
         from reconpriv.reading import read
+        from reconpriv.recoding import HOW_TO_GROUP
 
         assert self.sensitive is not None
         warn_of_password(self.source)
@@ -260,8 +262,8 @@ class TableOptions:
             engine=self.engine,
             master=self.master,
             labels=self.labels,
-            bin=split_assignments("--bin", self.bin or ()),
-            group=split_assignments("--group", self.group or ()),
+            bin=split_assignments("--bin", self.bin or (), HOW),
+            group=split_assignments("--group", self.group or (), HOW_TO_GROUP),
         )
 
     def _public(self) -> list[str] | str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
 from reconpriv.core.giveaways import Giveaway
+from reconpriv.core.identifiers import identifier_note
 from reconpriv.core.margin_cost import MarginCost
 from reconpriv.core.obstacles import UNIQUE, Obstacle
 from reconpriv.core.people import People
@@ -95,6 +96,12 @@ class AuditReport(Readable):
             single.unique,
             single.below_k,
         )
+
+    @property
+    def source_warnings(self) -> tuple[str, ...]:
+        """The warnings but for those of nearly unique columns, which every report names itself."""
+        unique = {identifier_note(one, self.records) for one in self.columns if one.identifier}
+        return tuple(note for note in self.warnings if note not in unique)
 
     @property
     def group_word(self) -> str:

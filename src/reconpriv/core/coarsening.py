@@ -23,8 +23,8 @@ from reconpriv.core.protection import (
 from reconpriv.core.randomness import Key
 from reconpriv.declared_bins import Bins
 from reconpriv.errors import InputError
-from reconpriv.recoding import Recoding, bins_between, bins_of_width
-from reconpriv.schema import Column, Kind, Value, require_columns
+from reconpriv.recoding import Recoding, bins_between, bins_of_width, unused_note
+from reconpriv.schema import Column, Kind, Value, require_columns, value_text
 from reconpriv.theory.arrays import Ints
 
 
@@ -46,23 +46,29 @@ def settle(protection: Protection, cube: Cube, retention: float, key: Key) -> Se
     declared = dict(protection.columns)
     randomised = randomised_cells(cube, retention, key) if protection.merges else None
     found: list[tuple[str, Recoding | None]] = []
+    notes: list[str] = []
     for place, name in enumerate(names):
         said = declared.get(name)
         if said == MERGED and randomised is not None:
             found.append((name, merged_values(cube, place, randomised)))
+        elif said == IGNORED:
+            found.append((name, None))
         elif said is not None:
-            found.append((name, None if said == IGNORED else _declared(cube, place, said)))
-    return Settled(tuple(found))
+            recoding, note = _declared(cube, place, said)
+            found.append((name, recoding))
+            notes.append(note)
+    return Settled(tuple(found), tuple(filter(None, notes)))
 
 
-def _declared(cube: Cube, place: int, said: Declared) -> Recoding:
+def _declared(cube: Cube, place: int, said: Declared) -> tuple[Recoding, str]:
     column = cube.schema.public[place]
     fine = cube.schema.recoding(column.name)
     values = python_values(cube.values[place], column.name)
     recoding = _bins(column, fine, said, values) if isinstance(said, Bins) else said
     assert isinstance(recoding, Recoding)
     coarse_labels(column, fine, recoding, values)  # refuses what it does not cover
-    return recoding
+    texts = {value_text(column.kind, value) for value in values if value is not None}
+    return recoding, unused_note(recoding, texts)
 
 
 def _bins(column: Column, fine: Recoding | None, said: Bins, values: list[Value]) -> Recoding:

@@ -58,9 +58,8 @@ class Margins:
                 "Margins need one measure of privacy: ε or ρ.", hint="For example ε = 1."
             )
         for name, value in (("ε", epsilon), ("δ", delta), ("ρ", rho)):
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int | float)
-            ):
+            given = value is not None or name == "δ"
+            if given and (isinstance(value, bool) or not isinstance(value, int | float)):
                 raise PolicyError(f"The {name} of margins must be a number; got {value!r}.")
         check_delta(delta)
         found = check_rho(rho) if rho is not None else rho_of(check_budget(epsilon or 0.0), delta)

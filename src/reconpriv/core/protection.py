@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Self
 
@@ -29,7 +29,7 @@ from reconpriv.schema import Column, Kind, Schema, Value, value_text
 
 IGNORED = "*"
 MERGED = "merge"
-_HOW = "Give a width (10), borders (0,18,65), * to ignore the column, merge, or a file of groups."
+HOW = "Give a width (10), borders (0,18,65), * to ignore the column, merge, or a file of groups."
 _IGNORED_WORD = "ignored"
 
 Declared = Bins | Recoding | str
@@ -46,7 +46,7 @@ class Protection:
     def of(cls, said: Mapping[str, Any]) -> Self:
         """What a user wrote for each column; nothing here needs the table."""
         if not said:
-            raise PolicyError("There is no column to protect over.", hint=_HOW)
+            raise PolicyError("There is no column to protect over.", hint=HOW)
         for name in said:
             if not isinstance(name, str) or not name:
                 raise PolicyError(f"Protection names public columns; got {name!r}.")
@@ -77,7 +77,8 @@ def as_protection(protect: Protection | Mapping[str, Any] | None) -> Protection 
         return protect
     if not isinstance(protect, Mapping):
         raise PolicyError(
-            f"Protection is a dictionary of column: coarsening; got {protect!r}.", hint=_HOW
+            f"Protection is a dictionary of column: coarsening; got {protect!r}.",
+            hint=HOW,
         )
     return Protection.of(protect)
 
@@ -92,7 +93,7 @@ def _declared(name: str, said: Any) -> Declared:
     if isinstance(said, str | os.PathLike | Mapping) or _is_file_and_level(said):
         return grouped(name, declared_groups(name, said))
     if said is None or isinstance(said, bool):
-        raise PolicyError(f"The coarsening of {name!r} is missing or no number.", hint=_HOW)
+        raise PolicyError(f"The coarsening of {name!r} is missing or no number.", hint=HOW)
     return _bins(name, said)
 
 
@@ -103,9 +104,9 @@ def _is_file_and_level(said: Any) -> bool:
 def _bins(name: str, said: Any) -> Bins:
     found = declared_bins(name, said)
     if found.quantiles is not None:
-        raise PolicyError(f"Quantiles of {name!r} cannot be protected over.", hint=_HOW)
+        raise PolicyError(f"Quantiles of {name!r} cannot be protected over.", hint=HOW)
     if found.top is not None or found.period is not None:
-        raise PolicyError(f"The protection of {name!r} takes a width or borders only.", hint=_HOW)
+        raise PolicyError(f"The protection of {name!r} takes a width or borders only.", hint=HOW)
     return found
 
 
@@ -130,6 +131,7 @@ class Settled:
     """What each coarsened column becomes: labels, or nothing where it is ignored (None)."""
 
     columns: tuple[tuple[str, Recoding | None], ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)  # for the publisher alone
 
     @property
     def names(self) -> tuple[str, ...]:

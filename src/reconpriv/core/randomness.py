@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
 from reconpriv.errors import KeyFileError
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.remedies import make_key
 from reconpriv.schema import Column, Kind, Value, value_text
@@ -31,6 +32,7 @@ from reconpriv.theory.arrays import Floats, Ints
 Words = NDArray[np.uint64]
 
 KEY_BYTES = 32
+_LONGEST_KEY_FILE = 1 << 16
 _NONCE_BYTES = 12
 CHUNK = 1 << 16  # trials encrypted at a time: their 1 MB stays in a core's cache
 
@@ -95,6 +97,7 @@ class Key:
         return cls(secret)
 
     @classmethod
+    @checked
     def from_file(cls, path: str | os.PathLike[str]) -> Key:
         """Read a key file; it must be complete and readable only by its owner."""
         file, shown = Path(path), shown_path(path)
@@ -102,12 +105,8 @@ class Key:
             mode = file.stat().st_mode
             if not stat.S_ISREG(mode):
                 raise KeyFileError(f"The key file {shown} is not a regular file.")
-            if os.name == "posix" and mode & 0o077:
-                raise KeyFileError(
-                    f"The key file {shown} is readable by others (mode {stat.S_IMODE(mode):04o}).",
-                    hint=f"Make it readable by you alone: chmod 600 {shown}.",
-                )
-            content = file.read_bytes()
+            with file.open("rb") as stream:
+                content = stream.read(_LONGEST_KEY_FILE)
         except FileNotFoundError:
             if re.fullmatch(r"[A-Za-z0-9+/=_-]{32,}", os.fspath(path)):
                 raise KeyFileError(
@@ -118,6 +117,17 @@ class Key:
         except OSError as error:
             raise KeyFileError(f"The key file {shown} cannot be read: {error.strerror}.") from None
         text = content.strip()
+        if not re.fullmatch(rb"[0-9a-fA-F\s]*", text):
+            raise KeyFileError(
+                f"{shown} is not a key file: that holds 64 hexadecimal digits and nothing else.",
+                hint=make_key(),
+            )
+        # Only a key has to be secret: a table that was given in its place is left as it is.
+        if os.name == "posix" and mode & 0o077:
+            raise KeyFileError(
+                f"The key file {shown} is readable by others (mode {stat.S_IMODE(mode):04o}).",
+                hint=f"Make it readable by you alone: chmod 600 {shown}.",
+            )
         if len(text) != 2 * KEY_BYTES:
             raise KeyFileError(
                 f"Key file {shown} is {'too short' if len(text) < 2 * KEY_BYTES else 'too long'}:"
@@ -127,6 +137,7 @@ class Key:
         key = cls.from_hex(text.decode("ascii", errors="replace"))
         return replace(key, file=file.resolve())
 
+    @checked
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the key with mode 0600, never over an existing file."""
         file, shown = Path(path), shown_path(path)

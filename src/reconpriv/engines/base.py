@@ -151,8 +151,8 @@ class Engine(Protocol):
         """The lowest value, then the values below which 1/parts, 2/parts, … of the records lie."""
         ...
 
-    def stranger(self, column: Column, recoding: Recoding) -> str | None:
-        """The first value that no group lists, as text, or None if all are listed."""
+    def texts(self, column: Column, recoding: Recoding, *, known: bool) -> list[str]:
+        """The values that the groups list, as text, or the first one that none of them lists."""
         ...
 
     def recode(self, column: Column, recoding: Recoding) -> None:

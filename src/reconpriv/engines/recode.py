@@ -24,6 +24,7 @@ from reconpriv.recoding import (
     grouped,
     plain,
     quantile_border,
+    unused_note,
 )
 from reconpriv.schema import Column, Kind
 
@@ -59,8 +60,11 @@ class Declared:
 
 def recode(
     engine: Engine, columns: Sequence[Column], declared: Declared, present: Column | None
-) -> tuple[Recoding, ...]:
-    """Recode the columns that were declared; records without ``present`` are left out later."""
+) -> tuple[tuple[Recoding, ...], tuple[str, ...]]:
+    """Recode the columns that were declared; also say what their publisher should look at.
+
+    Records without ``present`` are left out later.
+    """
     kept = {column.name: column for column in columns}
     for name in declared.by_column:
         if name not in kept:
@@ -72,16 +76,19 @@ def recode(
     if present is not None:
         present = next(column for column in columns if column.name == present.name)
     # All are settled before any is applied: ``present`` may itself be recoded.
-    settled = []
+    settled, notes = [], []
     for column in columns:
         said = declared.by_column.get(column.name)
         if isinstance(said, Bins):
             settled.append((column, _bins(engine, column, said, present)))
         elif said is not None:
-            settled.append((column, _groups(engine, column, said)))
+            recoding, note = _groups(engine, column, said)
+            settled.append((column, recoding))
+            notes += [note] if note else []
     for column, recoding in settled:
         engine.recode(column, recoding)
-    return tuple(recoding for _, recoding in settled)
+    recodings = tuple(recoding for _, recoding in settled)
+    return recodings, (*_quantile_notes(recodings), *notes)
 
 
 def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Column:
@@ -94,7 +101,7 @@ def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Co
     return engine.as_number(column) or column
 
 
-def quantile_notes(recodings: Sequence[Recoding]) -> tuple[str, ...]:
+def _quantile_notes(recodings: Sequence[Recoding]) -> tuple[str, ...]:
     """What borders taken from the data reveal."""
     return tuple(
         f"The borders of {one.column!r} are quantiles of the table. They are published with the"
@@ -188,7 +195,7 @@ def _written(said: Bins) -> list[str]:
     return [*map(plain, said.borders), *top]
 
 
-def _groups(engine: Engine, column: Column, said: Groups) -> Recoding:
+def _groups(engine: Engine, column: Column, said: Groups) -> tuple[Recoding, str]:
     name = column.name
     if column.kind not in _GROUPED:
         raise InputError(
@@ -197,11 +204,12 @@ def _groups(engine: Engine, column: Column, said: Groups) -> Recoding:
             hint=Remedy("bin it", Control.BIN) if column.kind in _NUMBERS else AS_TEXT,
         )
     recoding = grouped(name, said)
-    stranger = None if said.rest is not None else engine.stranger(column, recoding)
-    if stranger is not None:
+    if said.rest is not None:
+        return recoding, unused_note(recoding, engine.texts(column, recoding, known=True))
+    for stranger in engine.texts(column, recoding, known=False):
         shown = stranger if len(stranger) <= 40 else stranger[:39] + "…"
         raise InputError(
             f"Column {name!r} holds values that its groups do not list, for example {shown!r}.",
             hint="List every value, or add a line '*,GROUP' for all others.",
         )
-    return recoding
+    return recoding, ""

@@ -43,11 +43,11 @@ def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> st
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE {found} END"
 
 
-def listed(value: str, recoding: Recoding, dialect: Dialect) -> str:
-    """Whether some group lists a value."""
+def listed(value: str, recoding: Recoding, dialect: Dialect) -> tuple[str, str]:
+    """A value as text, and whether some group lists it."""
     every = [one for values in recoding.members for one in values]
     text = f"CAST({value} AS {dialect.text_type})"
-    return f"{text} IN ({', '.join(map(dialect.literal, every))})" if every else "false"
+    return text, f"{text} IN ({', '.join(map(dialect.literal, every))})" if every else "false"
 
 
 # What both engines read as the same number; each also knows spellings of its own.

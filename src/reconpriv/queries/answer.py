@@ -635,7 +635,7 @@ def describe(where: str | None, equal: dict[str, Value]) -> str:
 
 def check_equalities(equal: dict[str, Any]) -> dict[str, Value]:
     """A query given as a dictionary."""
-    if not isinstance(equal, dict):
+    if not isinstance(equal, dict) or not all(isinstance(name, str) for name in equal):
         raise InputError(
             f"A query is SQL text or a dictionary of column: value; got a {type(equal).__name__}."
         )

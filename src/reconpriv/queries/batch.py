@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from reconpriv.errors import InputError, MissingFileError, ReconprivError
+from reconpriv.errors import InputError, ReconprivError
 from reconpriv.messages.redaction import shown_file
+from reconpriv.messages.side_files import read_side_file
 from reconpriv.queries.answer import Selected
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.sql import unknown_column
@@ -32,13 +34,10 @@ def read_batch(
 
     Every line is checked before any is answered; an error gives the number of the bad line.
     """
+    reader = csv.reader(io.StringIO(read_side_file(path, "batch file"), newline=""))
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream)
-            numbered = [(reader.line_num, row) for row in reader if row]
-    except FileNotFoundError:
-        raise MissingFileError(f"There is no batch file {shown_file(path)!r}.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        numbered = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
         raise InputError(
             f"The batch file {shown_file(path)!r} cannot be read ({type(error).__name__})."
         ) from None

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from reconpriv.engines.local import DIALECT
 from reconpriv.errors import InputError
 from reconpriv.extras import install_hint
-from reconpriv.messages.nearest import sql_column_hint
+from reconpriv.messages.nearest import nearest_name, sql_column_hint
 from reconpriv.messages.positions import offset_words, place_words
 from reconpriv.queries.aggregates import (
     FigureReader,
@@ -374,11 +374,31 @@ def _quote_column(exp: Any, node: Any, schema: Schema) -> str:
     if wanted not in names:
         folded = [name for name in names if name.lower() == wanted.lower()]
         if len(folded) != 1:
-            raise unknown_column(wanted, names)
+            raise _meant_as_text(exp, node, names) or unknown_column(wanted, names)
         wanted = folded[0]
     node.set("this", exp.to_identifier(wanted, quoted=True))
     node.set("table", None)
     return wanted
+
+
+def _meant_as_text(exp: Any, node: Any, names: Sequence[str]) -> InputError | None:
+    """The error for a text in the quotes of a name, or in none, that a column is compared with."""
+    known = {name.lower() for name in names}
+    compared = node.parent
+    if not isinstance(compared, exp.Predicate) or not any(
+        one.name.lower() in known for one in compared.find_all(exp.Column)
+    ):
+        return None
+    if not node.this.args.get("quoted") and nearest_name(node.name, names) is not None:
+        return None
+    meant = compared.copy()
+    for one in list(meant.find_all(exp.Column)):
+        if one.name.lower() not in known:
+            one.replace(exp.Literal.string(one.name))
+    return InputError(
+        f"The release has no column {node.name!r}; a text goes in single quotes.",
+        hint=f"Write: {shown_condition(exp, meant)}",
+    )
 
 
 def unknown_column(name: str, names: Sequence[str]) -> InputError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -268,6 +269,11 @@ class Manifest:
             manifest = parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))
             block = manifest[BLOCK]
         except (OSError, ValueError, KeyError, TypeError):
+            if folder.is_file() and zipfile.is_zipfile(folder):
+                raise ReleaseError(
+                    f"{shown_path(folder)} is a zip file, and a release is a folder.",
+                    hint="Unzip it and give the folder with the datapackage.json.",
+                ) from None
             raise ReleaseError(
                 f"{shown_path(folder)} is not a release: it has no {MANIFEST} with a reconpriv"
                 " block.",

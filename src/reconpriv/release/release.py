@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,8 @@ import pyarrow as pa
 
 from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Written
-from reconpriv.errors import InputError, ReconprivWarning, ReleaseError
+from reconpriv.errors import InputError, ReleaseError, warn_caller
+from reconpriv.messages.arguments import checked, checked_methods
 from reconpriv.messages.readable import Readable
 from reconpriv.promise import promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes, Regression
 
 
+@checked_methods
 @dataclass(frozen=True, repr=False)
 class Release(Readable):
     """A release folder; if it was just made, also the totals that stay with its publisher."""
@@ -510,8 +511,7 @@ class Release(Readable):
     def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
         """The mean relative error |est - ans| / ans of a workload (section 6.2)."""
         estimates = self.count_many(list(workload.queries), estimator=estimator)
-        counts = np.array([estimate.count for estimate in estimates])
-        return mean_relative_error(counts, workload.answers)
+        return mean_relative_error(np.array([one.count for one in estimates]), workload.answers)
 
     def info(self) -> dict[str, Any]:
         """What a program needs to know about the release."""
@@ -670,14 +670,14 @@ class Release(Readable):
         return {} if protect is None else {"protect": protect.as_dict()}
 
 
+@checked
 def open_release(folder: str | os.PathLike[str], *, memory: str | None = None) -> Release:
     """Open a release folder; its files are compared with their hashes on first use.
 
     ``memory`` (as 2GB) bounds what counting its records may take before disk is used.
     """
     manifest = Manifest.read(Path(folder))
-    notes: tuple[str, ...] = ()
-    if manifest.test_key:
-        notes = (TEST_KEY_NOTE,)
-        warnings.warn(TEST_KEY_NOTE, ReconprivWarning, stacklevel=2)
+    notes = (TEST_KEY_NOTE,) if manifest.test_key else ()
+    for note in notes:
+        warn_caller(note)
     return Release(Path(folder), manifest, None, notes, memory)

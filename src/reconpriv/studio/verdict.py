@@ -37,6 +37,7 @@ def verdict_card(
     return tags.section(
         tags.h3("Verdict", class_="sr"),
         promise_block(policy),
+        warning_notices(report),
         verdict_parts(report, policy, group_verdict(policy, found)),
         before_and_after(
             [
@@ -68,6 +69,12 @@ def promise_block(policy: rp.Policy) -> Tag:
     """What a publication with this policy would promise, in words to sign."""
     words = unbroken(promise(policy.publishable().as_dict()))
     return tags.blockquote(tags.strong("Promise: "), words, class_="promise")
+
+
+def warning_notices(report: rp.AuditReport) -> TagList:
+    """What to look at before anything is published, such as a typo in a list of groups."""
+    warned = (worded(text, page_words) for text in report.source_warnings)
+    return TagList(*(notice(text, "warning") for text in warned))
 
 
 def error_figure(found: Setting) -> Figure:
@@ -124,6 +131,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
         promise_block(report.policy),
+        warning_notices(report),
         verdict_parts(report, report.policy, audit_verdict(report)),
         before_and_after(
             [

@@ -65,6 +65,12 @@ def test_blocks_that_are_not_run_are_these():
     assert {page: reasons for page, reasons in left_out.items() if reasons} == NOT_RUN
 
 
+def test_every_command_of_the_readme_is_run_in_order_in_one_folder():
+    """Whoever pastes one block after the other must not meet an error."""
+    left_out = [b.text for b in blocks_of(ROOT / "README.md") if b.skipped]
+    assert not any(line.startswith("reconpriv") for text in left_out for line in text.splitlines())
+
+
 def page_with(text, folder):
     page = folder / "page.md"
     page.write_text(text, encoding="utf-8")

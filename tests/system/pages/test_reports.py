@@ -123,7 +123,7 @@ def test_a_promise_of_probabilities_names_what_is_exposed(tmp_path):
     analyst = Seen(analyst_html(rp.open(release.path))).text
     for text in (internal, analyst):
         assert "more than 50 % too high with a probability of at least 5 %" in text
-        assert "more than 25 % of the group hold it; nurse is never exposed." in text
+        assert 'more than 25 % of the group hold it; "nurse" is never exposed.' in text
         assert "they are promised nothing" in text
     assert analyst.index("promised") < analyst.index("What is exact")
     assert "reconstructed" not in analyst  # figures on the raw table

@@ -119,7 +119,7 @@ def test_the_verdict_speaks_of_the_promise_and_of_people(desk: Desk) -> None:
     html = str(verdict_card(report, policy, found)).replace("\xa0", " ")
     for words in (
         report.promise,
-        "Sales is never exposed",
+        '"Sales" is never exposed',
         f"<dd>{found.reconstructed:.1%}</dd>",
         f"<dd>{found.worst_group:.1%}</dd>",
         f"<dd>{found.posterior:.0%}</dd>",
@@ -180,7 +180,7 @@ def test_presets_and_harmless_values_from_the_menu_to_the_release(
         set_dial(page, "phi", "0.1")
         page.check("#news_only")
         expect(words).to_contain_text("harmless values: none → well; news only: no → yes")
-        expect(verdict).to_contain_text("well is never exposed")
+        expect(verdict).to_contain_text('"well" is never exposed')
         for name in ("cold", "flu"):
             page.get_by_label(name, exact=True).check()
         expect(page.locator("#policy_note")).to_contain_text("there is nothing to protect")
@@ -193,7 +193,7 @@ def test_presets_and_harmless_values_from_the_menu_to_the_release(
         page.reload()
         page.wait_for_selector("body[data-connected=yes]")
         expect(page.locator("#publishing")).not_to_contain_text("Changed since")
-        expect(page.locator("#plan_facts")).to_contain_text("well is never exposed")
+        expect(page.locator("#plan_facts")).to_contain_text('"well" is never exposed')
         page.click("#back_4")
         on_step(page, 3)
         expect(page.get_by_label("well", exact=True)).to_be_checked()

@@ -106,7 +106,10 @@ def test_quantiles_warn_of_what_they_tell(cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("--bin", "age"), "--bin takes COLUMN=…; got 'age'"),
+        (
+            ("--bin", "age"),
+            "--bin takes COLUMN=…; got only the column 'age'. Write a width",
+        ),
         (("--bin", "=10"), "--bin takes COLUMN=…"),
         (("--bin", "age=10", "--bin", "age=5"), "given twice for column 'age'"),
         (("--bin", "age=18,65"), "below its first border, 18. Add a lower border"),
@@ -125,10 +128,10 @@ def test_bad_bins_leave_nothing(cli, tmp_path: Path, given, words: str) -> None:
 
 
 def test_names_may_hold_anything() -> None:
-    found = split_assignments("--bin", ['"a=b,c"=10', '"say ""x"""=0,5', " plain =quantiles:3"])
+    found = split_assignments("--bin", ['"a=b,c"=10', '"say ""x"""=0,5', " plain =quantiles:3"], "")
     assert found == {"a=b,c": "10", 'say "x"': "0,5", "plain": "quantiles:3"}
     with pytest.raises(PolicyError):
-        split_assignments("--bin", ['"open=10'])
+        split_assignments("--bin", ['"open=10'], "")
 
 
 def test_a_column_with_an_odd_name_is_binned(cli, tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def test_the_default_is_that_of_the_command_line_and_of_the_paper(cli):
     [
         ({}, "Every value that occurs in a group is exposed."),
         ({"exposed_above": 0.25}, "if more than 25 % of the group hold it."),
-        ({"harmless": ("a",)}, "Every value that occurs in a group is exposed, except a."),
-        ({"harmless": ("a", None)}, "is exposed, except a and a missing value."),
+        ({"harmless": ("a",)}, 'Every value that occurs in a group is exposed, except "a".'),
+        ({"harmless": ("a", None)}, 'is exposed, except "a" and a missing value.'),
         (
             {"news_only": True},
             "if its share differs from that in the whole table by more than 50 % of the latter.",
@@ -41,7 +41,7 @@ def test_the_default_is_that_of_the_command_line_and_of_the_paper(cli):
         (
             {"exposed_above": 0.125, "news_only": True, "harmless": ("a",)},
             "if more than 12.5 % of the group hold it and its share differs from that in the whole"
-            " table by more than 50 % of the latter; a is never exposed.",
+            ' table by more than 50 % of the latter; "a" is never exposed.',
         ),
     ],
 )

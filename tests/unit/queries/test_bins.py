@@ -407,7 +407,7 @@ def test_bad_groups_are_refused_in_a_sentence(people: pa.Table, groups, words: s
         ("value,group\nBSc\n", "Row 2 of the file of groups"),
         ("value,group\nBSc,x\nBSc,y\n", "list 'BSc' twice"),
         ("value,group\nBSc,\n", "has no name"),
-        (b"value,group\n\xff,x\n", "cannot be read"),
+        (b"value,group\n\xff,x\n", "is not UTF-8 text"),
     ],
 )
 def test_a_bad_file_of_groups_is_refused(people, tmp_path: Path, text, words: str) -> None:

@@ -231,7 +231,7 @@ def test_the_promise_is_about_protection_groups(release, key, tmp_path):
     exact = replace(POLICY, bound="exact", delta=0.05, exposed_above=0.4, harmless=("z",))
     found = publish(tmp_path / "exact", key, policy=exact)
     assert found.promise.startswith("In every protection group, an estimate")
-    assert "more than 40 % of the group hold it; z is never exposed" in found.promise
+    assert 'more than 40 % of the group hold it; "z" is never exposed' in found.promise
     plain = publish(tmp_path / "plain", key, policy=replace(POLICY, protect=None))
     assert "protection" not in plain.promise
 

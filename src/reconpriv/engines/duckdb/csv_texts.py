@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 
+from reconpriv.messages.text_files import is_utf8, not_utf8
 from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.csv_lines import on_lines_of_their_own
 
@@ -24,7 +26,7 @@ _MANY = 50  # columns; planning a query with hundreds of sums takes minutes
 
 @dataclass(frozen=True)
 class CsvTexts:
-    """Queries that read every column as text, the names of the columns, and the files.
+    """Queries that read every column as text, the names of the columns, and the files as shown.
 
     ``in_pieces`` is quick, but only ``in_one`` reads long lines, and texts of several lines.
     """
@@ -33,6 +35,7 @@ class CsvTexts:
     in_one: str
     names: tuple[str, ...]
     files: tuple[str, ...]
+    shown: str
 
     @property
     def no_records(self) -> str:
@@ -80,7 +83,15 @@ class CsvTexts:
                 records = connection.execute(f"SELECT {total} FROM {table}").fetchall()[0][0]
                 if on_lines_of_their_own(self.files, int(records or 0)):
                     return table
-        read(self.in_one)
+        try:
+            read(self.in_one)
+        except duckdb.InvalidInputException:
+            # DuckDB does not say which of the files it is, nor what it looks like.
+            other = next((file for file in self.files if not is_utf8(file)), None)
+            if other is None:
+                raise
+            single = len(self.files) == 1
+            raise not_utf8(other, self.shown if single else Path(other).name) from None
         return table
 
 

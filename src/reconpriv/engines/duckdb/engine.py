@@ -371,16 +371,14 @@ class DuckDBEngine:
     def _present(self, column: Column | None) -> str:
         return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
 
-    def stranger(self, column: Column, recoding: Recoding) -> str | None:
-        """The first value that no group lists, as text, or None if all are listed."""
-        value = self._expressions[column]
-        query = (
-            f"SELECT min(CAST({value} AS VARCHAR)) FROM {_TABLE}"
-            f" WHERE NOT ({listed(value, recoding, _DIALECT)})"
-        )
+    def texts(self, column: Column, recoding: Recoding, *, known: bool) -> list[str]:
+        """The values that the groups list, as text, or the first one that none of them lists."""
+        text, inside = listed(self._expressions[column], recoding, _DIALECT)
+        chosen = f"DISTINCT {text} FROM {_TABLE} WHERE {inside}"
+        first = f"min({text}) FROM {_TABLE} WHERE NOT ({inside})"
         with clear_errors(self._what):
-            found = self._connection.execute(query).fetchall()[0][0]
-        return None if found is None else str(found)
+            rows = self._connection.execute(f"SELECT {chosen if known else first}").fetchall()
+        return [str(row[0]) for row in rows if row[0] is not None]
 
     def recode(self, column: Column, recoding: Recoding) -> None:
         """From now on the column holds the labels of the recoding."""

@@ -39,7 +39,7 @@ _MEANINGS = (
     (
         ("not utf-8 encoded", "Invalid unicode"),
         "The file is not UTF-8 text.",
-        "Convert it first: iconv -t utf-8.",
+        "Save it as UTF-8.",
     ),
     (
         ("No space left", "max_temp_directory_size"),

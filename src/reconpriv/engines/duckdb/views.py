@@ -5,7 +5,6 @@ Messages name a file by its last part only, and never quote a line of it.
 
 from __future__ import annotations
 
-import csv
 import glob
 import gzip
 import os
@@ -26,10 +25,12 @@ from reconpriv.engines.duckdb.literals import literal
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import may_hold_password, shown_file
 from reconpriv.messages.remedies import Control, Remedy
+from reconpriv.messages.text_files import STANDARD_INPUT, not_utf8
 from reconpriv.schema import Column, Kind
 from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.arrow_files import open_arrow
 from reconpriv.sources.column_names import check_names
+from reconpriv.sources.csv_header import SAMPLE, parse_header
 from reconpriv.sources.databases.tables import open_database
 from reconpriv.sources.formats import (
     Opening,
@@ -133,7 +134,7 @@ def _open_path(
         spooled = scratch() / "stdin.csv"
         with spooled.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
-        return _csv_texts([str(spooled)], "standard input")
+        return _csv_texts([str(spooled)], STANDARD_INPUT)
     if path.startswith(_EXAMPLE):
         path = str(dataset_path(path.removeprefix(_EXAMPLE)))
     files, shown = _resolve(path)
@@ -291,10 +292,9 @@ def _header(file: str, shown: str) -> tuple[str, list[str]]:
     try:
         with opener(file, "rt", encoding="utf-8-sig", newline="") as stream:
             first = _first_line(stream)
+            following = [stream.readline(_LONGEST_SAMPLED) for _ in range(SAMPLE)]
     except UnicodeDecodeError:
-        raise InputError(
-            f"{shown} is not UTF-8 text.", hint="Convert it first: iconv -t utf-8."
-        ) from None
+        raise not_utf8(file, shown) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{shown} cannot be read ({type(error).__name__}).") from None
     if first is None:
@@ -305,16 +305,9 @@ def _header(file: str, shown: str) -> tuple[str, list[str]]:
         )
     if not first.strip():
         raise InputError(f"{shown} is empty.", hint="A CSV starts with a line of column names.")
-    outside = "".join(part for i, part in enumerate(first.split('"')) if i % 2 == 0)
-    delimiter = max(",;\t|", key=outside.count)
-    try:
-        names = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter))
-    except csv.Error:
-        raise InputError(
-            f"The header of {shown} cannot be read: a name is too long or broken off."
-        ) from None
-    check_names(names, shown)
-    return delimiter, names
+    if first.count("\0") > len(first) // 3:  # every other byte of UTF-16 is one
+        raise not_utf8(file, shown)
+    return parse_header(first, [line for line in following if line], file, shown)
 
 
 def _first_line(stream: IO[str]) -> str | None:
@@ -330,6 +323,7 @@ def _first_line(stream: IO[str]) -> str | None:
 
 
 _LONGEST_HEADER = 16 << 20
+_LONGEST_SAMPLED = 1 << 16
 # Each thread reads pieces, as is DuckDB's own habit; see csv_lines for when that goes wrong.
 _IN_PIECES = "parallel=true, buffer_size=32000000, max_line_size=2000000"
 # From the beginning to the end; texts that Parquet can hold may be long.
@@ -339,7 +333,7 @@ _IN_ONE = "parallel=false, max_line_size=67108864"
 def _csv_texts(files: list[str], shown: str) -> CsvTexts:
     _, names = _header(files[0], shown)
     in_pieces, in_one = (_csv(files, shown, reading) for reading in (_IN_PIECES, _IN_ONE))
-    return CsvTexts(in_pieces, in_one, tuple(names), tuple(files))
+    return CsvTexts(in_pieces, in_one, tuple(names), tuple(files), shown)
 
 
 _DECLARED = {

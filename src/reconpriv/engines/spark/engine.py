@@ -225,13 +225,17 @@ class SparkEngine:
     def _present(self, column: Column | None) -> str:
         return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
 
-    def stranger(self, column: Column, recoding: Recoding) -> str | None:
-        """The first value that no group lists, as text, or None if all are listed."""
-        value = self._expressions[column]
-        unlisted = self._frame.where(f"NOT ({listed(value, recoding, _DIALECT)})")
+    def texts(self, column: Column, recoding: Recoding, *, known: bool) -> list[str]:
+        """The values that the groups list, as text, or the first one that none of them lists."""
+        text, inside = listed(self._expressions[column], recoding, _DIALECT)
+        chosen = self._frame.where(inside if known else f"NOT ({inside})")
         with spark_work(self.session, "counting", "counting"):
-            row = unlisted.selectExpr(f"min(CAST({value} AS STRING)) AS v").first()
-        return None if row.v is None else str(row.v)
+            rows = (
+                chosen.selectExpr(f"{text} AS v" if known else f"min({text}) AS v")
+                .distinct()
+                .collect()
+            )
+        return [str(row.v) for row in rows if row.v is not None]
 
     def recode(self, column: Column, recoding: Recoding) -> None:
         """From now on the column holds the labels of the recoding."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 from reconpriv.datasets import dataset_path
@@ -15,7 +15,9 @@ from reconpriv.engines.spark.session import LEAVE_OUT, Session
 from reconpriv.engines.spark.tasks import SpelledNumbers
 from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed
-from reconpriv.sources.column_names import check_names
+from reconpriv.messages.redaction import shown_file
+from reconpriv.messages.text_files import not_utf8
+from reconpriv.sources.csv_header import SAMPLE, parse_header
 from reconpriv.sources.formats import (
     distributed_formats,
     ending_of,
@@ -47,11 +49,12 @@ def read_path(session: Session, path: str) -> Any:
         path = str(dataset_path(path.removeprefix(_EXAMPLE)))
     known = format_of(path)
     kind = None if known is None else known.name
+    given = path
     if os.path.exists(path):
         # A bracket or star in the name of an existing file is not a pattern.
         path = re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
     if kind == "csv":
-        return _typed_csv(session.spark, path)
+        return _typed_csv(session.spark, path, given)
     if kind == "orc":
         return session.spark.read.orc(path)
     frame = session.spark.read.parquet(path)
@@ -82,10 +85,16 @@ def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
     return selected, view
 
 
-def _typed_csv(spark: Any, path: str) -> Any:
-    """Give a column a type only if every text is that type's own spelling."""
-    delimiter, names = _header(spark, path)
-    check_names(names, "the CSV")
+def _typed_csv(spark: Any, path: str, given: str) -> Any:
+    """Give a column a type only if every text is that type's own spelling.
+
+    ``given`` is the path as the user wrote it; the last part of a URL holds no login.
+    """
+    shown = shown_file(Path(given).name)
+    first, *following = [row.value for row in spark.read.text(path).take(1 + SAMPLE)] or [""]
+    if not first:
+        raise InputError("The CSV is empty.", hint="A CSV starts with a line of column names.")
+    delimiter, _ = parse_header(first.removeprefix("\ufeff"), following, given, shown)
     text = (
         spark.read.option("header", True)
         # Every file must have the same header.
@@ -111,7 +120,7 @@ def _typed_csv(spark: Any, path: str) -> Any:
         text.selectExpr(*(f"{check} AS k{i}" for i, check in enumerate(checks))).first()
     )
     if undecoded:
-        raise InputError("The CSV is not UTF-8 text.", hint="Convert it first: iconv -t utf-8.")
+        raise not_utf8(given, shown)
     kinds: dict[str, str] = {}
     for i, name in enumerate(quoted):
         mine = fits[i * len(_LOSSLESS) : (i + 1) * len(_LOSSLESS)]
@@ -127,17 +136,6 @@ def _typed_csv(spark: Any, path: str) -> Any:
     return text.selectExpr(
         *(f"CAST({name} AS {kinds[name]}) AS {name}" if name in kinds else name for name in quoted)
     )
-
-
-def _header(spark: Any, path: str) -> tuple[str, list[str]]:
-    """The delimiter that occurs most in the header, outside quotes, and the names there."""
-    first = spark.read.text(path).first()
-    if first is None:
-        raise InputError("The CSV is empty.", hint="A CSV starts with a line of column names.")
-    line = first.value.removeprefix("\ufeff").rstrip("\r")
-    outside = "".join(part for i, part in enumerate(line.split('"')) if i % 2 == 0)
-    delimiter = max(",;\t|", key=outside.count)
-    return delimiter, next(csv.reader([line], delimiter=delimiter))
 
 
 def _spelled_numbers(text: Any, names: list[str]) -> list[str]:
