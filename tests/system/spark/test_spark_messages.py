@@ -21,7 +21,7 @@ def refusals(file: Path, **roles: Any) -> set[str]:
     found = set()
     for engine in ("duckdb", "spark"):
         with pytest.raises(rp.ReconprivError) as caught:
-            rp.read(file, sensitive="ill", engine=engine, **roles)
+            rp.read(file, sensitive="ill", public="all", engine=engine, **roles)
         found.add(str(caught.value))
     return found
 
@@ -51,7 +51,7 @@ def test_values_of_groups_that_do_not_occur_are_named(spark: Any, tmp_path: Path
         group = {"city": {"Bern": "capital", "Zurich": "east", "*": "other"}}
         with (
             pytest.warns(rp.ReconprivWarning),
-            rp.read(file, sensitive="ill", group=group, engine=engine) as table,
+            rp.read(file, sensitive="ill", public="all", group=group, engine=engine) as table,
         ):
             notes.add(table.warnings)
     ((note,),) = notes

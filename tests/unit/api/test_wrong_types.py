@@ -111,7 +111,7 @@ def walk():
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wrong-types")
-    table = rp.read(records(), sensitive="ill")
+    table = rp.read(records(), sensitive="ill", public="all")
     key = rp.Key.generate()
     OWN["Release", "workload_error"] = {"workload": table.workload(queries=5, min_selectivity=0.1)}
     return {"Table": table, "Release": table.publish(POLICY, folder / "release", key=key)}
@@ -173,9 +173,12 @@ def test_a_wrong_argument_is_answered_or_refused_in_one_sentence(
             lambda t, r: t.publish(POLICY, "out", key=5),
             "key must be a Key, bytes, a path or None; got a value of type int.",
         ),
-        (lambda t, r: rp.read("a\0.csv", sensitive="x"), "source holds a NUL character"),
         (
-            lambda t, r: rp.read(records(), sensitive="ill", domain="a\0b"),
+            lambda t, r: rp.read("a\0.csv", sensitive="x", public="all"),
+            "source holds a NUL character",
+        ),
+        (
+            lambda t, r: rp.read(records(), sensitive="ill", public="all", domain="a\0b"),
             "domain holds a NUL character",
         ),
         (lambda t, r: t.report(POLICY, "a\0b.html"), "path holds a NUL character"),

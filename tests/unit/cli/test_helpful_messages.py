@@ -53,28 +53,30 @@ def test_the_command_for_another_encoding_works(desk, cli, encoding, text, named
     content = text.encode(encoding)
     content = gzip.compress(content) if name.endswith("gz") else content
     source = desk.source(name, content)
-    message = desk.both(source, "-s", "ill")
+    message = desk.both(source, "-s", "ill", "--public=all")
     assert f"is not UTF-8 text; it looks like {named}." in message and "in its folder" in message
     made = pasted(message, source.parent)
     opened = gzip.open if name.endswith("gz") else open
     with opened(made, "rt", encoding="utf-8", newline="") as stream:
         assert stream.read().removeprefix("\ufeff") == text
-    assert cli("audit", made, "-s", "ill", "--no-columns").code in (0, 1)
+    assert cli("audit", made, "-s", "ill", "--public=all", "--no-columns").code in (0, 1)
 
 
 def test_a_file_in_the_current_folder_needs_no_other_words(desk, monkeypatch):
     source = desk.source("t.csv", TABLE.encode("latin-1"))
     monkeypatch.chdir(source.parent)
-    assert "in its folder" not in desk.both("t.csv", "-s", "ill")
+    assert "in its folder" not in desk.both("t.csv", "-s", "ill", "--public=all")
 
 
 def test_an_encoding_that_cannot_be_told_is_not_guessed(desk):
-    message = desk.both(desk.source("t.csv", TABLE.encode("mac-roman") + b"\x81\n"), "-s", "ill")
+    message = desk.both(
+        desk.source("t.csv", TABLE.encode("mac-roman") + b"\x81\n"), "-s", "ill", "--public=all"
+    )
     assert "looks like" not in message and "Save it as UTF-8." in message
 
 
 def test_standard_input_in_another_encoding(desk, tmp_path):
-    message = subprocess_error(["audit", "-", "-s", "ill"], TABLE.encode("latin-1"))
+    message = subprocess_error(["audit", "-", "-s", "ill", "--public=all"], TABLE.encode("latin-1"))
     assert message == (
         "error: standard input is not UTF-8 text; it looks like ISO-8859-1."
         " Send it through iconv -f ISO-8859-1 -t UTF-8 first.\n"
@@ -103,22 +105,24 @@ def subprocess_error(words, given: bytes) -> str:
 def test_lines_above_the_header_are_taken_off(desk, cli, above, lines, said, name):
     text = (above + TABLE.replace(",", ";")).encode()
     source = desk.source(name, gzip.compress(text) if name.endswith("gz") else text)
-    message = desk.both(source, "-s", "ill")
+    message = desk.both(source, "-s", "ill", "--public=all")
     assert f"{name} starts with {said} instead of the names of its columns." in message
     assert f"tail -n +{lines}" in message and "Patients" not in message
-    assert cli("audit", pasted(message, source.parent), "-s", "ill").code in (0, 1)
+    assert cli("audit", pasted(message, source.parent), "-s", "ill", "--public=all").code in (0, 1)
 
 
 @pytest.mark.parametrize("rows", ["a\nb\n", '"a, x"\n"b, y"\n'])
 def test_a_single_column_is_not_taken_for_a_title(desk, cli, rows):
-    assert cli("audit", desk.source("t.csv", "ill\n" + rows * 20), "-s", "ill").code in (0, 1)
+    assert cli(
+        "audit", desk.source("t.csv", "ill\n" + rows * 20), "-s", "ill", "--public=all"
+    ).code in (0, 1)
 
 
 @pytest.fixture
 def release(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(TABLE, encoding="utf-8")
-    with rp.read("t.csv", sensitive="ill") as table:
+    with rp.read("t.csv", sensitive="ill", public="all") as table:
         return table.publish(rp.Policy(0.5, 0.5, 0.3), "release", key=rp.Key.generate())
 
 
@@ -164,7 +168,7 @@ def test_a_table_given_as_a_key_is_no_key(desk, cli, release):
     for mode in (0o600, 0o644):
         for file in files:
             Path(file).chmod(mode)
-            done = cli("publish", "t.csv", "out", "-s", "ill", "--key", file)
+            done = cli("publish", "t.csv", "out", "-s", "ill", "--public=all", "--key", file)
             assert done.code == 2 and f"{file} is not a key file" in done.err, done
             assert "chmod" not in done.err and not Path("out").exists()
 
@@ -172,7 +176,7 @@ def test_a_table_given_as_a_key_is_no_key(desk, cli, release):
 def test_a_key_that_others_can_read_is_still_refused(cli, release):
     rp.Key.generate().write("my.key")
     Path("my.key").chmod(0o644)
-    done = cli("publish", "t.csv", "out", "-s", "ill", "--key", "my.key")
+    done = cli("publish", "t.csv", "out", "-s", "ill", "--public=all", "--key", "my.key")
     assert done.code == 2 and "chmod 600 my.key" in done.err
 
 
@@ -186,7 +190,7 @@ def test_a_key_that_others_can_read_is_still_refused(cli, release):
 )
 @pytest.mark.parametrize("text", ["city", "city="])
 def test_an_option_without_its_value_says_what_it_takes(desk, option, forms, text):
-    message = desk.both(desk.source("t.csv", TABLE), "-s", "ill", option, text)
+    message = desk.both(desk.source("t.csv", TABLE), "-s", "ill", "--public=all", option, text)
     assert f"{option} takes COLUMN=…; got only the column 'city'. {forms}" in message
 
 
@@ -201,7 +205,7 @@ SIDE_FILES = {
 def test_a_device_or_an_endless_pipe_is_not_read_to_its_end(desk, option):
     source = desk.source("t.csv", TABLE)
     given = "/dev/zero" if option == "--domain" else "city=/dev/zero"
-    message = desk.both(source, "-s", "ill", option, given)
+    message = desk.both(source, "-s", "ill", "--public=all", option, given)
     assert f"The {SIDE_FILES[option]} /dev/zero cannot be read: it is a device." in message
     words = f"{sys.executable} -m reconpriv audit {source} -s ill {option}"
     pipe = "<(yes)" if option == "--domain" else "city=<(yes)"
@@ -233,13 +237,13 @@ def test_side_files_may_come_from_a_pipe(release):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["publish", "t.csv", "", "-s", "ill"], "OUT"),
-        (["publish", "", "out", "-s", "ill"], "TABLE"),
-        (["publish", "t.csv", "out", "-s", "ill", "--key", ""], "--key"),
-        (["publish", "t.csv", "out", "-s", "ill", "--report", ""], "--report"),
+        (["publish", "t.csv", "", "-s", "ill", "--public=all"], "OUT"),
+        (["publish", "", "out", "-s", "ill", "--public=all"], "TABLE"),
+        (["publish", "t.csv", "out", "-s", "ill", "--public=all", "--key", ""], "--key"),
+        (["publish", "t.csv", "out", "-s", "ill", "--public=all", "--report", ""], "--report"),
         (["info", ""], "RELEASE"),
         (["keygen", ""], "FILE"),
-        (["audit", "t.csv", "-s", "ill", "--domain", ""], "--domain"),
+        (["audit", "t.csv", "-s", "ill", "--public=all", "--domain", ""], "--domain"),
         (["query", "release", "--batch", "", "-o", "x.csv"], "--batch"),
     ],
 )
@@ -251,6 +255,9 @@ def test_an_empty_path_is_named(cli, release, words, named):
 
 
 def test_an_empty_path_is_refused_in_python_too(release):
-    with rp.read("t.csv", sensitive="ill") as table, pytest.raises(rp.ReconprivError) as caught:
+    with (
+        rp.read("t.csv", sensitive="ill", public="all") as table,
+        pytest.raises(rp.ReconprivError) as caught,
+    ):
         table.publish(rp.Policy(0.5, 0.5, 0.3), "")
     assert str(caught.value) == "out is an empty path."

@@ -37,11 +37,11 @@ def as_file(groups, folder):
 
 
 def read(group):
-    return rp.read(TABLE, sensitive="ill", group=group)
+    return rp.read(TABLE, sensitive="ill", public="all", group=group)
 
 
 def audited(protect):
-    with rp.read(TABLE, sensitive="ill") as table:
+    with rp.read(TABLE, sensitive="ill", public="all") as table:
         return table.audit(rp.Policy(0.5, 0.5, 0.3, protect=protect)).warnings
 
 
@@ -94,7 +94,7 @@ def test_only_a_few_of_many_values_are_shown():
 
 def test_the_release_and_the_command_line_warn_too(cli, tmp_path):
     policy = rp.Policy(0.5, 0.5, 0.3, protect=SOME)
-    with rp.read(TABLE, sensitive="ill") as table:
+    with rp.read(TABLE, sensitive="ill", public="all") as table:
         release = table.publish(policy, tmp_path / "release", key=rp.Key.generate())
     assert note("'Bachelers'") in release.warnings
     manifest = (tmp_path / "release" / "datapackage.json").read_text(encoding="utf-8")
@@ -103,11 +103,21 @@ def test_the_release_and_the_command_line_warn_too(cli, tmp_path):
     pq.write_table(TABLE, source)
     for option in ("--group", "--protect"):
         file = as_file(SOME, tmp_path)["school"]
-        done = cli("audit", source, "-s", "ill", option, f"school={file}")
+        done = cli("audit", source, "-s", "ill", "--public=all", option, f"school={file}")
         assert done.code in (0, 1) and f"warning: {note(repr('Bachelers'))}" in done.err
         file = as_file(NONE, tmp_path)["school"]
         out = tmp_path / "out"
-        done = cli("publish", source, out, "-s", "ill", "--test-key", option, f"school={file}")
+        done = cli(
+            "publish",
+            source,
+            out,
+            "-s",
+            "ill",
+            "--public=all",
+            "--test-key",
+            option,
+            f"school={file}",
+        )
         assert done.code == 2 and "No value that the groups" in done.err and not out.exists()
 
 
