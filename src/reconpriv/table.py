@@ -21,7 +21,6 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.checks import Checks
 from reconpriv.core.column_risk import ColumnRisk, column_risks
 from reconpriv.core.cube import CellKeeper, Cube, collect
-from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.identifiers import (
     distinct_values,
     identifier_note,
@@ -110,6 +109,7 @@ class Table:
         worst: int = 10,
         k: int = K,
         columns: bool | None = None,
+        giveaways: bool | None = None,
         keep_identifier: Iterable[str] = (),
         keep_giveaway: Iterable[str] = (),
         max_unique: float = MAX_UNIQUE,
@@ -119,8 +119,9 @@ class Table:
         """Test micro groups (Corollary 2), single records and columns against the policy.
 
         ``k``: records in groups of fewer than ``k`` are counted. ``columns`` says whether to
-        compute what the audit would be without each public column, and which columns give the
-        sensitive value away; None leaves out the former if the cells do not fit into memory.
+        compute what the audit would be without each public column; None leaves that out if the
+        cells do not fit into memory. ``giveaways`` says whether to look for columns that give the
+        sensitive value away; None does so unless ``columns`` is false.
         ``keep_identifier`` names nearly unique columns, and ``keep_giveaway`` columns that give the
         sensitive value away, that are kept on purpose; at most the share ``max_unique`` of the
         records may be unique on the public columns. Each function in ``watch`` sees every batch of
@@ -130,9 +131,10 @@ class Table:
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         kept = accepted.identifiers
         policy = self.settled(policy)
+        look = columns is not False if giveaways is None else giveaways
         if policy.protect is not None:
             report = self._audit_protected(policy, worst, k, columns, kept, progress, watch)
-            report = self._with_obstacles(report, accepted, columns=columns)
+            report = self._with_obstacles(report, accepted, look=look)
             return replace(report, warnings=self.warnings + report.warnings, dropped=self.dropped)
         plan = self.margin_plan(policy)
         work = partial(
@@ -164,23 +166,17 @@ class Table:
         report = self._with_columns(report, asked=asked, kept=kept, cube=cube)
         self.checks.identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
-        report = self._with_obstacles(report, accepted, columns=columns, cube=cube)
+        report = self._with_obstacles(report, accepted, look=look, cube=cube)
         return replace(report, warnings=self.warnings, dropped=self.dropped)
 
     def _with_obstacles(
-        self,
-        report: AuditReport,
-        accepted: Accepted,
-        *,
-        columns: bool | None,
-        cube: Cube | None = None,
+        self, report: AuditReport, accepted: Accepted, *, look: bool, cube: Cube | None = None
     ) -> AuditReport:
         """The report with what stands in the way of a publication, and what would help."""
         single = report.single_records
         without = {c.name: c.without.unique for c in report.columns if c.without is not None}
-        told: tuple[Giveaway, ...] = ()
-        if columns is not False:
-            told = self.checks.giveaways(report.policy, cube)
+        known = partial(self._small_cube, no_progress) if cube is None else lambda: cube
+        told = self.checks.giveaways(report.policy, known) if look else ()
         obstacles = (
             self.checks.people_obstacle(),
             giveaway_obstacle(told, report.sensitive, accepted),
@@ -418,7 +414,7 @@ class Table:
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         if self._all_rows is not None:
             self.keep_one_row_each(secret)
-        self.checks.refuse(policy, accepted, self._small_cube(progress))
+        self.checks.refuse(policy, accepted, partial(self._small_cube, progress))
         account = Account.open(
             secret, self.schema, policy, second_sample=second_sample, role_change=role_change
         )

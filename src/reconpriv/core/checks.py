@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from reconpriv.core.obstacles import (
 from reconpriv.core.people import People, count_people
 from reconpriv.core.single_records import count_unique
 from reconpriv.policy import Policy
-from reconpriv.schema import Column, Schema
+from reconpriv.schema import Column, Schema, Value
 
 if TYPE_CHECKING:
     from reconpriv.core.cube import Cube
@@ -34,6 +34,7 @@ class Checks:
     schema: Schema
     drop_missing: bool
     one_row_each: bool = False  # people were dealt with when the rows were chosen
+    _told: dict[tuple[Value, ...], tuple[Giveaway, ...]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def identifiers(self) -> dict[str, int]:
@@ -65,8 +66,19 @@ class Checks:
             return None
         return self.people.obstacle(self.schema.person.name)
 
-    def giveaways(self, policy: Policy, cube: Cube | None = None) -> tuple[Giveaway, ...]:
-        """The public columns that tell the sensitive value; ``cube`` is the table in memory."""
+    def giveaways(
+        self, policy: Policy, in_memory: Callable[[], Cube | None]
+    ) -> tuple[Giveaway, ...]:
+        """The public columns that tell the sensitive value.
+
+        ``in_memory`` is asked for the table, if that fits into memory. Of the policy, only harmless
+        values matter.
+        """
+        if policy.harmless not in self._told:
+            self._told[policy.harmless] = self._giveaways(policy, in_memory())
+        return self._told[policy.harmless]
+
+    def _giveaways(self, policy: Policy, cube: Cube | None) -> tuple[Giveaway, ...]:
         if cube is not None:
             return giveaways_in(cube, policy.harmless)
         counts = self.engine.value_counts(self.schema.sensitive)
@@ -83,19 +95,26 @@ class Checks:
         ``without`` says how many there would be without each column, if that is known already.
         """
         if too_many_unique(unique, records, accepted) and not without:
-            without = {column.name: self._unique_without(column) for column in self.schema.public}
+            without = self.unique_without
         return unique_obstacle(unique, records, accepted, without)
 
-    def refuse(self, policy: Policy, accepted: Accepted, cube: Cube | None) -> None:
+    def refuse(
+        self, policy: Policy, accepted: Accepted, in_memory: Callable[[], Cube | None]
+    ) -> None:
         """Refuse to publish what must not be, unless the steward accepts it."""
         refuse_identifiers(self.identifiers, accepted.identifiers, self.schema.records)
         _refuse(self.people_obstacle())
-        told = self.giveaways(policy, cube)
+        told = self.giveaways(policy, in_memory)
         _refuse(giveaway_obstacle(told, self.schema.sensitive.name, accepted))
 
     def refuse_unique(self, written: Written, accepted: Accepted) -> None:
         """Refuse a release of too many unique records, before it becomes final."""
         _refuse(self.unique_obstacle(written.unique_records, written.records, accepted, {}))
+
+    @cached_property
+    def unique_without(self) -> dict[str, int]:
+        """How many records would be unique without each public column."""
+        return {column.name: self._unique_without(column) for column in self.schema.public}
 
     def _unique_without(self, column: Column) -> int:
         rest = tuple(one for one in self.schema.public if one != column)
