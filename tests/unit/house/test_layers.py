@@ -214,7 +214,8 @@ def test_the_studio_calls_the_public_api_and_holds_no_formula() -> None:
     words and colours that all reports share, scratch folders, the registries of what can be
     chosen, questions that are asked of a release and of the table alike, and the files of ledgers.
     """
-    allowed = ("reconpriv", "core.column_risk", "core.single_records", "errors", "messages",
+    allowed = ("reconpriv", "core.column_risk", "core.single_records", "core.obstacles",
+               "errors", "messages",
                "studio", "tuning", "core.sample_sizes", "theory.bounds", "queries.estimate",
                "sources.formats", "show.palette", "show.release_words", "presets", "promise",
                "schema", "queries.questions", "queries.beside_truth",

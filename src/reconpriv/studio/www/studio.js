@@ -71,7 +71,7 @@
       control.querySelectorAll("input").forEach((box) => { box.checked = value.includes(box.value); });
     } else if (control.type === "checkbox") control.checked = value;
     else control.value = value;
-    control.dispatchEvent(new Event("change", { bubbles: true }));
+    control.dispatchEvent(new CustomEvent("change", { bubbles: true, detail: "page" }));
   };
 
   // One column is sensitive, and one is the person's number. A column that loses such a role goes
@@ -83,7 +83,11 @@
     return before in single ? "drop" : before;
   };
   const saidOf = (select) => select.parentElement.querySelector(".role-said");
-  const giveRole = (select) => {
+  const giveRole = (select, byPage) => {
+    if (byPage) {
+      select.dataset.before = select.value;
+      return;
+    }
     all(".role-said").forEach((place) => { place.textContent = ""; });
     if (!(select.value in single)) {
       select.dataset.before = select.value;
@@ -120,7 +124,7 @@
   });
 
   document.addEventListener("change", (event) => {
-    if (event.target.matches("select.role")) giveRole(event.target);
+    if (event.target.matches("select.role")) giveRole(event.target, event.detail === "page");
     if (event.target.closest(".dials")) settle();
   });
 
