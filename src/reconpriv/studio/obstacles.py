@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from htmltools import Tag, TagChild, TagList, tags
+from htmltools import Tag, TagChild, tags
 from shiny import Inputs, reactive, render
 
 import reconpriv as rp
@@ -107,10 +107,11 @@ def _remedies(obstacle: Obstacle) -> Iterator[Remedy]:
                 yield way
 
 
-def obstacle_cards(asked: list[Asked]) -> TagList:
+def obstacle_cards(asked: list[Asked]) -> Tag:
     """Each obstacle in red, with its boxes; one without has to be removed."""
-    return TagList(
-        *(notice(one.words) if one.control is None else _boxes(one, one.control) for one in asked)
+    return tags.div(
+        *(notice(one.words) if one.control is None else _boxes(one, one.control) for one in asked),
+        class_="stack",
     )
 
 

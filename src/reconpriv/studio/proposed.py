@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from htmltools import Tag
-from shiny import Inputs, reactive, render
+from shiny import reactive, render
 
 import reconpriv as rp
 from reconpriv.studio.desk import Opened
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import notice
-from reconpriv.studio.policy_controls import show_controls
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def told_notice(opened: Opened, proposals: rp.Proposals) -> Tag | None:
     )
 
 
-def serve_told(input: Inputs, live: Live, roles: Callable[[], Mapping[str, str]]) -> None:
+def serve_told(live: Live, roles: Callable[[], Mapping[str, str]]) -> None:
     """Once a column is sensitive, leave out those that tell its value, and say so.
 
     ``roles`` are those of the form. If the proposals cannot be made, the audit names the columns.
@@ -104,9 +103,11 @@ def serve_told(input: Inputs, live: Live, roles: Callable[[], Mapping[str, str]]
             return
         opened, proposals = now
         names = [column.name for column in opened.summary.columns]
-        fields = [f"role_{opened.number}_{names.index(one)}" for one in told_by(opened, proposals)]
-        public = [field for field in fields if input[field]() == "public"]
-        await show_controls(live, dict.fromkeys(public, "drop"))
+        message: dict[str, object] = {
+            f"role_{opened.number}_{names.index(name)}": f"Left out: it {reason}."
+            for name, reason in told_by(opened, proposals).items()
+        }
+        await live.session.send_custom_message("studio-told", message)
 
     @render.ui
     def told_note() -> Tag | None:

@@ -12,11 +12,7 @@ ROLE_CHANGE = "Publish although a column changes its role"
 TEST_KEY = "Use the test key"
 ANSWER_WHOLE_BINS = "Answer for whole bins"
 
-_CHOICES = {
-    Control.MISSING: MISSING,
-    Control.ROWS_PER_PERSON: ROWS_PER_PERSON,
-    Control.UNATTAINABLE: UNATTAINABLE,
-}
+_CHOICES = {Control.MISSING: MISSING, Control.UNATTAINABLE: UNATTAINABLE}
 # {do} is what the library advises; empty if neither the page nor its user can do it.
 _WORDS = {
     Control.BIN: "{do} in the roles step",
@@ -47,7 +43,7 @@ _WORDS = {
     Control.PUBLIC: "{do} in the roles step",
     Control.RHO2: "{do} in the policy step",
     Control.ROLE_CHANGE: f"if you must publish both, tick “{ROLE_CHANGE}” below",
-    Control.ROWS_PER_PERSON: "{do} with “{choice}” in the roles step",
+    Control.ROWS_PER_PERSON: "{do} in the roles step",
     Control.SECOND_SAMPLE: f"if that is what you want, tick “{SECOND_SAMPLE}” below",
     Control.SQL: "{do} first",
     Control.TABLE: "open a file that holds one table only",

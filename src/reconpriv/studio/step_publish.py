@@ -149,7 +149,7 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
         return plan_view(settled, policy, _audit(live))
 
     @render.ui
-    def obstacles() -> TagList:
+    def obstacles() -> Tag:
         return obstacle_cards(_asked(live))
 
     @render.ui

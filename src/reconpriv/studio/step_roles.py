@@ -84,7 +84,7 @@ def serve(input: Inputs, live: Live) -> None:
         opened = live.opened()
         return {} if opened is None else _read_form(input, opened)["roles"]
 
-    serve_told(input, live, roles_now)
+    serve_told(live, roles_now)
 
     @reactive.effect
     @reactive.event(input.next_2)
@@ -222,8 +222,10 @@ def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Pro
 
 def _role(name: str, field: str, role: str, first: Proposed) -> Tag:
     """The choice of a role, why one is proposed, and what the choice did to another column."""
+    chosen = select(f"role_{field}", ROLES, role, label=f"Role of {name}", class_="role")
+    chosen.attrs["data-role"] = role
     return tags.div(
-        select(f"role_{field}", ROLES, role, label=f"Role of {name}", class_="role"),
+        chosen,
         tags.p(f"Proposed: {ROLES[first.role]}. {first.reason}", class_="help reason")
         if first.reason
         else None,

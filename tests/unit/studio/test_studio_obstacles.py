@@ -84,7 +84,7 @@ def test_each_obstacle_is_red_and_has_its_box(desk: Desk) -> None:
             before = html[: html.index(f"<strong>{lead}: </strong>")]
             assert before[before.rindex('class="notice') :].startswith('class="notice error"')
         assert "300 of 300 people have several rows" in html
-        assert "with “Keep one row of each” in the roles step" in html
+        assert "Keep one row of each in the roles step" in html
         assert "by ticking the box in the publish step" in html
     html = str(obstacle_cards(asked_about(report)))
     assert html.count('class="notice error"') == 4

@@ -77,14 +77,14 @@ def test_many_numbers_are_binned_and_a_column_that_tells_is_left_out(tmp_path: P
     rows = [
         f"p{i % 100:03},{i * 37 % 241 / 2},{'uvw'[i % 3]},{'xyz'[i % 3]}{i % 2}" for i in range(300)
     ]
-    (tmp_path / "t.csv").write_text("who,pay,job,desk\n" + "\n".join(rows))
+    (tmp_path / "t.csv").write_text("patient,pay,job,desk\n" + "\n".join(rows))
     desk = Desk(tmp_path)
     opened = desk.look(str(tmp_path / "t.csv"))
     html = str(roles_form(opened, {}, proposal_of(opened, {})))
-    assert [chosen(html, name) for name in ("who", "pay", "job", "desk")] == [
+    assert [chosen(html, name) for name in ("patient", "pay", "job", "desk")] == [
         "person", "public", "public", "public",
     ]  # fmt: skip
-    assert "several rows (100 values in 300 records)" in row(html, "who")
+    assert "several rows (100 values in 300 records)" in row(html, "patient")
     assert 'value="20"' in row(html, "pay")
     assert 'class="field person-only"' in html
     proposals = desk.propose(opened, "job")

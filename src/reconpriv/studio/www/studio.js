@@ -102,6 +102,16 @@
       `${saidOf(other).dataset.column} is no longer ${single[select.value]}: it is ${now}.`;
   };
 
+  // Columns that tell the sensitive one, with the reason: they are left out if they were public.
+  const leaveOut = (told) => {
+    Object.entries(told).forEach(([id, words]) => {
+      const select = document.getElementById(id);
+      if (!select || select.value !== "public") return;
+      setControl(id, "drop");
+      saidOf(select).textContent = words;
+    });
+  };
+
   // A number box that is empty, or holds what is no number, has no value: none is kept in its place.
   const numberIn = (box) => (box.value === "" ? null : Number(box.value));
   const showFault = (box, id, words) => {
@@ -124,7 +134,10 @@
   });
 
   document.addEventListener("change", (event) => {
-    if (event.target.matches("select.role")) giveRole(event.target, event.detail === "page");
+    if (event.target.matches("select.role")) {
+      event.target.dataset.role = event.target.value;
+      giveRole(event.target, event.detail === "page");
+    }
     if (event.target.closest(".dials")) settle();
   });
 
@@ -173,6 +186,7 @@
       Shiny.addCustomMessageHandler("studio-controls", (values) => {
         Object.entries(values).forEach(([id, value]) => setControl(id, value));
       });
+      Shiny.addCustomMessageHandler("studio-told", leaveOut);
       Shiny.addCustomMessageHandler("studio-faults", (faults) => {
         Object.entries(faults).forEach(([id, words]) => {
           showFault(document.getElementById(`${id}_number`), id, words);
