@@ -165,7 +165,9 @@ def propose(
         some = engine.value_counts(column, _SAMPLE) if column in rough else {}
         missing = some.get(None, 0)
         values = {value: n for value, n in some.items() if value is not None}
-        distinct = len(values) if len(some) < _SAMPLE else max(rough[column], len(values))
+        distinct = (
+            len(values) if len(some) < _SAMPLE else min(max(rough[column], len(values)), records)
+        )
         found.append(Facts(column, records, distinct, missing, values))
     given = _giveaways(engine, sensitive, found, drop_missing)
     proposed: list[Proposal] = []

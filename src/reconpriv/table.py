@@ -122,22 +122,20 @@ class Table:
         """Test micro groups (Corollary 2), single records and columns against the policy.
 
         ``k``: records in groups of fewer than ``k`` are counted. ``columns`` says whether to
-        compute what the audit would be without each public column, and which columns give the
-        sensitive value away; None leaves out the former if the cells do not fit into memory.
-        ``keep_identifier`` names nearly unique columns, and ``keep_giveaway`` columns that give the
-        sensitive value away, that are kept on purpose; at most the share ``max_unique`` of the
-        records may be unique on the public columns. Each function in ``watch`` sees every batch of
-        groups, in the same single pass. If the policy asks for protection groups, these are the
-        groups.
+        compute what the audit would be without each public column; None leaves that out if the
+        cells do not fit into memory. ``keep_identifier`` names nearly unique columns, and
+        ``keep_giveaway`` columns that give the sensitive value away, that are kept on purpose; at
+        most the share ``max_unique`` of the records may be unique on the public columns. Each
+        function in ``watch`` sees every batch of groups, in the same single pass. If the policy
+        asks for protection groups, these are the groups.
         """
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         kept = accepted.identifiers
         policy = self.settled(policy)
-        seen = None if columns is False else ColumnsSeen.of(self.schema)
+        seen = ColumnsSeen.of(self.schema)
         if policy.protect is not None:
             report = self._audit_protected(policy, worst, k, columns, kept, progress, watch)
-            if seen is not None:
-                seen.add(self._raw().as_batch())
+            seen.add(self._raw().as_batch())
             report = self._with_obstacles(report, accepted, seen)
             return replace(report, warnings=self.warnings + report.warnings, dropped=self.dropped)
         plan = self.margin_plan(policy)
@@ -163,10 +161,7 @@ class Table:
             progress=progress,
         )
         if here:
-            watch = [*watch, cells.add, *([] if seen is None else [seen.joint.add])]
-            parts = [work(self._seen_by(watch, progress))]
-        elif seen is None:
-            parts = groups(work)
+            parts = [work(self._seen_by([*watch, cells.add, seen.add], progress))]
         else:
             found = groups(Beside(work, self.schema))
             parts = [part for part, _ in found]
@@ -186,13 +181,16 @@ class Table:
         self,
         report: AuditReport,
         accepted: Accepted,
-        seen: ColumnsSeen | None,
+        seen: ColumnsSeen,
         cube: Cube | None = None,
     ) -> AuditReport:
         """The report with what stands in the way of a publication, and what would help."""
         single = report.single_records
         without = {c.name: c.without.unique for c in report.columns if c.without is not None}
-        told = () if seen is None else seen.giveaways(report.policy.harmless, cube)
+        harmless = report.policy.harmless
+        if harmless not in self.checks.told:
+            self.checks.told[harmless] = seen.giveaways(harmless, cube)
+        told = self.checks.told[harmless]
         obstacles = (
             self.checks.people_obstacle(),
             giveaway_obstacle(told, report.sensitive, accepted),

@@ -107,8 +107,10 @@ def role_of(page: Page, column: str) -> str:
 def choose_roles(
     page: Page, sensitive: str = "occupation", public: tuple[str, ...] = PUBLIC
 ) -> None:
-    """Give every column its role."""
+    """Give every column its role, and publish public ones as they are."""
     page.wait_for_selector("select.role")
+    for bins in page.locator("input[aria-label^='Bins of ']").all():
+        bins.fill("")
     for role in page.locator("select.role").all():
         name = str(role.get_attribute("aria-label")).removeprefix("Role of ")
         wanted = "sensitive" if name == sensitive else "public" if name in public else "drop"

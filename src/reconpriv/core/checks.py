@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from reconpriv.core.obstacles import (
 )
 from reconpriv.core.people import People, count_people
 from reconpriv.core.single_records import count_unique
-from reconpriv.schema import Column, Schema
+from reconpriv.schema import Column, Schema, Value
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine, Written
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class Checks:
-    """The checks of one table; what they count is remembered."""
+    """The checks of one table; what they count is remembered.
+
+    ``told`` are the giveaways that audits have found, by what the policy calls harmless.
+    """
 
     engine: Engine
     schema: Schema
     drop_missing: bool
     one_row_each: bool = False  # people were dealt with when the rows were chosen
+    told: dict[tuple[Value, ...], tuple[Giveaway, ...]] = field(default_factory=dict)
 
     @cached_property
     def identifiers(self) -> dict[str, int]:
@@ -79,7 +83,7 @@ class Checks:
         if accepted.identifiers.intersection(self.identifiers):
             return None
         if too_many_unique(unique, records, accepted) and not without:
-            without = {column.name: self._unique_without(column) for column in self.schema.public}
+            without = self.unique_without
         return unique_obstacle(unique, records, accepted, without)
 
     def refuse(self, accepted: Accepted) -> None:
@@ -93,6 +97,11 @@ class Checks:
         """Refuse what giveaways and unique records forbid, before a release becomes final."""
         _refuse(giveaway_obstacle(told, self.schema.sensitive.name, accepted))
         _refuse(self.unique_obstacle(written.unique_records, written.records, accepted, {}))
+
+    @cached_property
+    def unique_without(self) -> dict[str, int]:
+        """How many records would be unique without each public column."""
+        return {column.name: self._unique_without(column) for column in self.schema.public}
 
     def _unique_without(self, column: Column) -> int:
         rest = tuple(one for one in self.schema.public if one != column)

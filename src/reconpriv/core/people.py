@@ -53,7 +53,7 @@ class People:
             " a vote over the rows of one person undoes the randomisation",
             either(
                 Remedy("keep one row of each", Control.ROWS_PER_PERSON, "one"),
-                Remedy("aggregate to one row per person first", Control.SQL),
+                Remedy("aggregate to one row per person", Control.SQL),
             ),
         )
 

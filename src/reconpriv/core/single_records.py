@@ -54,11 +54,6 @@ class SingleRecords:
         )
 
     @property
-    def mostly_unique(self) -> bool:
-        """Whether more than half of the records are unique."""
-        return 2 * self.unique > self.records
-
-    @property
     def sentence(self) -> str:
         """How many there are, and what a published value reveals about one of them."""
         return f"{self._how_many} {self.what_it_tells}"

@@ -23,6 +23,7 @@ _ROLES = {
     "bins": "binning",
     "groups": "grouping",
     "person": "person’s number",
+    "rows_per_person": "rows per person",
 }
 # With the same key, changing these keeps the random words; any other change draws new ones.
 _SAME_SAMPLE = set(_POLICY) - {"retention"}
@@ -85,7 +86,15 @@ def _changed(before: rp.Policy, after: rp.Policy) -> list[str]:
 
 def same_key_means(before: Plan, after: Plan) -> str:
     """What publishing again with the same key reveals to an adversary; empty if nothing."""
-    drawn = replace(before.roles, person=after.roles.person)  # no draw depends on it
+    if _chosen_by(before.roles) != _chosen_by(after.roles):
+        return (
+            "The new release may hold other rows of the same people. With both releases an"
+            " adversary sees several rows of a person, and a vote over them undoes the"
+            " randomisation. Replace the last release; do not hand out both."
+        )
+    # No draw depends on the person's number but the choice of a row.
+    person, rows = after.roles.person, after.roles.rows_per_person
+    drawn = replace(before.roles, person=person, rows_per_person=rows)
     roles = [change.split(":")[0] for change in role_changes(drawn, after.roles)]
     changed = _changed(before.policy, after.policy)
     resampled = [*roles, *(_POLICY[name] for name in changed if name not in _SAME_SAMPLE)]
@@ -107,6 +116,11 @@ def same_key_means(before: Plan, after: Plan) -> str:
             " second sample away. Together they protect only as well as the weaker one."
         )
     return ""
+
+
+def _chosen_by(roles: Roles) -> str:
+    """The column by which one row of each person is chosen; empty if all rows are kept."""
+    return roles.person if roles.keeps_one else ""
 
 
 def _shown(value: Any) -> str:

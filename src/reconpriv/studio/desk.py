@@ -39,13 +39,15 @@ class Opened:
     """An opened table: where it is read from, and what the user calls it.
 
     ``number`` distinguishes openings, so a form field of one is never taken for that of another.
-    ``identity`` is the same whenever the same table is opened: its key depends on it.
+    ``identity`` is the same whenever the same table is opened: its key depends on it. ``proposals``
+    are roles for its columns before one of them is sensitive.
     """
 
     source: str
     shown: str
     uploaded: bool
     summary: rp.TableSummary
+    proposals: rp.Proposals
     number: int = 0
     identity: str = ""
 
@@ -102,6 +104,9 @@ class Desk:
     revision: int = 0
     progress: tuple[str, float] = ("", 0.0)
     _tuner: tuple[Settled, Any] | None = field(default=None, repr=False)
+    # What was proposed once a column was sensitive, by opening and column; and what came of it.
+    _acted: set[tuple[int, str | None]] = field(default_factory=set, repr=False)
+    _proposed: dict[tuple[int, str], rp.Proposals] = field(default_factory=dict, repr=False)
     cancel: threading.Event = field(default_factory=threading.Event)
     # One thread: a table is never used twice at the same time.
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "studio"))
@@ -135,9 +140,9 @@ class Desk:
     def look(self, source: str, *, shown: str | None = None, uploaded: bool = False) -> Opened:
         """Inspect a table and put it on the desk."""
         number = 0 if self.opened is None else self.opened.number + 1
-        summary = rp.describe(source)
+        summary, proposals = rp.describe(source), rp.propose_roles(source)
         identity = identity_of_upload(Path(source)) if uploaded else identity_of_path(source)
-        opened = Opened(source, shown or source, uploaded, summary, number, identity)
+        opened = Opened(source, shown or source, uploaded, summary, proposals, number, identity)
         self.opened = opened
         return opened
 
@@ -152,7 +157,10 @@ class Desk:
         return self.keys.of(opened.identity, opened.shown, uploaded=opened.uploaded)
 
     def audit(self, settled: Settled, policy: rp.Policy, *, worst: int) -> rp.AuditReport:
-        """Audit, unless the table has been replaced in the meantime."""
+        """Audit, unless the table has been replaced in the meantime.
+
+        What the table would be without each column is left out: it takes too long.
+        """
         if settled is not self.settled:
             raise CancelledError
         return settled.table.audit(policy, worst=worst, columns=False)
@@ -164,6 +172,20 @@ class Desk:
         if self._tuner is None or self._tuner[0] is not settled:
             self._tuner = settled, settled.table.tuner()
         return self._tuner[1]
+
+    def propose(self, opened: Opened, sensitive: str) -> rp.Proposals:
+        """Propose roles anew, once: columns that tell the sensitive one are left out."""
+        known, key = self._proposed, (opened.number, sensitive)
+        if key not in known:
+            known[key] = rp.propose_roles(opened.source, sensitive=sensitive)
+        return known[key]
+
+    def first_told(self, opened: Opened, proposals: rp.Proposals) -> bool:
+        """Whether a page has not yet acted on these proposals; from now on one has."""
+        told = opened.number, proposals.sensitive
+        first = told not in self._acted
+        self._acted.add(told)
+        return first
 
     def audit_columns(self, settled: Settled, policy: rp.Policy) -> rp.AuditReport:
         """What the audit would be without each column; opens the table separately."""
@@ -207,7 +229,7 @@ class Desk:
                 plan.policy,
                 out,
                 key=key,
-                keep_identifier=plan.keep_identifier,
+                **plan.accepted,
                 second_sample=second_sample,
                 role_change=role_change,
                 progress=progress,
@@ -232,12 +254,14 @@ class Desk:
 
         def internal(file: Path) -> None:
             with read_table(settled.opened.source, settled.roles) as table:
+                if settled.roles.keeps_one:
+                    table.keep_one_row_each(published.key)
                 table.report(
                     policy,
                     file,
                     release=release,
                     source=settled.opened.shown,
-                    keep_identifier=published.plan.keep_identifier,
+                    **published.plan.accepted,
                 )
 
         def made(file: Path, write: Callable[[Path], object]) -> Path | str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import reconpriv as rp
 from reconpriv.messages.commands import OUT, Part, listed, policy_parts, publish_command
@@ -17,7 +18,8 @@ class Roles:
     """The role of every column, with the bins and groups as declared.
 
     ``bins`` holds what was typed (10; 0, 18, 65; quantiles:5), ``groups`` value: group. ``person``
-    is the column that says who a row is about, or empty; it is never published.
+    is the column that says who a row is about, or empty; it is never published. Of people with
+    several rows, ``rows_per_person`` keeps ``one``, or they are refused.
     """
 
     sensitive: str
@@ -26,6 +28,12 @@ class Roles:
     bins: dict[str, str] = field(default_factory=dict)
     groups: dict[str, dict[str, str]] = field(default_factory=dict)
     person: str = ""
+    rows_per_person: str = "refuse"
+
+    @property
+    def keeps_one(self) -> bool:
+        """Whether one row of each person is kept."""
+        return self.rows_per_person != "refuse"
 
     @property
     def recoded(self) -> str:
@@ -38,7 +46,10 @@ class Roles:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a release depends on except the key."""
+    """Everything that a release depends on except the key.
+
+    The last three are what the steward accepts; ``max_unique`` is None for the usual limit.
+    """
 
     source: str
     roles: Roles
@@ -46,6 +57,18 @@ class Plan:
     test_key: bool = False
     uploaded: bool = False
     keep_identifier: tuple[str, ...] = ()
+    keep_giveaway: tuple[str, ...] = ()
+    max_unique: float | None = None
+
+    @property
+    def accepted(self) -> dict[str, Any]:
+        """What the steward accepts, as arguments of publish, audit and report."""
+        said = {
+            "keep_identifier": list(self.keep_identifier),
+            "keep_giveaway": list(self.keep_giveaway),
+            "max_unique": self.max_unique,
+        }
+        return {name: value for name, value in said.items() if value not in ([], None)}
 
 
 def read_table(source: str, roles: Roles) -> rp.Table:
@@ -54,6 +77,8 @@ def read_table(source: str, roles: Roles) -> rp.Table:
         source,
         sensitive=roles.sensitive,
         public=list(roles.public),
+        person=roles.person or None,
+        rows_per_person=roles.rows_per_person,
         missing=roles.missing,
         bin=roles.bins,
         group=roles.groups,
@@ -65,7 +90,7 @@ def python_script(plan: Plan) -> str:
     roles, policy = plan.roles, replace(plan.policy, margins=None).as_dict()
     hint = "  # the uploaded table: give the path of your own copy" if plan.uploaded else ""
     key = "rp.Key.test()" if plan.test_key else "rp.Key.from_file(KEY)"
-    kept = f", keep_identifier={list(plan.keep_identifier)!r}" if plan.keep_identifier else ""
+    accepted = "".join(f", {name}={value!r}" for name, value in plan.accepted.items())
     lines = [
         '"""Written by reconpriv studio. With the same key it makes the same release."""',
         "",
@@ -87,13 +112,15 @@ def python_script(plan: Plan) -> str:
         "    TABLE,",
         f"    sensitive={roles.sensitive!r},",
         f"    public={list(roles.public)!r},",
+        *([f"    person={roles.person!r},"] if roles.person else []),
+        *([f"    rows_per_person={roles.rows_per_person!r},"] if roles.keeps_one else []),
         f"    missing={roles.missing!r},",
         *([f"    bin={roles.bins!r},"] if roles.bins else []),
         *_python_groups(roles.groups),
         ")",
         "with table:",
-        "    print(table.audit(policy))",
-        f"    print(table.publish(policy, OUT, key={key}{kept}))",
+        f"    print(table.audit(policy{accepted}))",
+        f"    print(table.publish(policy, OUT, key={key}{accepted}))",
     ]
     return "\n".join(lines) + "\n"
 
@@ -125,15 +152,21 @@ def shell_command(plan: Plan) -> str:
     files = {name: f"groups-{i}.csv" for i, name in enumerate(roles.groups, start=1)}
     before = "".join(_here_document(files[name], said) for name, said in roles.groups.items())
     parts: list[Part] = [("-s", roles.sensitive), ("--public", listed(roles.public))]
+    parts += [("--person", roles.person)] if roles.person else []
+    parts += [("--rows-per-person", roles.rows_per_person)] if roles.keeps_one else []
     if roles.missing != "refuse":
         parts.append(("--missing", roles.missing))
     parts += [("--bin", _assigned(name, said)) for name, said in roles.bins.items()]
     parts += [("--group", _assigned(name, file)) for name, file in files.items()]
-    if plan.keep_identifier:
-        parts.append(("--keep-identifier", listed(plan.keep_identifier)))
+    for name, value in plan.accepted.items():
+        parts.append((f"--{name.replace('_', '-')}", _accepted(value)))
     parts += policy_parts(plan.policy)
     parts.append(("--test-key", None) if plan.test_key else ("--key", KEY_FILE))
     return before + publish_command(plan.source, parts)
+
+
+def _accepted(value: list[str] | float) -> str:
+    return listed(value) if isinstance(value, list) else repr(value)
 
 
 def _here_document(file: str, groups: dict[str, str]) -> str:

@@ -5,29 +5,31 @@ from __future__ import annotations
 from htmltools import Tag, tags
 
 import reconpriv as rp
-from reconpriv.core.single_records import SingleRecords
 from reconpriv.messages.phrases import kept_words, share_words
-from reconpriv.promise import promise
 from reconpriv.studio.desk import Settled
-from reconpriv.studio.parts import facts, notice
+from reconpriv.studio.parts import facts
+from reconpriv.studio.plan import Roles
+from reconpriv.studio.remedy_words import ROWS_PER_PERSON
+from reconpriv.studio.verdict import promise_words
 
 
-def plan_view(settled: Settled, policy: rp.Policy, single: SingleRecords | None) -> Tag:
-    """The plan, and how many people stand out; in red if most do."""
-    rows = plan_rows(settled, policy)
-    if single is None:
+def plan_view(settled: Settled, policy: rp.Policy, report: rp.AuditReport | None) -> Tag:
+    """The plan, and how many people stand out, once they are counted."""
+    rows = plan_rows(settled, policy, report)
+    if report is None:
         rows.insert(2, ("Unique records", "counting…"))
     else:
+        single = report.single_records
         rows[2:2] = [
             ("Unique records", share_words(single.unique, single.records)),
             (f"In groups below {single.k}", share_words(single.below_k, single.records)),
         ]
-    warned = single is not None and single.mostly_unique
-    words = "Most records are unique on the public columns: whoever knows these finds the person."
-    return tags.div(facts(rows), notice(words) if warned else None)
+    return tags.div(facts(rows))
 
 
-def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
+def plan_rows(
+    settled: Settled, policy: rp.Policy, report: rp.AuditReport | None
+) -> list[tuple[str, str]]:
     """The plan in words."""
     roles, chosen, table = settled.roles, policy.as_dict(), settled.table
     return [
@@ -35,6 +37,7 @@ def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
         ("Records", kept_words(table.schema.records, table.dropped)),
         ("Sensitive", f"{roles.sensitive} ({table.schema.domain_size} values)"),
         ("Public", ", ".join(roles.public)),
+        *([("Person’s number", _person(roles))] if roles.person else []),
         *([("Recoded", roles.recoded)] if roles.recoded else []),
         (
             "Policy",
@@ -43,5 +46,10 @@ def plan_rows(settled: Settled, policy: rp.Policy) -> list[tuple[str, str]]:
         ("Bound", chosen["bound"]),
         ("Sample size", chosen["sample_size"]),
         *([("Margins", policy.wanted_margins.words)] if policy.wanted_margins else []),
-        ("Promise", promise(policy.publishable().as_dict())),
+        ("Promise", promise_words(policy, report)),
     ]
+
+
+def _person(roles: Roles) -> str:
+    rows = ROWS_PER_PERSON[roles.rows_per_person].lower()
+    return f"{roles.person} (not published; people with several rows: {rows})"

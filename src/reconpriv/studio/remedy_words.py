@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconpriv.messages.remedies import Control, Remedy
 
 MISSING = {"refuse": "Stop and tell me", "drop": "Leave them out", "value": "A value of its own"}
+ROWS_PER_PERSON = {"refuse": "Refuse to publish", "one": "Keep one row of each"}
 UNATTAINABLE = {"refuse": "Refuse to publish", "one-trial": "Keep one trial each"}
 SECOND_SAMPLE = "Publish a second sample"
 ROLE_CHANGE = "Publish although a column changes its role"
@@ -22,6 +23,8 @@ _WORDS = {
     Control.ENGINE: "",
     Control.EXPOSED_ABOVE: "{do} in the policy step",
     Control.GROUP: "{do} in the roles step",
+    Control.HARMLESS: "{do} in the policy step",
+    Control.KEEP_GIVEAWAY: "{do} by ticking the box in the publish step",
     Control.KEEP_IDENTIFIER: "{do} by ticking the box in the publish step",
     Control.KEY: "let the studio generate one",
     Control.LABELS: "",
@@ -30,13 +33,17 @@ _WORDS = {
     Control.MARGIN_TABLES: "choose the margin tables on the command line",
     Control.MASTER: "",
     Control.MAX_ERROR: "{do} in the policy step",
+    Control.MAX_UNIQUE: "{do} by ticking the box in the publish step",
     Control.MEMORY: "use the command line, where you can allow more memory",
     Control.MISSING: "{do} with “{choice}” in the roles step",
     Control.OVERWRITE: "choose another name",
+    Control.PERSON: "{do} in the roles step",
     Control.PLAIN: "",
     Control.PORT: "",
+    Control.PUBLIC: "{do} in the roles step",
     Control.RHO2: "{do} in the policy step",
     Control.ROLE_CHANGE: f"if you must publish both, tick “{ROLE_CHANGE}” below",
+    Control.ROWS_PER_PERSON: "{do} in the roles step",
     Control.SECOND_SAMPLE: f"if that is what you want, tick “{SECOND_SAMPLE}” below",
     Control.SQL: "{do} first",
     Control.TABLE: "open a file that holds one table only",

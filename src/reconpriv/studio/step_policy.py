@@ -16,6 +16,7 @@ from reconpriv.studio.desk import CancelledError, Desk, Settled, explain
 from reconpriv.studio.jobs import Job
 from reconpriv.studio.judged import Judged, shown
 from reconpriv.studio.live import Live
+from reconpriv.studio.obstacles import serve_hints
 from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.policy_controls import show_controls
 from reconpriv.studio.targets import (
@@ -49,6 +50,7 @@ def panel(draft: dict[str, Any]) -> Tag:
             alert_place("policy_note"),
             tags.div(ui.output_ui("verdict"), {"aria-live": "polite"}),
         ),
+        tags.div(ui.output_ui("hints")),
         card(
             "Risk and utility",
             tags.div(
@@ -342,6 +344,7 @@ def _serve_targets(
 def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
     """What each column does: at once if that is quick, otherwise on request."""
     note: reactive.Value[str] = reactive.value("")
+    serve_hints(live, answers.columns)
 
     def failed(error: BaseException) -> None:
         note.set("" if isinstance(error, CancelledError) else explain(error))

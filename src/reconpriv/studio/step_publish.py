@@ -31,6 +31,7 @@ from reconpriv.studio.jobs import Job
 from reconpriv.studio.keys import TableKey
 from reconpriv.studio.ledgers import ARCHIVE
 from reconpriv.studio.live import Live
+from reconpriv.studio.obstacles import Asked, accepted, asked_about, obstacle_cards
 from reconpriv.studio.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.plan import KEY_FILE, Plan
 from reconpriv.studio.planned import plan_view
@@ -57,7 +58,7 @@ def panel() -> Tag:
                  " randomisation."),
             class_="cards two",
         ),
-        ui.output_ui("identifiers"),
+        ui.output_ui("obstacles"),
         alert_place("publish_note"),
         ui.output_ui("refusal_boxes"),
         tags.div(ui.output_ui("publishing"), {"aria-live": "polite"}),
@@ -115,9 +116,8 @@ def serve(input: Inputs, live: Live) -> None:
             return
         key_note.set("")
         note.set("")
-        plan = replace(
-            _plan(settled, policy, test_key=key.is_test), keep_identifier=kept_identifiers(input)
-        )
+        said = accepted(input, _asked(live))
+        plan = replace(_plan(settled, policy, test_key=key.is_test), **said)
         generated = input.key_kind() in ("generate", "another")
         live.desk.cancel.clear()
         live.desk.progress = ("starting", 0.0)
@@ -146,18 +146,11 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
         settled, policy = live.settled(), live.policy()
         if settled is None or policy is None:
             return tags.p("Choose roles and a policy first.", class_="muted")
-        audit = live.audit()
-        known = audit is not None and audit.settled is settled
-        single = audit.found.single_records if audit is not None and known else None
-        return plan_view(settled, policy, single)
+        return plan_view(settled, policy, _audit(live))
 
     @render.ui
-    def identifiers() -> Tag | None:
-        audit, settled = live.audit(), live.settled()
-        if audit is None or audit.settled is not settled:
-            return None
-        found = [column.name for column in audit.found.columns if column.identifier]
-        return identifier_boxes(found) if found else None
+    def obstacles() -> Tag:
+        return obstacle_cards(_asked(live))
 
     @render.ui
     def key_note_place() -> Tag | None:
@@ -302,33 +295,15 @@ def chosen_key(
     return given.key
 
 
-def identifier_boxes(names: list[str]) -> Tag:
-    """What must be confirmed before a nearly unique column is published."""
-    return card(
-        "Identifier-like columns",
-        tags.div(
-            *(
-                tags.label(
-                    tags.input(type="checkbox", name="keep_identifier", value=name),
-                    tags.span("Publish the identifier-like column ", tags.strong(name),
-                              " as it is"),
-                    class_="check",
-                )
-                for name in names
-            ),
-            {"aria-label": "Identifier-like columns to publish"},
-            id="keep_identifier",
-            class_="shiny-input-checkboxgroup",
-            role="group",
-        ),
-        intro="Most records have their own value here, so anyone who knows it can find the"
-        " record. Such a column is published only if you say so.",
-    )  # fmt: skip
+def _audit(live: Live) -> rp.AuditReport | None:
+    """The audit of the table as it is now, if there is one."""
+    audit = live.audit()
+    return audit.found if audit is not None and audit.settled is live.settled() else None
 
 
-def kept_identifiers(input: Inputs) -> tuple[str, ...]:
-    """The columns whose boxes are ticked."""
-    return tuple(input.keep_identifier() or ()) if "keep_identifier" in input else ()
+def _asked(live: Live) -> list[Asked]:
+    report = _audit(live)
+    return [] if report is None else asked_about(report)
 
 
 def _plan(settled: Settled, policy: rp.Policy, *, test_key: bool) -> Plan:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from htmltools import Tag, TagList, tags
@@ -16,7 +15,8 @@ from reconpriv.studio.jobs import Job
 from reconpriv.studio.live import Live
 from reconpriv.studio.parts import alert_place, choice, footer, grid, notice, select
 from reconpriv.studio.plan import Roles
-from reconpriv.studio.remedy_words import MISSING
+from reconpriv.studio.proposed import Proposed, proposal_of, serve_told
+from reconpriv.studio.remedy_words import MISSING, ROWS_PER_PERSON
 
 ROLES = {
     "public": "Public",
@@ -50,6 +50,7 @@ def panel() -> Tag:
             class_="lead",
         ),
         ui.output_ui("columns"),
+        tags.div(ui.output_ui("told_note"), {"aria-live": "polite"}),
         alert_place("roles_note"),
         footer(2, "Continue to policy"),
     )  # fmt: skip
@@ -72,7 +73,7 @@ def serve(input: Inputs, live: Live) -> None:
         opened = live.opened()
         req(opened is not None)
         assert opened is not None
-        return roles_form(opened, live.desk.draft, proposal_of(live.desk.draft))
+        return roles_form(opened, live.desk.draft, proposal_of(opened, live.desk.draft))
 
     @reactive.effect
     def _() -> None:
@@ -80,6 +81,12 @@ def serve(input: Inputs, live: Live) -> None:
         req(opened is not None)
         assert opened is not None
         live.desk.draft |= _read_form(input, opened)
+
+    def roles_now() -> dict[str, str]:
+        opened = live.opened()
+        return {} if opened is None else _read_form(input, opened)["roles"]
+
+    serve_told(live, roles_now)
 
     @reactive.effect
     @reactive.event(input.next_2)
@@ -114,6 +121,7 @@ def _read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
         "bins": {c.name: input[f"bins_{n}_{i}"]() for i, c in columns if _has_bins(c)},
         "groups": {c.name: input[f"groups_{n}_{i}"]() for i, c in columns if _is_text(c)},
         "missing": input.missing(),
+        "rows_per_person": input.rows_per_person(),
     }
 
 
@@ -144,7 +152,8 @@ def chosen_roles(form: dict[str, Any]) -> Roles:
         for name, said in form["groups"].items()
         if name in kept and said.strip()
     }
-    return Roles(sensitive[0], public, form["missing"], bins, groups, "".join(person))
+    rows = form["rows_per_person"] if person else "refuse"
+    return Roles(sensitive[0], public, form["missing"], bins, groups, "".join(person), rows)
 
 
 def read_groups(column: str, text: str) -> dict[str, str]:
@@ -174,36 +183,12 @@ def _is_text(column: Any) -> bool:
     return bool(column.kind == "string")
 
 
-@dataclass(frozen=True)
-class Proposed:
-    """A role for a column, with a sentence that says why, and bins if it should have some."""
-
-    role: str
-    reason: str = ""
-    bins: str = ""
-
-
-def first_role(column: Any, proposal: Mapping[str, Proposed]) -> Proposed:
-    """What a column is before its user says so: what is proposed for it, by name."""
-    if column.name in proposal:
-        return proposal[column.name]
-    if column.identifier:
-        return Proposed("drop", "Nearly every record has a value of its own.")
-    return Proposed("public")
-
-
-def proposal_of(draft: Mapping[str, Any]) -> dict[str, Proposed]:
-    """The sensitive column that was named when the studio was started, if one was."""
-    named = draft.get("sensitive")
-    return {named: Proposed("sensitive")} if named else {}
-
-
 def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Proposed]) -> TagList:
     """One row per column, as the draft has it, if it does; otherwise as proposed."""
     roles, bins, groups = (draft.get(name, {}) for name in ("roles", "bins", "groups"))
     rows = []
     for i, column in enumerate(opened.summary.columns):
-        field, first = f"{opened.number}_{i}", first_role(column, proposal)
+        field, first = f"{opened.number}_{i}", proposal[column.name]
         rows.append(
             (
                 tags.div(
@@ -230,13 +215,23 @@ def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Pro
             MISSING,
             draft.get("missing", "refuse"),
         ),
+        choice(
+            "rows_per_person",
+            "People with several rows",
+            ROWS_PER_PERSON,
+            draft.get("rows_per_person", "refuse"),
+            "A vote over the rows of one person undoes the randomisation. If one row of each is"
+            " kept, the key decides which.",
+        ).add_class("person-only"),
     )
 
 
 def _role(name: str, field: str, role: str, first: Proposed) -> Tag:
     """The choice of a role, why one is proposed, and what the choice did to another column."""
+    chosen = select(f"role_{field}", ROLES, role, label=f"Role of {name}", class_="role")
+    chosen.attrs["data-role"] = role
     return tags.div(
-        select(f"role_{field}", ROLES, role, label=f"Role of {name}", class_="role"),
+        chosen,
         tags.p(f"Proposed: {ROLES[first.role]}. {first.reason}", class_="help reason")
         if first.reason
         else None,

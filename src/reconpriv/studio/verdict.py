@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from htmltools import Tag, TagList, tags
 
 import reconpriv as rp
-from reconpriv.core.column_risk import ColumnRisk, identifiers_named
 from reconpriv.core.sample_sizes import recommended
 from reconpriv.core.single_records import SingleRecords
 from reconpriv.messages.numbers import limit, unbroken
 from reconpriv.messages.phrases import frequency_words, group_words, kept_words, listed
 from reconpriv.messages.remedies import worded
-from reconpriv.promise import promise
+from reconpriv.promise import ONE_ROW, promise
 from reconpriv.studio.charts import group_sizes
+from reconpriv.studio.obstacles import obstacle_words, obstacles_of, unique_obstacle
 from reconpriv.studio.parts import card, figures, grid, notice
 from reconpriv.studio.remedy_words import page_words
 from reconpriv.tuning.report import Setting
@@ -22,6 +20,7 @@ from reconpriv.tuning.risk import CLOSE
 
 Figure = tuple[str, str, str]
 Said = tuple[str, str]  # a kind of notice, and its text
+_NO_IDENTIFIER = "good", "no public column is nearly unique."
 _WORST_FIRST = ("error", "warning", "info", "good")
 
 
@@ -36,7 +35,7 @@ def verdict_card(
     single, records = single_records(report, policy), report.records
     return tags.section(
         tags.h3("Verdict", class_="sr"),
-        promise_block(policy),
+        promise_block(report, policy),
         warning_notices(report),
         verdict_parts(report, policy, group_verdict(policy, found)),
         before_and_after(
@@ -52,7 +51,7 @@ def verdict_card(
         tags.h4("What an adversary learns"),
         figures(learnt(found, single, measuring=measuring), "four"),
         tags.h4("Who stands out"),
-        figures(standing_out(single), "four"),
+        figures(standing_out(report), "four"),
         tags.h4("What analysts get"),
         figures(
             [
@@ -65,9 +64,15 @@ def verdict_card(
     )
 
 
-def promise_block(policy: rp.Policy) -> Tag:
-    """What a publication with this policy would promise, in words to sign."""
-    words = unbroken(promise(policy.publishable().as_dict()))
+def promise_words(policy: rp.Policy, report: rp.AuditReport | None) -> str:
+    """What a publication with this policy would promise, if the audit of the table is this."""
+    checked = report is not None and report.one_row_per_person
+    return unbroken(promise(policy.publishable().as_dict() | {ONE_ROW: checked}))
+
+
+def promise_block(report: rp.AuditReport, policy: rp.Policy) -> Tag:
+    """The promise, in words to sign."""
+    words = promise_words(policy, report)
     return tags.blockquote(tags.strong("Promise: "), words, class_="promise")
 
 
@@ -104,10 +109,11 @@ def learnt(found: Setting, single: SingleRecords, *, measuring: bool) -> list[Fi
     ]
 
 
-def standing_out(single: SingleRecords) -> list[Figure]:
-    """How many records are alone, or nearly so, on the public columns."""
+def standing_out(report: rp.AuditReport) -> list[Figure]:
+    """How many records are alone, or nearly so, on the public columns; red if too many are."""
+    single = report.single_records
     of = f"of {single.records:,} records are"
-    tone = "bad" if single.mostly_unique else ""
+    tone = "" if unique_obstacle(report) is None else "bad"
     return [
         (f"{single.unique:,}", f"{of} unique on {single.columns}", tone),
         (f"{single.below_k:,}", f"{of} in groups of fewer than {single.k}", ""),
@@ -130,7 +136,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
     unknown = ("–", "groups open to reconstruction: publish to find out", "")
     number = (count, "groups open to reconstruction", {"error": "bad"}.get(kind, "good"))
     return tags.section(
-        promise_block(report.policy),
+        promise_block(report, report.policy),
         warning_notices(report),
         verdict_parts(report, report.policy, audit_verdict(report)),
         before_and_after(
@@ -146,7 +152,7 @@ def plain_verdict(report: rp.AuditReport, reason: str) -> Tag:
         ),
         figures(
             [
-                *standing_out(single),
+                *standing_out(report),
                 (f"{single.posterior:.0%}", "the most a belief of 10 % can grow to", ""),
             ]
         ),
@@ -165,13 +171,19 @@ def margin_verdict(report: rp.AuditReport, policy: rp.Policy) -> Said | None:
 
 
 def verdict_parts(report: rp.AuditReport, policy: rp.Policy, groups: Said) -> TagList:
-    """Groups, single records, columns; margins and dropped records, if any; the worst is first."""
+    """Obstacles, groups, single records, columns; margins and dropped records; worst first."""
     margins = margin_verdict(report, policy)
     kept = f"{kept_words(report.records, report.dropped)}."
     parts = [
+        *((one.about.capitalize(), ("error", obstacle_words(one))) for one in obstacles_of(report)),
         ("Groups", groups),
-        ("Single records", record_verdict(single_records(report, policy))),
-        ("Columns", column_verdict(report.columns, report.records)),
+        (
+            "Single records",
+            record_verdict(
+                single_records(report, policy), refused=unique_obstacle(report) is not None
+            ),
+        ),
+        *([] if _identifiers(report) else [("Columns", _NO_IDENTIFIER)]),
         *([] if margins is None else [("Margins", margins)]),
         *([("Records", ("info", kept))] if report.dropped else []),
     ]
@@ -197,26 +209,10 @@ def single_records(report: rp.AuditReport, policy: rp.Policy) -> SingleRecords:
     )
 
 
-def record_verdict(single: SingleRecords) -> Said:
-    """How many people are unique, and what their value reveals; the more, the redder."""
-    if single.mostly_unique:
-        return "error", (
-            f"not ready to publish: {single.sentence} Leave out or bin columns in the roles step."
-        )
+def record_verdict(single: SingleRecords, *, refused: bool = False) -> Said:
+    """How many people are unique, and what their value reveals; red if they are ``refused``."""
     kind = "warning" if single.unique else "info" if single.below_k else "good"
-    return kind, single.sentence
-
-
-def column_verdict(columns: Sequence[ColumnRisk], records: int) -> Said:
-    """Which columns are nearly unique."""
-    found = [column for column in columns if column.identifier]
-    if not found:
-        return "good", "no public column is nearly unique."
-    them = "it" if len(found) == 1 else "them"
-    return "error", (
-        f"not ready to publish: {identifiers_named(found, records)}. Leave {them} out or bin {them}"
-        f" in the roles step, or confirm {them} when you publish."
-    )
+    return "error" if refused else kind, single.sentence
 
 
 def before_and_after(before: list[Figure], after: list[Figure]) -> Tag:

@@ -215,7 +215,8 @@ def test_the_studio_calls_the_public_api_and_holds_no_formula() -> None:
     chosen, questions that are asked of a release and of the table alike, the files of ledgers,
     and the share of people whom pooling exposes.
     """
-    allowed = ("reconpriv", "core.column_risk", "core.single_records", "errors", "messages",
+    allowed = ("reconpriv", "core.column_risk", "core.single_records", "core.obstacles",
+               "errors", "messages",
                "studio", "tuning", "core.sample_sizes", "theory.bounds", "queries.estimate",
                "sources.formats", "show.palette", "show.release_words", "presets", "promise",
                "schema", "queries.questions", "queries.beside_truth", "attacks.pooled_risk",

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from reconpriv.core.obstacles import Accepted, unique_obstacle
+from reconpriv.core.people import People
 from reconpriv.core.single_records import SingleRecords
 from reconpriv.studio import step_download
 from reconpriv.studio.desk import Desk, Settled
@@ -33,15 +35,13 @@ def single(unique: int, below_k: int = 0) -> SingleRecords:
 
 
 @pytest.mark.parametrize(
-    ("unique", "below", "kind"),
-    [(0, 0, "good"), (0, 3, "info"), (2, 2, "warning"), (500, 500, "warning"), (501, 700, "error"),
-     (1_000, 1_000, "error")],
-)  # fmt: skip
-def test_the_colour_follows_the_share_of_unique_records(unique: int, below: int, kind: str) -> None:
-    found, words = record_verdict(single(unique, below))
-    assert found == kind
-    assert words.startswith("not ready to publish: ") == (kind == "error")
-    assert ("in the roles step" in words) == (kind == "error")
+    ("unique", "below", "kind"), [(0, 0, "good"), (0, 3, "info"), (2, 2, "warning")]
+)
+def test_the_colour_follows_the_number_of_unique_records(
+    unique: int, below: int, kind: str
+) -> None:
+    assert record_verdict(single(unique, below))[0] == kind
+    assert record_verdict(single(unique, below), refused=True)[0] == "error"
 
 
 @pytest.fixture(scope="module")
@@ -71,23 +71,29 @@ def test_the_verdict_counts_who_stands_out_and_who_is_left_out(
         assert f"<strong>Records: </strong>{LEFT_OUT}." in html.replace("\n", "").replace("  ", "")
         assert "of 4,799 records are unique on the public columns" in html
         assert "of 4,799 records are in groups of fewer than 5" in html
+        assert '<div class="figure bad">' not in html
     alone = replace(report.single_records, unique=4_799, below_k=4_799)
-    lost = replace(report, single_records=alone, dropped=0)
+    refused = unique_obstacle(4_799, 4_799, Accepted(), {"a": 12})
+    assert refused is not None
+    lost = replace(report, single_records=alone, dropped=0, obstacles=(refused,))
     html = str(verdict_card(lost, POLICY, found))
-    assert "left out" not in html
+    assert "without a sensitive value are left out" not in html
     assert '<div class="figure bad">' in html
     first = html[html.index('class="notice') :]
     assert first.startswith('class="notice error"')
     assert "Not ready to publish: 4,799 of 4,799 records (100%)" in first
+    assert "it would be 0.3% without 'a'" in first
 
 
-def test_the_plan_counts_them_too(settled: Settled) -> None:
-    html = str(plan_view(settled, POLICY, single(2, 30)))
+def test_the_plan_counts_them_too(desk: Desk, settled: Settled) -> None:
+    report = desk.audit(settled, POLICY, worst=1)
+    html = str(plan_view(settled, POLICY, replace(report, single_records=single(2, 30))))
     assert LEFT_OUT in html
     assert "2 of 1,000 records (0.2%)" in html
     assert "30 of 1,000 records (3.0%)" in html
-    assert "notice error" not in html
-    assert "notice error" in str(plan_view(settled, POLICY, single(800)))
+    assert "assumed to be one person; that was not checked" in html
+    checked = replace(report, people=People(people=4_799, most=1))
+    assert "Each row is one person (checked)" in str(plan_view(settled, POLICY, checked))
     assert "counting…" in str(plan_view(settled, POLICY, None))
 
 

@@ -71,7 +71,7 @@
       control.querySelectorAll("input").forEach((box) => { box.checked = value.includes(box.value); });
     } else if (control.type === "checkbox") control.checked = value;
     else control.value = value;
-    control.dispatchEvent(new Event("change", { bubbles: true }));
+    control.dispatchEvent(new CustomEvent("change", { bubbles: true, detail: "page" }));
   };
 
   // One column is sensitive, and one is the person's number. A column that loses such a role goes
@@ -83,7 +83,11 @@
     return before in single ? "drop" : before;
   };
   const saidOf = (select) => select.parentElement.querySelector(".role-said");
-  const giveRole = (select) => {
+  const giveRole = (select, byPage) => {
+    if (byPage) {
+      select.dataset.before = select.value;
+      return;
+    }
     all(".role-said").forEach((place) => { place.textContent = ""; });
     if (!(select.value in single)) {
       select.dataset.before = select.value;
@@ -96,6 +100,16 @@
     const now = other.value === "public" ? "public again, and published as it is" : "left out";
     saidOf(select).textContent =
       `${saidOf(other).dataset.column} is no longer ${single[select.value]}: it is ${now}.`;
+  };
+
+  // Columns that tell the sensitive one, with the reason: they are left out if they were public.
+  const leaveOut = (told) => {
+    Object.entries(told).forEach(([id, words]) => {
+      const select = document.getElementById(id);
+      if (!select || select.value !== "public") return;
+      setControl(id, "drop");
+      saidOf(select).textContent = words;
+    });
   };
 
   // A number box that is empty, or holds what is no number, has no value: none is kept in its place.
@@ -120,7 +134,10 @@
   });
 
   document.addEventListener("change", (event) => {
-    if (event.target.matches("select.role")) giveRole(event.target);
+    if (event.target.matches("select.role")) {
+      event.target.dataset.role = event.target.value;
+      giveRole(event.target, event.detail === "page");
+    }
     if (event.target.closest(".dials")) settle();
   });
 
@@ -169,6 +186,7 @@
       Shiny.addCustomMessageHandler("studio-controls", (values) => {
         Object.entries(values).forEach(([id, value]) => setControl(id, value));
       });
+      Shiny.addCustomMessageHandler("studio-told", leaveOut);
       Shiny.addCustomMessageHandler("studio-faults", (faults) => {
         Object.entries(faults).forEach(([id, words]) => {
           showFault(document.getElementById(`${id}_number`), id, words);
