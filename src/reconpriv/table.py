@@ -26,11 +26,7 @@ from reconpriv.core.identifiers import (
     distinct_values,
     identifier_note,
 )
-from reconpriv.core.obstacles import (
-    MAX_UNIQUE,
-    Accepted,
-    giveaway_obstacle,
-)
+from reconpriv.core.obstacles import Accepted, giveaway_obstacle
 from reconpriv.core.protection import Settled
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.row_choice import RowChoice
@@ -44,7 +40,7 @@ from reconpriv.messages.phrases import dropped_note
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy, check_policy
 from reconpriv.release.labels import labels_of
-from reconpriv.schema import Schema, Value, looks_like_identifier
+from reconpriv.schema import MAX_UNIQUE, Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.tuning.columns import (
     CELLS_IN_MEMORY,
