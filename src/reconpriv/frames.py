@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from reconpriv.core.audit_report import AuditReport
-from reconpriv.core.obstacles import MAX_UNIQUE
 from reconpriv.core.single_records import K
 from reconpriv.errors import InputError, OutputError, warn_caller
 from reconpriv.messages.arguments import checked
@@ -20,7 +19,7 @@ from reconpriv.reading import read
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_records
 from reconpriv.release.release import Release
-from reconpriv.schema import Schema, Value
+from reconpriv.schema import MAX_UNIQUE, Schema, Value
 from reconpriv.sources.frame_types import (
     arrow_column,
     arrow_type,

@@ -95,11 +95,6 @@ def read(
             f"There is no treatment of several rows per person called {rows_per_person!r}.",
             hint=f"Choose one of: {', '.join(ROWS_PER_PERSON)}.",
         )
-    if rows_per_person != "refuse" and person is None:
-        raise InputError(
-            "To keep one row per person, reconpriv must know who a row is about.",
-            hint=Remedy("name that column", Control.PERSON),
-        )
     if missing not in MISSING:
         raise InputError(
             f"There is no treatment of missing values called {missing!r}.",

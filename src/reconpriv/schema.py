@@ -29,6 +29,7 @@ MAX_UNDECLARED_DOMAIN = 1000
 # A public column with at least this share of distinct values looks like an identifier.
 _IDENTIFIER_SHARE = 0.5
 FEW_RECORDS = 20  # a smaller table is not judged by its unique values and records
+MAX_UNIQUE = 0.5  # the share of unique records that is published without a word
 
 
 class Kind(Enum):

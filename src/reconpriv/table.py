@@ -27,11 +27,7 @@ from reconpriv.core.identifiers import (
     identifier_note,
 )
 from reconpriv.core.joint_counts import CountPairs
-from reconpriv.core.obstacles import (
-    MAX_UNIQUE,
-    Accepted,
-    giveaway_obstacle,
-)
+from reconpriv.core.obstacles import Accepted, giveaway_obstacle
 from reconpriv.core.protection import Settled
 from reconpriv.core.randomness import Key, as_key
 from reconpriv.core.row_choice import RowChoice
@@ -40,13 +36,13 @@ from reconpriv.core.verdicts import verdict_table
 from reconpriv.engines.base import Engine, Progress, Written, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.local import LocalEngine
-from reconpriv.errors import warn_caller
+from reconpriv.errors import InputError, warn_caller
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.phrases import dropped_note
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy import Policy, check_policy
 from reconpriv.release.labels import labels_of
-from reconpriv.schema import Schema, Value, looks_like_identifier
+from reconpriv.schema import MAX_UNIQUE, Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
 from reconpriv.tuning.columns import (
     CELLS_IN_MEMORY,
@@ -210,6 +206,11 @@ class Table:
         Without a key, the rows are those that a key known to everybody chooses; publishing chooses
         anew with its own.
         """
+        if self.schema.person is None:
+            raise InputError(
+                "To keep one row per person, reconpriv must know who a row is about.",
+                hint=Remedy("name that column", Control.PERSON),
+            )
         if self._all_rows is None:
             obstacle, people = self.checks.people_obstacle(), self.checks.people
             if obstacle is not None and people is not None and people.unknown:

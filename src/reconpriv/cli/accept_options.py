@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from reconpriv.cli.options import Texts, listed_names, several
-from reconpriv.core.obstacles import MAX_UNIQUE
+from reconpriv.schema import MAX_UNIQUE
 
 KeepIdentifier = Annotated[
     Texts,

@@ -16,9 +16,8 @@ from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed, share_words
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.messages.shares import check_share
-from reconpriv.schema import FEW_RECORDS, Schema
+from reconpriv.schema import FEW_RECORDS, MAX_UNIQUE, Schema
 
-MAX_UNIQUE = 0.5
 UNIQUE = "unique records"
 _NAMED = 3  # columns named as the cause of unique records
 

@@ -28,7 +28,7 @@ def records():
     )
 
 
-FRAME = {"source": records(), "sensitive": "ill"}
+FRAME = {"source": records(), "sensitive": "ill", "public": "all"}
 PLAIN = {"values": ["a", "b", "a"], "domain": VALUES, "retention": 0.5}
 FUNCTIONS = {
     "read": FRAME,

@@ -22,7 +22,7 @@ def visits(folder: Path) -> Path:
 def test_dates_have_a_box_and_its_text_makes_their_bins(tmp_path: Path) -> None:
     file = visits(tmp_path)
     opened = SimpleNamespace(summary=rp.describe(file), number=1)
-    page = str(roles_form(opened, {}))
+    page = str(roles_form(opened, {}, {}))
     assert 'aria-label="Bins of visit"' in page
     assert 'aria-label="Bins of income"' in page
     assert 'aria-label="Bins of ill"' not in page

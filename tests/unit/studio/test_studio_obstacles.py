@@ -99,7 +99,7 @@ def test_each_obstacle_is_red_and_has_its_box(desk: Desk) -> None:
 def test_nothing_is_published_until_every_box_is_ticked(desk: Desk) -> None:
     settled = settle(desk, Roles("job", ("serial", "town", "desk")))
     before = desk.published
-    boxes = {"keep_identifier": ("serial",), "keep_giveaway": ("desk",), "max_unique": ("1.0",)}
+    boxes = {"keep_identifier": ("serial",), "keep_giveaway": ("desk",)}
     for name in boxes:
         rest = {one: ticked for one, ticked in boxes.items() if one != name}
         with pytest.raises(rp.ReconprivError, match="Nothing was published") as caught:
