@@ -17,7 +17,7 @@ ROLES = Roles("job", ("age",))
 
 
 def write(file: Path, *, rows: int = 40) -> Path:
-    file.write_text("age,job\n" + "30,cook\n31,baker\n" * rows)
+    file.write_text("age,job\n" + "30,cook\n31,baker\n30,baker\n31,cook\n" * (rows // 2))
     return file
 
 

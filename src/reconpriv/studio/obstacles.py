@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,15 +156,20 @@ def accepted(input: Inputs, asked: list[Asked]) -> dict[str, Any]:
     return found
 
 
-def serve_hints(live: Live, audit: reactive.Value[Judged[rp.AuditReport] | None]) -> None:
-    """What the audit of all columns advises, once it is there."""
+def serve_hints(
+    live: Live,
+    audit: reactive.Value[Judged[rp.AuditReport] | None],
+    follows: Callable[[Judged[rp.AuditReport]], bool],
+) -> None:
+    """What the audit of all columns advises; after a change of policy, if another ``follows``."""
 
     @render.ui
     def hints() -> Tag | None:
         known = audit()
         if known is None or known.settled is not live.settled() or not known.found.hints:
             return None
-        return shown(hint_card(known.found), current=known.policy == live.policy())
+        current = known.policy == live.policy()
+        return shown(hint_card(known.found), current=current) if current or follows(known) else None
 
 
 def hint_card(report: rp.AuditReport) -> Tag:

@@ -344,7 +344,7 @@ def _serve_targets(
 def _serve_columns(input: Inputs, live: Live, answers: Answers) -> None:
     """What each column does: at once if that is quick, otherwise on request."""
     note: reactive.Value[str] = reactive.value("")
-    serve_hints(live, answers.columns)
+    serve_hints(live, answers.columns, quick)
 
     def failed(error: BaseException) -> None:
         note.set("" if isinstance(error, CancelledError) else explain(error))

@@ -102,7 +102,7 @@ STATES = """
 
 def test_a_verdict_in_the_making_is_never_shown_as_current(page: Page) -> None:
     """Exact tails take seconds: until they are there, the old verdict is greyed."""
-    with studio("example:adult", "-s", "occupation", "--public=all") as running:
+    with studio("example:adult", "-s", "occupation") as running:
         # Few groups: with age as well, exact tails would take half a minute.
         open_policy(page, running, public=("race", "sex"), missing="value")
         page.evaluate(STATES, ["sample_size", "paper"])
@@ -117,7 +117,7 @@ def test_a_verdict_in_the_making_is_never_shown_as_current(page: Page) -> None:
 
 
 def test_an_identifier_is_published_only_where_its_box_is_ticked(page: Page) -> None:
-    with studio("example:adult", "-s", "income", "--public=all") as running:
+    with studio("example:adult", "-s", "income") as running:
         open_policy(page, running, "income", ("fnlwgt", "sex"))
         first = page.locator("#verdict .notice").first
         expect(first).to_contain_text("Not ready to publish")

@@ -164,7 +164,7 @@ def test_presets_and_harmless_values_from_the_menu_to_the_release(
     ill = np.array(["cold", "flu", "well"])[rng.choice(3, 1_200, p=[0.3, 0.1, 0.6])]
     people = {"town": rng.integers(0, 6, 1_200), "sex": rng.choice(["f", "m"], 1_200), "ill": ill}
     pq.write_table(pa.table(people), tmp_path / "people.parquet")
-    with studio(str(tmp_path / "people.parquet"), "-s", "ill", "--public=all") as running:
+    with studio(str(tmp_path / "people.parquet"), "-s", "ill") as running:
         enter(page, running)
         choose_roles(page, "ill", ("town", "sex"))
         to_policy(page)

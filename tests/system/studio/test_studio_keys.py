@@ -133,7 +133,7 @@ def test_a_release_knows_which_settings_are_newer(desk: Desk, tmp_path: Path) ->
     (change,) = since_release(made, other, settled, POLICY)
     assert change.startswith("table: ")
     assert change.endswith("u.csv")
-    again = desk.look(str(write(tmp_path / "t.csv", rows=41)))
+    again = desk.look(str(write(tmp_path / "t.csv", rows=42)))
     (change,) = since_release(made, again, desk.settle(again, made.settled.roles), POLICY)
     assert change.startswith("the content of ")
 

@@ -106,7 +106,7 @@ def test_a_table_is_refused_until_it_is_fixed_or_accepted(
         to_download(page)
         with zipfile.ZipFile(download(page, "get_release", tmp_path)) as archive:
             archive.extractall(tmp_path)
-        assert rp.load(tmp_path / "release").as_dict()["records"] == 140
+        assert rp.open(tmp_path / "release").as_dict()["records"] == 140
         script = download(page, "get_script", tmp_path).read_text()
         assert "person='patient'" in script and "keep_giveaway=['ct']" in script
         assert "keep_identifier" not in script and "max_unique" not in script

@@ -174,7 +174,7 @@ def test_a_ragged_csv_is_explained_where_it_was_uploaded(page: Page, tmp_path: P
 
 
 def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Page) -> None:
-    with studio("example:adult", "-s", "occupation", "--public=all") as running:
+    with studio("example:adult", "-s", "occupation") as running:
         enter(page, running)
         choose_roles(page)
         page.get_by_label("Bins of age").fill("10")
@@ -196,7 +196,7 @@ def test_a_sensitive_column_with_gaps_is_explained_and_nothing_is_lost(page: Pag
 
 def test_bins_and_groups_are_declared_and_a_cut_bin_is_refused(page: Page, tmp_path: Path) -> None:
     """What is asked is answered for whole bins or not at all; the recipe declares them, too."""
-    with studio("example:adult", "-s", "occupation", "--public=all") as running:
+    with studio("example:adult", "-s", "occupation") as running:
         enter(page, running)
         choose_roles(page, public=("age", "sex", "race"))
         page.get_by_label("Bins of age").fill("0, 30, 60")
@@ -253,7 +253,7 @@ def test_wrong_roles_are_explained(page: Page) -> None:
 
 
 def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> None:
-    with studio("example:adult", "-s", "income", "--public=all") as running:
+    with studio("example:adult", "-s", "income") as running:
         open_policy(page, running, "income", ("race", "sex"))
         for dial in ("p", "e", "d"):
             set_dial(page, dial, "0.9")
@@ -303,7 +303,7 @@ def test_a_suggestion_shows_before_the_click_what_the_page_shows_after_it(page: 
 
 def test_a_bad_key_is_explained_beside_it(page: Page, tmp_path: Path) -> None:
     rp.Key(bytes(range(32))).write(tmp_path / "my.key")
-    with studio("example:adult", "-s", "income", "--public=all") as running:
+    with studio("example:adult", "-s", "income") as running:
         open_policy(page, running, "income", ("race", "sex"))
         page.fill("#max_error", "0.01")
         expect(page.locator("#advice")).to_contain_text("Tick the box above")
@@ -333,7 +333,7 @@ def test_cancel_stops_a_publication_and_leaves_nothing(page: Page, tmp_path: Pat
     rows = np.arange(8_000_000)
     table = pa.table({"group": (rows % 100).astype(np.int16), "value": (rows % 3).astype(np.int8)})
     pq.write_table(table, tmp_path / "large.parquet")
-    with studio(str(tmp_path / "large.parquet"), "-s", "value", "--public=all") as running:
+    with studio(str(tmp_path / "large.parquet"), "-s", "value") as running:
         enter(page, running)
         page.wait_for_selector("select.role")
         to_policy(page)
@@ -433,7 +433,7 @@ async ([id, value]) => {
 
 def test_a_slider_answers_within_200_ms_on_the_census_table(page: Page) -> None:
     """All columns but the sensitive one and the two nearly unique ones public: the worst case."""
-    with studio("example:census_workers", "-s", "Education", "--public=all") as running:
+    with studio("example:census_workers", "-s", "Education") as running:
         enter(page, running)
         page.wait_for_selector("select.role")
         to_policy(page)
