@@ -22,6 +22,7 @@ from reconpriv.cli.streams import (
     prints_unicode,
     silence_standard_output,
 )
+from reconpriv.cli.typed import TYPED
 from reconpriv.errors import ReconprivError, RolesError
 from reconpriv.messages.commands import folded
 from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, printable, sentence
@@ -101,7 +102,7 @@ def say(kind: str, text: str) -> None:
 def say_roles(error: RolesError) -> None:
     """A proposal for each column without a role, and the command that accepts them all."""
     say("error", error.what)
-    typed = without_secrets(shlex.join(["reconpriv", *sys.argv[1:]]))
+    typed = without_secrets(shlex.join(["reconpriv", *TYPED]))
     command = folded([typed, *proposal_options(error.proposals)])
     lines = "".join(f"  {line}\n" for line in error.proposals.lines())
     typer.echo(printable(f"{lines}\nTo accept this proposal, type:\n\n{command}"), err=True)

@@ -9,6 +9,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from reconpriv.cli.repeated import refuse_repeated
+from reconpriv.cli.typed import TYPED
 from reconpriv.messages.one_line import sentence
 from reconpriv.messages.redaction import without_folders, without_secrets
 
@@ -19,6 +20,7 @@ class Commands(TyperGroup):
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
         """Parse the words before the command."""
         self._words = list(args)
+        TYPED[:] = self._words
         with self._quoted_safely():
             return super().make_context(info_name, args, *more, **extra)
 
