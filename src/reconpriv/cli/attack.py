@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     example = (
         opt.EXAMPLE + "reconpriv attack granularity example:census_workers -s Occupation"
-        " --drop Weight --sample-size paper"
+        " --public all --drop Weight --sample-size paper"
     )
     app.command(rich_help_panel=opt.PUBLISHER, epilog=example)(attack)
 

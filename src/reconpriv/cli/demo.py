@@ -107,7 +107,7 @@ def demo_view(demo: Demo) -> RenderableType:
             "reconpriv info release/\n"
             'reconpriv query release/ "SELECT sex, count(*) FROM release WHERE occupation ='
             " 'Sales' GROUP BY sex\"\n"
-            "reconpriv audit YOUR_TABLE.parquet -s YOUR_SENSITIVE_COLUMN"
+            "reconpriv columns YOUR_TABLE.parquet -s YOUR_SENSITIVE_COLUMN"
         ),
     )
 
