@@ -248,7 +248,7 @@ def test_wrong_roles_are_explained(page: Page) -> None:
         expect(note).to_contain_text("no natural finite domain")
         expect(note).to_contain_text("Bin it at borders of your choice in the roles step.")
         page.get_by_label("Role of Gender").select_option("sensitive")
-        expect(page.get_by_label("Role of Weight")).to_have_value("public")
+        expect(page.get_by_label("Role of Weight")).to_have_value("drop")
 
 
 def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> None:
