@@ -23,7 +23,7 @@ _WORDS = {
     Control.ENGINE: "",
     Control.EXPOSED_ABOVE: "{do} in the policy step",
     Control.GROUP: "{do} in the roles step",
-    Control.HARMLESS: "{do} in the policy step",
+    Control.HARMLESS: "tick it under “Harmless values” in the policy step",
     Control.KEEP_GIVEAWAY: "{do} by ticking the box in the publish step",
     Control.KEEP_IDENTIFIER: "{do} by ticking the box in the publish step",
     Control.KEY: "let the studio generate one",

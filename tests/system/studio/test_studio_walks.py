@@ -249,7 +249,7 @@ def test_wrong_roles_are_explained(page: Page) -> None:
         expect(note).to_contain_text("no natural finite domain")
         expect(note).to_contain_text("Bin it at borders of your choice in the roles step.")
         page.get_by_label("Role of Gender").select_option("sensitive")
-        expect(page.get_by_label("Role of Weight")).to_have_value("public")
+        expect(page.get_by_label("Role of Weight")).to_have_value("drop")
 
 
 def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> None:
@@ -320,7 +320,9 @@ def test_a_bad_key_is_explained_beside_it(page: Page, tmp_path: Path) -> None:
         page.fill("#key_text", "")
         page.set_input_files("#key_file", tmp_path / "my.key")
         expect(page.locator("#key_file_progress")).to_contain_text("Upload complete")
-        publish(page, "own")
+        page.click("#publish")
+        page.check("#key_unused")
+        publish(page)
         to_download(page)
         download(page, "get_key", tmp_path)
         assert (tmp_path / "reconpriv.key").read_text() == (tmp_path / "my.key").read_text()

@@ -190,4 +190,4 @@ def test_hints_are_notes(desk: Desk) -> None:
     assert "'baker'" in hint
     html = str(hint_card(report))
     assert 'class="notice info"' in html
-    assert "Do so in the policy step." in html
+    assert "Tick it under “Harmless values” in the policy step." in html
