@@ -52,13 +52,13 @@ def _make(rng: Random, place: Place) -> Case:
     quoted = '"' + first.replace('"', '""') + '"'
     asked = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
     shape = rng.choice(("parquet", "csv", "cells"))
+    table = (str(path), f"--sensitive={third}", "--public=all")
     made = Step(
-        ("publish", str(path), "out", f"--sensitive={third}", "--key", "my.key", "--sample-size",
-         "none", "--format", shape),
+        ("publish", *table, "out", "--key", "my.key", "--sample-size", "none",
+         "--format", shape),
         writes=("out",),
     )  # fmt: skip
     steps = (made, Step(("query", "out", asked, "--json"), codes=(DONE,)))
-    table = (str(path), f"--sensitive={third}")
     last = rng.choice(
         (
             Step(("info", "out"), codes=(DONE,)),

@@ -76,9 +76,10 @@ def _make(rng: Random, place: Place) -> Case:
         strange = rng.random() < 0.08
         words.append(rng.choice(_ODD) if strange else usual.get(one.name, rng.choice(_ODD)))
     if any("-s" in one.opts for one in options) and rng.random() < 0.9:
-        words += ["-s", "income", "--public=all"]
+        words += ["-s", "income"]
         # Not even an audit, which is for the publisher, may show what is left out.
-        words += ["--public", "region,age"] if rng.random() < 0.8 else ["--drop", "note"]
+        everything = ["--public=all", "--drop", "note"]
+        words += ["--public", "region,age"] if rng.random() < 0.8 else everything
     if command == "publish":
         words += ["--key", "my.key"]
     if command in ("learn", "logistic", "linear"):

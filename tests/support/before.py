@@ -59,7 +59,10 @@ def publish(name: str, folder: Path, source: Any = HOME / "table.csv", **read: A
         warnings.simplefilter("ignore", rp.ReconprivWarning)
         with rp.read(source, missing="value", **roles, **read) as table:
             keep = [column.name for column in table.schema.public]
-            return table.publish(chosen, folder, key=KEY, file_format=layout, keep_identifier=keep)
+            return table.publish(
+                chosen, folder, key=KEY, file_format=layout,
+                keep_identifier=keep, keep_giveaway=keep, max_unique=1.0,
+            )  # fmt: skip
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ TABLE = pa.table(
     {
         "sex": ["f", "m"] * 60,
         "age": [30, 31, 40, 41] * 30,
-        "result": ["gout", "flu", "flu", "none"] * 30,
+        "result": ["gout", "flu", "flu", "none", "flu"] * 24,
         "payor": ["state", "own", "own"] * 40,
     }
 )

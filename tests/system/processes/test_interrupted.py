@@ -127,7 +127,6 @@ def test_a_second_signal_while_it_ends_changes_nothing(
         desk / "out",
         "-s",
         "Education",
-        "--public=all",
         "--test-key",
     ]
     done = subprocess.run(
@@ -155,7 +154,6 @@ def test_a_signal_inside_eval_does_not_change_the_status(
         str(desk / "out"),
         "-s",
         "Education",
-        "--public=all",
     ]
     done = subprocess.run(
         [sys.executable, "-m", "told", *args, "--test-key", "--public", "Gender"],

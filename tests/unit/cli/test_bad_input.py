@@ -30,7 +30,8 @@ def good(desk: Desk, small: pa.Table) -> Path:
     return desk.source("good.parquet", small)
 
 
-EDU = ("-s", "Education", "--public=all")
+NO_ROLES = ("-s", "Education")
+EDU = (*NO_ROLES, "--public=all")
 
 
 # --- no such file or column -------------------------------------------------------------------
@@ -83,7 +84,7 @@ def test_no_such_sensitive_column_and_the_nearest_name(
 
 
 def test_no_such_public_column(desk: Desk, good: Path) -> None:
-    message = desk.both(good, *EDU, "--public", "Gender,Rase")
+    message = desk.both(good, *NO_ROLES, "--public", "Gender,Rase")
     assert "'Rase'" in message
     assert "'Race'" in message
 
@@ -132,7 +133,7 @@ def test_an_empty_data_frame_is_empty(small: pa.Table) -> None:
 
 
 def test_the_sensitive_column_is_also_public(desk: Desk, good: Path) -> None:
-    message = desk.both(good, *EDU, "--public", "Gender,Education")
+    message = desk.both(good, *NO_ROLES, "--public", "Gender,Education")
     assert "'Education'" in message
     assert "public" in message
 
@@ -142,11 +143,11 @@ def test_the_sensitive_column_is_also_dropped(desk: Desk, good: Path) -> None:
 
 
 def test_a_column_is_both_public_and_dropped(desk: Desk, good: Path) -> None:
-    assert "'Race'" in desk.both(good, *EDU, "--public", "Gender,Race", "--drop", "Race")
+    assert "'Race'" in desk.both(good, *NO_ROLES, "--public", "Gender,Race", "--drop", "Race")
 
 
 def test_a_public_column_is_listed_twice(desk: Desk, good: Path) -> None:
-    assert "twice" in desk.both(good, *EDU, "--public", "Gender,Gender")
+    assert "twice" in desk.both(good, *NO_ROLES, "--public", "Gender,Gender")
 
 
 def test_nested_and_binary_columns_are_refused_with_a_hint_to_drop(desk: Desk) -> None:

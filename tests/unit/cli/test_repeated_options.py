@@ -104,6 +104,7 @@ PARTS = {
     "--public": ("sex", "age"),
     "--drop": ("age", "town"),
     "--keep-identifier": ("id", "pid"),
+    "--keep-giveaway": ("code", "kind"),
     "--harmless": ("flu", "cold"),
     "--margin-tables": ("sex", "age"),
     "--features": ("sex", "age"),
@@ -119,7 +120,7 @@ PARTS = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tables, one of them with two nearly unique columns, and a release."""
+    """Tables, one with two nearly unique columns, one with two that tell all; and a release."""
     folder = tmp_path_factory.mktemp("lists")
     ills = ("flu", "cold", "ulcer", "flu", "none")
     rows = [(i % 2, i % 3, "ab"[i % 7 % 2], ills[i % 5]) for i in range(3000)]
@@ -127,6 +128,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "t.csv").write_text("sex,age,town,ill\n" + "".join(lines))
     lines = [f"{i},x{i},{line}" for i, line in enumerate(lines)]
     (folder / "ids.csv").write_text("id,pid,sex,age,town,ill\n" + "".join(lines))
+    lines = [f"c{ill},k{ill},{sex},{ill}\n" for sex, _, _, ill in rows]
+    (folder / "told.csv").write_text("code,kind,sex,ill\n" + "".join(lines))
     with rp.read(folder / "t.csv", sensitive="ill", public=["sex", "age", "town"]) as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "release", key=rp.Key.test())
     return folder
@@ -134,8 +137,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def base_words(one: Found) -> list[str]:
     """A command that works without the option, or needs nothing but it."""
-    file = "ids.csv" if one.name == "--keep-identifier" else "t.csv"
-    roles = [file, "-s", "ill", "--public=all"]
+    file = {"--keep-identifier": "ids.csv", "--keep-giveaway": "told.csv"}.get(one.name, "t.csv")
+    roles = [file, "-s", "ill", *([] if one.name == "--public" else ["--public=all"])]
     words = {
         "audit": ["audit", *roles],
         "publish": ["publish", *roles, "out", "--test-key", "--overwrite"],
@@ -212,9 +215,12 @@ def test_secrets_are_not_quoted(cli: Callable) -> None:
     assert (done.code, "hush" in done.err) == (2, False)
 
 
-@pytest.mark.parametrize("option", ["--drop", "--public", "--harmless", "--keep-identifier"])
+@pytest.mark.parametrize(
+    "option", ["--drop", "--public", "--harmless", "--keep-identifier", "--keep-giveaway"]
+)
 def test_a_list_that_is_empty_is_refused(cli: Callable, place: Path, option: str) -> None:
-    done = cli("audit", place / "t.csv", "-s", "ill", "--public=all", option, "sex", option, "")
+    roles = ("-s", "ill", *(() if option == "--public" else ("--public=all",)))
+    done = cli("audit", place / "t.csv", *roles, option, "sex", option, "")
     assert done.code == 2 and f"{option} is empty" in done.err
 
 
@@ -227,6 +233,6 @@ def test_a_score_that_is_given_twice_is_refused(cli: Callable, place: Path) -> N
 def test_a_command_is_made_again_from_its_options() -> None:
     options = TableOptions("t.csv", "ill", public=["sex", '"a,b",age'], drop=["id", "pid"])
     assert options.parts() == [
-        ("-s", "ill", "--public=all"), ("--public", "sex"), ("--public", '"a,b",age'),
+        ("-s", "ill"), ("--public", "sex"), ("--public", '"a,b",age'),
         ("--drop", "id"), ("--drop", "pid"),
     ]  # fmt: skip

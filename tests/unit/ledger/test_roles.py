@@ -74,7 +74,7 @@ def test_roles_count_across_all_tables_of_the_key(desk):
     publish(desk, "a", FIRST)
     other = pa.table({"firm": ["x", "y"] * 40, "pay": ["low", "high", "high", "low"] * 20})
     assert publish(desk, "b", ("pay", ["firm"]), table=other).warnings == ()
-    third = pa.table({"firm": ["x", "y"] * 40, "payor": ["own", "state"] * 40})
+    third = pa.table({"firm": ["x", "y"] * 60, "payor": ["own", "own", "state"] * 40})
     error = refused(desk, ("firm", ["payor"]), table=third, lines=2)
     assert "'firm' was public" in error.what and "payor" not in error.what
     # A column that is left out has no role.

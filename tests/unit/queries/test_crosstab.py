@@ -223,7 +223,7 @@ def test_rows_and_columns_are_laid_out_in_the_order_of_their_values():
 
 
 def test_a_combination_that_does_not_occur_is_a_dash(tmp_path):
-    rows = pa.table({"g": ["a", "a", "b"] * 90, "h": ["x", "y", "x"] * 90, "s": list("uvw") * 90})
+    rows = pa.table({"g": ["a", "a", "b"] * 90, "h": ["x", "y", "x"] * 90, "s": list("uvwuw") * 54})
     with rp.read(rows, sensitive="s", public="all") as table:
         release = table.publish(
             rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "r", key=numbered_key(1)

@@ -38,7 +38,7 @@ def table() -> Iterator[rp.Table]:
             "code": ["1", "10", "2", "3"] * 20,
             "day": [dt.date(2020, 1, 1), dt.date(2021, 1, 1)] * 40,
             "fit": [True, False] * 40,
-            "ill": ["flu", "none"] * 40,
+            "ill": ["flu", "none", "none", "flu", "flu"] * 16,
         }
     )
     with rp.read(records, sensitive="ill", public="all") as opened:

@@ -60,7 +60,7 @@ def files(small: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def refusal(*args: object, **settings: object) -> str:
     with pytest.raises((InputError, MissingFileError)) as caught:
-        rp.read(*args, **settings).close()
+        rp.read(*args, **{"public": "all"} | settings).close()
     return str(caught.value)
 
 
@@ -579,7 +579,7 @@ COMMANDS = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a table, a release and a batch of queries."""
     folder = tmp_path_factory.mktemp("logins")
-    (folder / "a.csv").write_text("g,s\n" + "1,x\n2,y\n" * 20)
+    (folder / "a.csv").write_text("g,s\n" + "1,x\n2,y\n1,y\n" * 20)
     (folder / "q.csv").write_text("g,s\n1,x\n")
     with rp.read(folder / "a.csv", sensitive="s", public="all") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "rel", key=rp.Key(bytes(range(32))))

@@ -16,7 +16,7 @@ from reconpriv.errors import InputError
 from reconpriv.sources import arrow_files
 from refusals import check_sentence
 
-LINES = [f"north,{20 + i % 3},{'abc'[i % 3]}" for i in range(60)]
+LINES = [f"north,{20 + i // 20},{'abc'[i % 3]}" for i in range(60)]
 TABLE = "\n".join(["region,age,income", *LINES]) + "\n"
 
 
@@ -188,9 +188,10 @@ def no_constants(text):
 def test_infinite_numbers_in_json(cli, tmp_path, number):
     """They were read, and then no answer that named one could be written as JSON."""
     file, out = tmp_path / "t.jsonl", tmp_path / "out"
-    file.write_text(f'{{"a": {number}, "s": "x"}}\n{{"a": 1.5, "s": "y"}}\n' * 30)
+    lines = [f'{{"a": {a}, "s": "{s}"}}\n' for a in (number, 1.5) for s in "xxy"]
+    file.write_text("".join(lines) * 10)
     outcome = cli("audit", file, "-s", "s", "--public=all", "--json", "--no-columns")
-    assert outcome.code == 1, outcome
+    assert outcome.code == 0, outcome
     assert no_constants(outcome.out)["groups"] == 2
     made = cli("publish", file, out, "-s", "s", "--public=all", "--test-key")
     assert made.code == 0, made
@@ -251,7 +252,8 @@ def test_a_table_of_many_columns_is_audited(cli, tmp_path):
     text = "\n".join(",".join([*line, end]) for line, end in zip(lines, last, strict=True))
     (tmp_path / "wide.csv").write_text(text)
     outcome = cli(
-        "audit", tmp_path / "wide.csv", "-s", "s", "--public=all", "--no-columns", "--json"
-    )
+        "audit", tmp_path / "wide.csv", "-s", "s", "--public=all", "--no-columns", "--json",
+        "--max-unique", "1",
+    )  # fmt: skip
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["groups"] == 20

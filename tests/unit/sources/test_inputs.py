@@ -406,7 +406,7 @@ SENSITIVE: dict[str, pa.Array] = {
 @pytest.mark.parametrize("name", SENSITIVE)
 def test_sensitive_values_of_several_types_survive(name: str, key: rp.Key, tmp_path: Path) -> None:
     column = SENSITIVE[name].take(pa.array(np.arange(400) % 4))
-    table = pa.table({"g": [*"ab"] * 200, "s": column})
+    table = pa.table({"g": [*"abb", "a", "b"] * 80, "s": column})
     with rp.read(table, sensitive="s", public="all") as opened:
         assert opened.schema.domain == tuple(sorted(set(column.to_pylist())))
         opened.publish(rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "out", key=key)
@@ -552,7 +552,7 @@ def test_the_sensitive_column_may_have_any_name(
     pq.write_table(table.set_column(3, name, holes), tmp_path / "t.parquet")
     outcome = cli(
         "publish", tmp_path / "t.parquet", tmp_path / "out", f"--sensitive={name}",
-        "--missing", "drop", "--test-key",
+        "--public=all", "--missing", "drop", "--test-key",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     data = pq.read_table(tmp_path / "out" / "data.parquet")
@@ -656,7 +656,9 @@ def test_a_table_may_have_no_public_column(
 def test_a_table_may_be_very_wide(policy: rp.Policy, key: rp.Key, tmp_path: Path) -> None:
     letters = pa.array([*string.ascii_letters] * 4)
     wide = {f"column {i}": letters for i in range(200)}
-    with rp.read(pa.table(wide | {"s": [*"wxyz"] * 52}), sensitive="s", public="all") as table:
+    with rp.read(
+        pa.table(wide | {"s": [*"wxxyz", *"wxyyz", *"xwz"] * 16}), sensitive="s", public="all"
+    ) as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     assert release.records == 208
     assert len(pq.read_table(tmp_path / "out" / "data.parquet").column_names) == 201
