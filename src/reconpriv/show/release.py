@@ -41,7 +41,10 @@ def release_figures(release: Release, *, promise: bool = True) -> RichTable:
             ("groups" if protect is None else "protection groups", f"{summary['groups']:,}"),
             ("sampled groups", f"{summary['sampled_groups']:,}"),
             ("independent trials", f"{summary['trials']:,}"),
-            ("unique records", share_words(summary["unique_records"], summary["records"])),
+            (
+                "unique records" if protect is None else "alone in such a group",
+                share_words(summary["unique_records"], summary["records"]),
+            ),
             (
                 f"in groups below {K}",
                 share_words(summary["records_in_groups_below_5"], summary["records"]),
