@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,7 @@ def attack_side_channels(
         folder, again = Path(work, "release"), Path(work, "again")
         # Nothing here leaves the lab, so no column needs permission.
         public = [column.name for column in table.schema.public]
-        kept = {"keep_identifier": public, "keep_giveaway": public, "max_unique": 1.0}
+        kept: dict[str, Any] = {"keep_identifier": public, "keep_giveaway": public, "max_unique": 1.0}
         table.publish(policy, folder, key=attack_key(0), progress=heard, **kept)
         heard("checking the files", 0.0)
         channels = [*release_channels(folder)]

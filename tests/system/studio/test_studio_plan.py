@@ -27,7 +27,7 @@ AWKWARD = pa.table(
     {
         'a "b", c': ["x", "y"] * 40,
         "pay": [float(i % 40) + 0.5 for i in range(80)],
-        "it's": ["u", "v", "w", "u"] * 20,
+        "it's": ["u", "v", "w", "u", "u"] * 16,
         "a=b": ["1, 2", "END", 'q"', "rest"] * 20,
     }
 )
