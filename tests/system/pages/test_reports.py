@@ -138,7 +138,7 @@ def test_the_analysts_report_explains_an_estimate_below_zero(tmp_path):
     below = sum(count < 0 for count in rows)
     assert below
     text = Seen(analyst_html(rp.open(release.path))).text
-    assert f"the interval does not ({below} of {len(rows)} estimates)." in text
+    assert f"the interval holds only what is possible ({below} of {len(rows)} estimates)." in text
 
 
 def test_a_policy_that_exposes_nothing_has_a_report():
