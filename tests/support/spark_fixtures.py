@@ -94,11 +94,17 @@ class Choice:
 
 
 def publish(source: Any, out: Path, choice: Choice, **roles: Any) -> dict[str, str]:
-    """Publish, and return every file and folder of the release with its hash."""
+    """Publish, and return every file and folder of the release with its hash.
+
+    All other columns are public unless they are named, and may tell whatever they happen to tell.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
-        with rp.read(source, **roles) as table:
-            table.publish(choice.policy, out, key=choice.key, file_format=choice.file_format)
+        with rp.read(source, **{"public": "all"} | roles) as table:
+            table.publish(
+                choice.policy, out, key=choice.key, file_format=choice.file_format,
+                keep_giveaway=[column.name for column in table.schema.public], max_unique=1.0,
+            )  # fmt: skip
     return hashes(out)
 
 

@@ -23,14 +23,14 @@ def audits(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     reports = []
     for source in (file, spark.read.parquet(str(file))):
-        with rp.read(source, **roles) as table:
+        with rp.read(source, **{"public": "all"} | roles) as table:
             reports.append(table.audit(policy, worst=worst).as_dict())
     return reports[0], reports[1]
 
 
-@pytest.mark.parametrize("public", [None, [], ["flag", "weight", "beyond", "zoned"]])
+@pytest.mark.parametrize("public", ["all", [], ["flag", "weight", "beyond", "zoned"]])
 def test_an_audit_is_the_same_whatever_the_types(
-    spark: Any, tmp_path: Path, policy: rp.Policy, public: list[str] | None
+    spark: Any, tmp_path: Path, policy: rp.Policy, public: str | list[str]
 ) -> None:
     file = write(table_of(VALUES, 1_000, seed=7), tmp_path / "t.parquet")
     by_duckdb, by_spark = audits(spark, file, policy, sensitive="s", public=public)
