@@ -34,7 +34,7 @@ def test_a_table_that_is_not_there_is_told_before_a_browser_opens(cli: Callable[
 
 
 def test_a_column_that_is_not_there_is_told(cli: Callable[..., Any]) -> None:
-    outcome = cli("studio", "example:adult", "-s", "wage", "--public=all")
+    outcome = cli("studio", "example:adult", "-s", "wage")
     assert outcome.code == 2
     assert "'wage'" in outcome.err
 
