@@ -36,6 +36,7 @@ from reconpriv.writing.marker import is_release
 MISSING = ("refuse", "drop", "value")
 LABELS = ("describe", "apply")
 ROWS_PER_PERSON = ("refuse", "one")
+_NOTHING = "There is nothing to audit or to publish."
 _NAMED = 8  # columns without a role that a sentence names
 
 
@@ -215,6 +216,8 @@ def _settle_roles(
     require_columns(available, list(recoded.by_column), "binned or grouped")
     if unnamed:
         engine.expect_columns([column.name for column in available])
+        if not engine.records():
+            raise InputError("The table is empty.", hint=_NOTHING)
         column = roles.among(engine.columns()).sensitive
         if sensitive in recoded.by_column:
             recode(engine, (column,), recoded.only(sensitive), column)
@@ -265,7 +268,7 @@ def _settle_schema(
     limit = max(MAX_UNDECLARED_DOMAIN, len(declared or ())) + 2
     occurring = engine.value_counts(column, limit)
     if not occurring:
-        raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
+        raise InputError("The table is empty.", hint=_NOTHING)
     absent = occurring.get(None, 0)
     if absent and missing == "refuse":
         raise InputError(

@@ -36,7 +36,7 @@ def roles_of(page: Page) -> dict[str, str]:
 
 
 def test_a_second_sensitive_column_gives_the_first_its_role_back(page: Page, table: Path) -> None:
-    with studio(str(table), "-s", "second", "--public=all") as running:
+    with studio(str(table), "-s", "second") as running:
         enter(page, running)
         page.wait_for_selector("select.role")
         assert roles_of(page) == {

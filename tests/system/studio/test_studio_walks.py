@@ -284,7 +284,7 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
 
 
 def test_a_suggestion_shows_before_the_click_what_the_page_shows_after_it(page: Page) -> None:
-    with studio("example:adult", "-s", "income", "--public=all") as running:
+    with studio("example:adult", "-s", "income") as running:
         open_policy(page, running, "income", ("race", "sex", "education"))
         set_dial(page, "e", "0.3")
         page.fill("#max_reconstructed", "0.6")
