@@ -287,10 +287,16 @@ def test_a_suggestion_shows_before_the_click_what_the_page_shows_after_it(page: 
     with studio("example:adult", "-s", "income") as running:
         open_policy(page, running, "income", ("race", "sex", "education"))
         set_dial(page, "e", "0.3")
+        current_verdict(page)  # or the first advice is about the former policy
         page.fill("#max_reconstructed", "0.6")
         current_verdict(page)
         pooled = page.locator("#verdict .figure", has_text="also uses neighbouring groups")
         expect(pooled.locator("dd")).to_have_text(re.compile(r"^\d+\.\d%$"))
+        expect(page.locator("#stands_max_reconstructed")).to_contain_text("yours: ")
+        now = page.locator("#stands_max_reconstructed").inner_text()
+        share = re.findall(r"\d+\.\d%", now)[0]
+        advice = page.locator("#advice li", has_text="within ±50%")
+        expect(advice).to_contain_text(f"instead of {share}")
         expect(page.locator("#recommend")).to_be_enabled()
         line = page.locator("#advice li", has_text="within ±50%").inner_text()
         promised = re.findall(r"\d+\.\d%", line)[0]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import reconpriv as rp
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
+from reconpriv.studio.proposed import Proposed
 from reconpriv.studio.step_roles import chosen_roles, roles_form
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -22,7 +23,9 @@ def visits(folder: Path) -> Path:
 def test_dates_have_a_box_and_its_text_makes_their_bins(tmp_path: Path) -> None:
     file = visits(tmp_path)
     opened = SimpleNamespace(summary=rp.describe(file), number=1)
-    page = str(roles_form(opened, {}, {}))
+    page = str(
+        roles_form(opened, {}, dict.fromkeys(("visit", "income", "ill"), Proposed("public")))
+    )
     assert 'aria-label="Bins of visit"' in page
     assert 'aria-label="Bins of income"' in page
     assert 'aria-label="Bins of ill"' not in page
@@ -31,6 +34,7 @@ def test_dates_have_a_box_and_its_text_makes_their_bins(tmp_path: Path) -> None:
         "bins": {"visit": " quarter ", "income": "0, 10, 20, top:60"},
         "groups": {"ill": ""},
         "missing": "refuse",
+        "rows_per_person": "refuse",
     }
     roles = chosen_roles(form)
     with read_table(str(file), roles) as table:

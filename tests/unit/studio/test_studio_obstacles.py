@@ -107,9 +107,7 @@ def test_nothing_is_published_until_every_box_is_ticked(desk: Desk) -> None:
         assert "in the roles step" in explain(caught.value)
     assert desk.published is before
     plan = publish(desk, settled, Form(**boxes))
-    assert plan.accepted == {
-        "keep_identifier": ["serial"], "keep_giveaway": ["desk"], "max_unique": 1.0,
-    }  # fmt: skip
+    assert plan.accepted == {"keep_identifier": ["serial"], "keep_giveaway": ["desk"]}
     # What was ticked for other roles accepts nothing.
     settled = settle(desk, Roles("job", ("town",)))
     assert publish(desk, settled, Form(**boxes)).accepted == {}
