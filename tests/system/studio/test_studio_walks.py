@@ -287,7 +287,9 @@ def test_a_suggestion_shows_before_the_click_what_the_page_shows_after_it(page: 
     with studio("example:adult", "-s", "income") as running:
         open_policy(page, running, "income", ("race", "sex", "education"))
         set_dial(page, "e", "0.3")
-        current_verdict(page)  # or the first advice is about the former policy
+        # Otherwise the first advice is about the former policy.
+        expect(page.locator("#verdict")).to_contain_text(re.compile(r"more than 30\s%"))
+        current_verdict(page)
         page.fill("#max_reconstructed", "0.6")
         current_verdict(page)
         pooled = page.locator("#verdict .figure", has_text="also uses neighbouring groups")
