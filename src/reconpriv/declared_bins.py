@@ -14,7 +14,7 @@ from reconpriv.periods import PERIODS
 from reconpriv.recoding import MOST_DIGITS, MOST_LABELS, as_number, plain, too_fine, too_many
 
 _QUANTILES = re.compile(r"\s*quantiles\s*:\s*(\d{1,9})\s*", re.IGNORECASE)
-_TOP = re.compile(r"\s*top\s*:(.*)", re.IGNORECASE)
+_TOP = re.compile(r"\s*top\s*[:=](.*)", re.IGNORECASE)
 HOW = (
     "Write a width (10), borders (0,18,65, with top:99 after them to close the last bin) or"
     " quantiles:5; for dates month, quarter or year."

@@ -37,13 +37,18 @@ _SAMPLE = 1_000  # values of a column that are looked at
 _COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
 MANY_VALUES = 50  # numbers with more values than this are better binned
 _ROWS_PER_VALUE = 10  # a text that fewer people share singles them out
-# The most rows of one person, and the fewest people: a column not called a number needs proof.
-_ROWS_PER_PERSON = {True: (50, 20), False: (10, 200)}
+_ONE_ROW = 0.95  # with more values than this share of the records, each is one row's
+_WEIGHT_REASON = "looks like a survey weight, which tells records apart"
+_PERSON_REASON = "looks like the number of a person who has several rows"
 _WORDS = 3  # texts with as many words, most of them different, are sentences
 
 _ID_NAME = re.compile(
     r"(^|_|\b)(id|ids|pid|uid|uuid|guid|nr|no|number|person|patient|subject|member|respondent"
     r"|idauniq|mrn|ssn|case|household|hhid|serial|key)(_|\b|$)",
+)
+_PERSON_NAME = re.compile(
+    r"(^|_)(id|ids|pid|uid|uuid|guid|person|patient|subject|member|respondent|participant|client"
+    r"|employee|student|idauniq|mrn|ssn|hhid)(_|$)|[a-z]id$",
 )
 _NAME_NAME = re.compile(
     r"(^|_)(name|surname|forename|firstname|lastname|fullname|first_name|last_name|email|mail"
@@ -80,10 +85,13 @@ class Facts:
         return looks_like_identifier(self.distinct, self.records)
 
     @property
-    def even(self) -> bool:
+    def rows(self) -> float:
+        """How many rows a value has on average."""
+        return self.records / max(self.distinct, 1)
+
+    def even(self, factor: float) -> bool:
         """Whether all values occur about equally often, as those of a person's number do."""
-        most = max(self.some.values(), default=0)
-        return most <= max(3 * self.records / max(self.distinct, 1), 2)
+        return max(self.some.values(), default=0) <= factor * self.rows + 1
 
 
 @dataclass(frozen=True)
@@ -170,18 +178,34 @@ def propose(
         )
         found.append(Facts(column, records, distinct, missing, values))
     given = _giveaways(engine, sensitive, found, drop_missing)
+    decided = {
+        one.column: (SENSITIVE, "", "")
+        if one.column == sensitive
+        else _role(one, given.get(one.column.name), engine)
+        for one in found
+    }
+    person = _likeliest_person([column for column, (role, *_) in decided.items() if role == PERSON])
     proposed: list[Proposal] = []
     for one in found:
-        role, reason, bins = SENSITIVE, "", ""
-        if one.column != sensitive:
-            role, reason, bins = _role(one, given.get(one.column.name), engine)
-        if role == PERSON and any(other.role == PERSON for other in proposed):
+        role, reason, bins = decided[one.column]
+        if role == PERSON and one.column != person:
             role, reason = DROP, f"{reason}; another column is proposed as the person's number"
         kind = one.column.kind.value
         proposed.append(
             Proposal(one.column.name, kind, one.distinct, one.missing, role, reason, bins)
         )
     return Proposals(records, None if sensitive is None else sensitive.name, tuple(proposed))
+
+
+def _likeliest_person(columns: Sequence[Column]) -> Column | None:
+    """Of several numbers of people, one that is called so; otherwise the first."""
+    named = [one for one in columns if _PERSON_NAME.search(one.name.lower())]
+    return next(iter([*named, *columns]), None)
+
+
+def person_by_name(names: Sequence[str]) -> str | None:
+    """A column that is called like a person's number, if there is one."""
+    return next((name for name in names if _PERSON_NAME.search(name.lower())), None)
 
 
 def _giveaways(
@@ -242,33 +266,52 @@ def _who(facts: Facts) -> Decision | None:
     """The role of a column that says who a row is about: a name, an identifier, a number."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", facts.column.name).lower()
     many = f"{facts.distinct:,} values in {facts.records:,} records"
+    texts = facts.texts
     if _NAME_NAME.search(name) and facts.distinct > MANY_VALUES:
         return DROP, f"looks like names or contact details ({many})", ""
-    if facts.nearly_unique and facts.column.kind is Kind.STRING:
-        sentences = _words(facts.texts) >= _WORDS
-        return DROP, f"{'free text' if sentences else 'nearly unique'} ({many})", ""
-    plain = facts.column.kind in (Kind.INTEGER, Kind.STRING)
-    named = _ID_NAME.search(name) is not None
-    if not plain or not (named or _is_code(facts)):
+    if texts and all(_is_measure(text) for text in texts) and not _is_code(facts):
         return None
-    if facts.nearly_unique:
+    if _is_person(facts, name):
+        return PERSON, f"{_PERSON_REASON} ({many})", ""
+    if facts.nearly_unique and facts.column.kind is Kind.STRING:
+        sentences = _words(texts) >= _WORDS
+        return DROP, f"{'free text' if sentences else 'nearly unique'} ({many})", ""
+    code = facts.column.kind is Kind.INTEGER and (_is_code(facts) or _ID_NAME.search(name))
+    if facts.nearly_unique and code:
         return DROP, f"an identifier: nearly unique ({many})", ""
-    rows = facts.records / max(facts.distinct, 1)
-    most_rows, least_people = _ROWS_PER_PERSON[named]
-    if rows <= most_rows and facts.distinct >= least_people and facts.even:
-        return PERSON, f"looks like the number of a person who has several rows ({many})", ""
     return None
 
 
+def _is_person(facts: Facts, name: str) -> bool:
+    """Whether the values number people who have several rows each, about as many as others."""
+    if facts.column.kind not in (Kind.INTEGER, Kind.STRING) or _AREA_NAME.search(name):
+        return False
+    if facts.distinct > _ONE_ROW * facts.records:
+        return False
+    if _PERSON_NAME.search(name):
+        return facts.rows <= 50 and facts.distinct >= 20 and facts.even(3.0)
+    # A column that is not called a number needs more proof.
+    few = facts.rows <= 10 and facts.distinct >= 200 and facts.even(1.5)
+    return few and _is_code(facts)
+
+
+def _is_measure(text: str) -> bool:
+    return bool(NUMBER_TEXT.fullmatch(text) or _DATE_TEXT.fullmatch(text))
+
+
 def _is_code(facts: Facts) -> bool:
-    """Whether the values are numbered through, or are codes of one length with digits."""
+    """Whether the values are numbered through, or are short words with digits."""
     if facts.column.kind is Kind.INTEGER:
         numbers = [int(value) for value in facts.some]
         return facts.distinct > MANY_VALUES and _dense(numbers, facts.distinct)
-    texts = facts.texts
-    return bool(texts) and all(
-        len(text) == len(texts[0]) and any(map(str.isdigit, text)) and " " not in text
-        for text in texts
+    lengths = [len(text) for text in facts.texts]
+    return bool(lengths) and all(
+        max(lengths) - min(lengths) <= 4
+        and any(map(str.isdigit, text))
+        and " " not in text
+        and not _DATE_TEXT.fullmatch(text)
+        and not re.search(r"[.,]", text)
+        for text in facts.texts
     )
 
 
@@ -283,14 +326,20 @@ def _words(texts: Sequence[str]) -> float:
 
 def _number_role(facts: Facts, engine: Engine) -> Decision:
     values = f"{facts.distinct:,} values"
-    if _WEIGHT_NAME.search(facts.column.name) and facts.distinct * _ROWS_PER_VALUE > facts.records:
-        return DROP, f"looks like a survey weight, which tells records apart ({values})", ""
+    if _is_weight(facts):
+        return DROP, f"{_WEIGHT_REASON} ({values})", ""
     if facts.distinct <= MANY_VALUES:
         return PUBLIC, values, ""
     tenths = [float(value) for value in engine.quantiles(facts.column, 10, None)]
     high = float((engine.value_range(facts.column, None) or (0, 0))[1])
     bins = _bins(tenths[0], tenths[-1], high)
     return PUBLIC, f"a number with many values ({values}): bin it", bins
+
+
+def _is_weight(facts: Facts) -> bool:
+    """Whether the column is called a survey weight, and tells records apart as one does."""
+    named = _WEIGHT_NAME.search(facts.column.name) is not None
+    return named and facts.rows < _ROWS_PER_VALUE
 
 
 def _date_role(facts: Facts, engine: Engine) -> Decision:
@@ -304,7 +353,10 @@ def _text_role(facts: Facts) -> Decision:
         return PUBLIC, values, ""
     shared = facts.records / facts.distinct >= _ROWS_PER_VALUE
     area = _AREA_NAME.search(facts.column.name)
-    if texts and not area and all(map(_PLAIN_NUMBER.fullmatch, texts)):
+    plain = bool(texts) and not area and all(map(_PLAIN_NUMBER.fullmatch, texts))
+    if plain and _is_weight(facts):
+        return DROP, f"{_WEIGHT_REASON} ({values})", ""
+    if plain:
         found = sorted(map(float, texts))
         bins = _bins(found[0], found[9 * len(found) // 10], found[-1])
         return PUBLIC, f"a number with many values ({values}): bin it", bins

@@ -113,7 +113,10 @@ def read(
     opened = open_engine(source, engine, master=master, **settings)
     try:
         declared = Declared.of(bin or {}, group or {})
+        everything = [column.name for column in opened.columns()]
         roles = _settle_roles(opened, sensitive, public, drop, person, missing, declared)
+        used = {column.name for column in roles.columns}
+        left_out = tuple(name for name in everything if name not in used)
         schema, dropped, notes = _settle_schema(opened, roles, domain, missing, declared)
         notes += _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
         notes += _single_precision(opened, schema)
@@ -123,6 +126,7 @@ def read(
     for note in notes:
         warn_caller(note)
     found = Table(opened, schema, dropped=dropped, notes=notes)
+    found.left_out = left_out
     if rows_per_person == "one":
         try:
             found.keep_one_row_each()

@@ -96,6 +96,7 @@ class Table:
         self.labels = labels_of(schema, engine.labels)
         self.warnings = notes
         self.dropped = dropped or 0
+        self.left_out: tuple[str, ...] = ()
         self._warned: set[str] = set()
         self._all_rows: tuple[Engine, Schema, bool] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
@@ -197,7 +198,8 @@ class Table:
             giveaways=told,
             people=self.checks.people,
             obstacles=tuple(one for one in obstacles if one is not None),
-            hints=() if cube is None else hints_of(report, cube),
+            hints=(*self._person_hint(), *(() if cube is None else hints_of(report, cube))),
+            left_out=self.left_out,
         )
 
     def keep_one_row_each(self, key: Key | None = None) -> None:
@@ -228,6 +230,27 @@ class Table:
         self._margin_plan = None
         for found in ("checks", "truth"):
             self.__dict__.pop(found, None)
+
+    def _person_hint(self) -> tuple[str, ...]:
+        """A column that was left out although it may say who a row is about."""
+        from reconpriv.proposals import person_by_name  # noqa: PLC0415
+
+        name = person_by_name(self.left_out)
+        if name is None or self.schema.person is not None:
+            return ()
+        check = Remedy("have it checked that each row is one person", Control.PERSON, name)
+        return (Advice(f"{name!r} is left out. If it says who a row is about,", check),)
+
+    @property
+    def _rows(self) -> int:
+        """How many records there are before one row of each person is chosen."""
+        return (self.schema if self._all_rows is None else self._all_rows[1]).records
+
+    def _one_row_note(self) -> tuple[str, ...]:
+        if self._all_rows is None:
+            return ()
+        kept = self.schema.records
+        return (f"{kept:,} of {self._rows:,} rows are kept: one of each person.",)
 
     @cached_property
     def checks(self) -> Checks:
@@ -465,7 +488,7 @@ class Table:
             self._pooled[policy] = manifest.protect
         warned = self.warnings + publication_notes(policy, secret, written, plan, self.schema)
         warned += () if manifest.protect is None else manifest.protect.notes
-        notes = dropped_note(self.schema.records, self.dropped)
+        notes = dropped_note(self._rows, self.dropped) + self._one_row_note() + self._person_hint()
         if account is not None:
             warned, notes = warned + tuple(account.warnings), notes + tuple(account.notes)
         uri = str(out) if is_uri(out) else None
@@ -622,7 +645,15 @@ class Table:
             ColumnRisk(name, values, identifier=True)
             for name, values in self.checks.known_identifiers.items()
         )
-        return replace(report, warnings=self.warnings, identifiers=found)
+        seen = ColumnsSeen.of(self.schema)
+        seen.add(tuner.batch)
+        told = seen.giveaways(current.harmless, tuner.cube)
+        obstacles = (
+            self.checks.people_obstacle(),
+            giveaway_obstacle(told, self.schema.sensitive.name, Accepted()),
+        )
+        warned = tuple(one.sentence for one in obstacles if one is not None)
+        return replace(report, warnings=self.warnings + warned, identifiers=found)
 
     def report(
         self,

@@ -56,6 +56,10 @@ def columns(table: TableOptions, json: opt.Json = False) -> None:
         else:
             from reconpriv.show.proposals import proposals_view
 
-            typed = ["reconpriv", "audit", table.source, "-s", table.sensitive or "COLUMN"]
             show(proposals_view(found))
-            echo(printable(f"\n{folded([without_secrets(shlex.join(typed)), *options])}"))
+            if table.sensitive is not None:
+                words = ["reconpriv", "audit", table.source]
+                for option, value in table.parts():
+                    words += [option] if value is None else [option, value]
+                typed = shlex.join(without_secrets(word, [word]) for word in words)
+                echo(printable(f"\n{folded([typed, *options])}"))

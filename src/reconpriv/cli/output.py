@@ -102,7 +102,7 @@ def say(kind: str, text: str) -> None:
 def say_roles(error: RolesError) -> None:
     """A proposal for each column without a role, and the command that accepts them all."""
     say("error", error.what)
-    typed = without_secrets(shlex.join(["reconpriv", *TYPED]))
+    typed = shlex.join(["reconpriv", *(without_secrets(word, [word]) for word in TYPED)])
     command = folded([typed, *proposal_options(error.proposals)])
     lines = "".join(f"  {line}\n" for line in error.proposals.lines())
     typer.echo(printable(f"{lines}\nTo accept this proposal, type:\n\n{command}"), err=True)

@@ -61,6 +61,7 @@ class AuditReport(Readable):
     people: People | None = None
     obstacles: tuple[Obstacle, ...] = ()
     hints: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def private(self) -> bool:
@@ -203,6 +204,7 @@ class AuditReport(Readable):
             "promise": self.promise,
             "sensitive": self.sensitive,
             "public": list(self.public),
+            "left_out": list(self.left_out),
             "size_distribution": [
                 {"from": low, "to": high, "groups": groups, "records": records}
                 for low, high, groups, records in self.size_distribution

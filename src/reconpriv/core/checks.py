@@ -18,7 +18,7 @@ from reconpriv.core.obstacles import (
 )
 from reconpriv.core.people import People, count_people
 from reconpriv.core.single_records import count_unique
-from reconpriv.schema import Column, Schema, Value
+from reconpriv.schema import MAX_UNIQUE, Column, Schema, Value
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine, Written
@@ -80,7 +80,8 @@ class Checks:
         ``without`` says how many there would be without each column, if that is known already. Who
         keeps a nearly unique column on purpose knows that it makes records unique.
         """
-        if accepted.identifiers.intersection(self.identifiers):
+        usual = accepted.max_unique == MAX_UNIQUE
+        if usual and accepted.identifiers.intersection(self.identifiers):
             return None
         if too_many_unique(unique, records, accepted) and not without:
             without = self.unique_without

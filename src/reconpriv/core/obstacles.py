@@ -93,13 +93,14 @@ def giveaway_obstacle(
     if not refused:
         return None
     names = tuple(dict.fromkeys(name for one in refused for name in one.columns))
+    it = "it" if len(names) == 1 else "them"
     what = "; ".join(one.sentence(sensitive) for one in refused)
     return Obstacle(
         "giveaways",
         what,
         either(
-            Remedy(f"leave {'it' if len(names) == 1 else 'them'} out", Control.DROP, names),
-            Remedy("publish what it tells on purpose", Control.KEEP_GIVEAWAY, names),
+            Remedy(f"leave {it} out", Control.DROP, names),
+            Remedy(f"keep {it} on purpose", Control.KEEP_GIVEAWAY, names),
         ),
     )
 

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.obstacles import Obstacle
 from reconpriv.messages.remedies import Control, Remedy, either
@@ -47,9 +50,10 @@ class People:
             )
         if not self.several:
             return None
+        verb = "has" if self.several == 1 else "have"
         return Obstacle(
             "people",
-            f"{self.several:,} of {self.people:,} people have several rows (up to {self.most:,});"
+            f"{self.several:,} of {self.people:,} people {verb} several rows (up to {self.most:,});"
             " a vote over the rows of one person undoes the randomisation",
             either(
                 Remedy("keep one row of each", Control.ROWS_PER_PERSON, "one"),
@@ -67,7 +71,10 @@ def count_people(batches: Iterator[CellBatch]) -> People:
     found = People()
     for batch in batches:
         (person,) = batch.public
-        missing = person.values.is_null().to_numpy(zero_copy_only=False)[person.codes]
+        nobody = pc.is_null(person.values)
+        if pa.types.is_string(person.values.type) or pa.types.is_large_string(person.values.type):
+            nobody = pc.or_(nobody, pc.fill_null(pc.equal(person.values, ""), False))
+        missing = nobody.to_numpy(zero_copy_only=False)[person.codes]
         known = batch.sizes[~missing]
         found += People(
             people=known.size,

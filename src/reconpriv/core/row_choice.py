@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.randomness import Key, Randomness, rows_purpose, unit_interval
-from reconpriv.schema import Schema
+from reconpriv.schema import Column, Kind, Schema, Value
 from reconpriv.theory.arrays import Floats, Ints
 
 
@@ -66,7 +67,11 @@ class RowChoice:
         schema = self.by_person
         ids = randomness.hash_sensitive(schema.sensitive, schema.domain)[batch.value]
         group = batch.group_of_cell
-        for column, part in zip(schema.public, batch.public, strict=True):
+        person, *public = batch.public
+        numbers = [_number(value) for value in person.values.to_pylist()]
+        named = Column(schema.public[0].name, Kind.STRING)
+        ids = ids + randomness.hash_values(named, numbers)[person.codes[group]]
+        for column, part in zip(schema.public[1:], public, strict=True):
             hashes = randomness.hash_values(column, part.values.to_pylist())
             ids = ids + hashes[part.codes[group]]
         u = unit_interval(randomness.words(ids, np.uint64(0))[:, 0])
@@ -79,6 +84,12 @@ class RowChoice:
         columns = [part.values.take(pa.array(part.codes[group])) for part in batch.public[1:]]
         columns.append(pa.array(self.schema.domain).take(pa.array(batch.value[cells])))
         return pa.RecordBatch.from_arrays(columns, [one.name for one in self.schema.columns])
+
+
+def _number(value: Value) -> str | None:
+    """A person's number as text: 7 and 7.0, which a data frame makes of it, are one person."""
+    whole = isinstance(value, float | Decimal) and value == int(value)
+    return None if value is None else str(int(value)) if whole else str(value)
 
 
 def _smallest(place: Floats, first: Ints) -> tuple[Ints, Floats]:

@@ -60,6 +60,8 @@ def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
         ("unique records", share_words(single.unique, single.records)),
         (f"in groups below {single.k}", share_words(single.below_k, single.records)),
     ]
+    if report.left_out:
+        rows.insert(3, ("left out", ", ".join(report.left_out)))
     if report.people is not None:
         rows.insert(1, ("people", f"{report.people.people:,}"))
     if report.protection is not None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from reconpriv.cli.output import say_roles
+from reconpriv.cli.typed import TYPED
+from reconpriv.errors import RolesError
 from steward_tables import TABLES, Made
 
 
@@ -123,3 +129,65 @@ def test_no_column_has_two_roles(roles: dict[str, object]) -> None:
     table = pa.table({"a": ["x", "y"] * 20, "b": [1, 2] * 20, "s": ["u", "v"] * 20})
     with pytest.raises(rp.ReconprivError, match="two roles"):
         rp.read(table, sensitive="s", **roles)  # type: ignore[arg-type]
+
+
+def people(rows: int, people: int = 600) -> dict[str, object]:
+    dice = np.random.default_rng(rows)
+    return {
+        "region": dice.choice(list("NESW"), people * rows),
+        "s": np.repeat(dice.choice(["u", "v", "w"], people), rows),
+    }
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+@pytest.mark.parametrize("number", ["pid", "who"])
+def test_the_number_of_people_with_several_rows_is_the_persons(rows: int, number: str) -> None:
+    named = [f"u{i}" if number == "who" else 5_000 + 7 * i for i in range(600)]
+    table = pa.table({number: [one for one in named for _ in range(rows)], **people(rows)})
+    assert rp.propose_roles(table, sensitive="s").named("person") == [number]
+
+
+def test_no_date_area_or_measure_is_taken_for_a_person() -> None:
+    dice = np.random.default_rng(3)
+    days = [f"2024-{m:02}-{d:02}" for m in range(1, 13) for d in range(1, 29)]
+    columns = {
+        "visit": dice.choice(days, 1_800),
+        "zip": [f"{one:05}" for one in dice.integers(10_000, 10_300, 1_800)],
+        "height": dice.integers(1_500, 1_900, 1_800),
+        "pid": np.repeat(np.arange(600), 3),
+        **people(3),
+    }
+    found = rp.propose_roles(pa.table(columns), sensitive="s")
+    assert found.named("person") == ["pid"]
+
+
+def test_the_proposed_command_keeps_what_was_typed(tmp_path: Path, cli: Callable) -> None:
+    file, query = tmp_path / "t.parquet", "SELECT * FROM input WHERE region <> 'N'"
+    pq.write_table(pa.table(people(1)), file)
+    done = cli("columns", file, "-s", "s", "--sql", query)
+    assert "WHERE region <>" in done.out and "--sql" in done.out
+    assert "reconpriv audit" not in cli("columns", file).out
+
+
+def test_a_password_is_hidden_whatever_it_holds(cli: Callable) -> None:
+    for word in ("s3'cret", 's3"cret', "s3 cret", "s3cret"):
+        error = RolesError("x", rp.Proposals(0, None, ()))
+        TYPED[:] = ["audit", f"postgresql://bob:{word}@h/db", "-s", "x"]
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            say_roles(error)
+        assert "cret" not in shown.getvalue() and "-s x" in shown.getvalue()
+
+
+def test_a_column_called_all_is_asked_about() -> None:
+    table = pa.table({"all": ["x", "y"] * 20, "b": [1, 2] * 20, "s": ["u", "v"] * 20})
+    with pytest.raises(rp.ReconprivError, match="has a column 'all'"):
+        rp.read(table, sensitive="s", public="all")
+
+
+def test_an_audit_says_what_is_left_out_and_asks_about_people() -> None:
+    table = pa.table({"pid": np.repeat(np.arange(600), 2), **people(2)})
+    with rp.read(table, sensitive="s", public=["region"]) as opened:
+        report = opened.audit(rp.Policy(0.5, 0.5, 0.3))
+    assert report.left_out == ("pid",) and "left out" in str(report)
+    assert any("'pid' is left out" in hint and 'person="pid"' in hint for hint in report.hints)

@@ -183,7 +183,7 @@ def test_a_key_that_others_can_read_is_still_refused(cli, release):
 @pytest.mark.parametrize(
     ("option", "forms"),
     [
-        ("--bin", "Write a width (10), borders (0,18,65)"),
+        ("--bin", "Write a width (10), borders (0,18,65, with top:99"),
         ("--group", "Give a CSV file with a header"),
         ("--protect", "Give a width (10), borders (0,18,65), * to ignore"),
     ],
@@ -207,7 +207,7 @@ def test_a_device_or_an_endless_pipe_is_not_read_to_its_end(desk, option):
     given = "/dev/zero" if option == "--domain" else "city=/dev/zero"
     message = desk.both(source, "-s", "ill", "--public=all", option, given)
     assert f"The {SIDE_FILES[option]} /dev/zero cannot be read: it is a device." in message
-    words = f"{sys.executable} -m reconpriv audit {source} -s ill {option}"
+    words = f"{sys.executable} -m reconpriv audit {source} -s ill --public all {option}"
     pipe = "<(yes)" if option == "--domain" else "city=<(yes)"
     # bash makes no pipe behind a =.
     line = f"exec 9< <(yes); {words} {pipe.replace('<(yes)', '/dev/fd/9')}"
@@ -224,8 +224,8 @@ def test_a_batch_without_an_end_is_refused(cli, release):
 def test_side_files_may_come_from_a_pipe(release):
     words = f"{sys.executable} -m reconpriv"
     lines = [
-        f"{words} audit t.csv -s ill --domain <(printf 'a\\nb\\nc\\nd\\n') --no-columns",
-        f"exec 9< <(printf 'v,g\\n*,any\\n'); {words} audit t.csv -s ill --protect city=/dev/fd/9",
+        f"{words} audit t.csv -s ill --public all --domain <(printf 'a\\nb\\nc\\nd\\n') --no-columns",
+        f"exec 9< <(printf 'v,g\\n*,any\\n'); {words} audit t.csv -s ill --public all --protect city=/dev/fd/9",
         f"{words} query release --batch <(printf 'sex\\nf\\n') -o answers.csv",
     ]
     for line in lines:

@@ -167,6 +167,17 @@ def test_too_many_unique_records_are_refused(tmp_path: Path, cli: Callable) -> N
     assert percent.code == 2 and "did you mean 0.5?" in percent.err
 
 
+def test_a_kept_identifier_says_that_records_are_unique_unless_a_limit_is_set(
+    tmp_path: Path, cli: Callable
+) -> None:
+    dice = np.random.default_rng(6)
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"nr": np.arange(400), "s": dice.choice(["u", "v"], 400)}), file)
+    words = ("audit", file, "-s", "s", "--public", "nr", "--keep-identifier", "nr")
+    assert "Not ready" not in cli(*words).out
+    assert "are unique on the public columns" in cli(*words, "--max-unique", 0.1).out
+
+
 def test_the_share_of_unique_records_is_the_stewards_to_set() -> None:
     schema = opened(a=["x", "y"] * 20, s=["u", "v"] * 20).schema
     assert Accepted.of(schema, max_unique=0.1).max_unique == 0.1

@@ -33,7 +33,7 @@ ROLES = {"sensitive": "s", "public": "all", "domain": ["a", "b", "c"]}
 def release(tmp_path_factory: pytest.TempPathFactory) -> rp.Release:
     folder = tmp_path_factory.mktemp("impossible") / "release"
     with rp.read(people(), **ROLES) as table:
-        table.publish(POLICY, folder, key=numbered_key(1))
+        table.publish(POLICY, folder, key=numbered_key(1), keep_giveaway=("sex", "age"))
     return rp.open(folder)
 
 
@@ -61,7 +61,12 @@ def test_a_share_among_holders_above_100_percent_is_remarked_on(tmp_path: Path) 
     seen = 0
     for number in range(6):
         with rp.read(people(), **ROLES) as table:
-            release = table.publish(POLICY, tmp_path / f"{number}", key=numbered_key(number))
+            release = table.publish(
+                POLICY,
+                tmp_path / f"{number}",
+                key=numbered_key(number),
+                keep_giveaway=("sex", "age"),
+            )
         for where in ("sex = 'f'", "age > 24", "sex = 'm'"):
             one = release.share(where, among={"s": "b"})
             if one.value is None:
@@ -76,7 +81,12 @@ def test_an_average_beyond_what_occurs_is_remarked_on(tmp_path: Path) -> None:
     seen, policy = 0, rp.Policy(0.5, 0.5, 0.3, sample_size="none")
     for number in range(12):
         with rp.read(people(), **ROLES) as table:
-            release = table.publish(policy, tmp_path / f"{number}", key=numbered_key(number))
+            release = table.publish(
+                policy,
+                tmp_path / f"{number}",
+                key=numbered_key(number),
+                keep_giveaway=("sex", "age"),
+            )
         one = release.average("age", s="b")
         if one.value is not None:
             outside = not 20 <= one.value <= 29
@@ -108,7 +118,12 @@ def test_every_surface_shows_the_remark(release: rp.Release, cli) -> None:
 def test_reports_and_columns_say_it_too(tmp_path: Path) -> None:
     for number in range(20):
         with rp.read(people(), **ROLES) as table:
-            release = table.publish(POLICY, tmp_path / f"{number}", key=numbered_key(number))
+            release = table.publish(
+                POLICY,
+                tmp_path / f"{number}",
+                key=numbered_key(number),
+                keep_giveaway=("sex", "age"),
+            )
         negative = min(one.count for _, one in release.frequencies()) < 0
         release.report(tmp_path / "report.html", overwrite=True)
         page = (tmp_path / "report.html").read_text()

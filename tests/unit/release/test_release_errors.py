@@ -68,8 +68,8 @@ def test_a_manifest_without_our_block_makes_no_release(octave, text):
 
 
 def test_a_release_of_a_newer_format_is_refused_with_what_to_do(octave):
-    edit_manifest(octave, lambda m: m["reconpriv"].update(format_version=5))
-    with pytest.raises(ReleaseError, match=r"format version 5.*reads up to 4.*newer reconpriv"):
+    edit_manifest(octave, lambda m: m["reconpriv"].update(format_version=6))
+    with pytest.raises(ReleaseError, match=r"format version 6.*reads up to 5.*newer reconpriv"):
         rp.open(octave)
 
 
