@@ -161,11 +161,24 @@ class Roles:
     def among(self, available: Sequence[Column]) -> Roles:
         """The same roles for columns whose kinds are better known by now."""
         kinds = {column.name: column for column in available}
-        return Roles(
+        found = Roles(
             kinds[self.sensitive.name],
             tuple(kinds[column.name] for column in self.public),
             None if self.person is None else kinds[self.person.name],
         )
+        return found.publishable()
+
+    def publishable(self) -> Roles:
+        """The same roles, unless a column holds what no release can hold."""
+        for column in self.columns:
+            if column.kind is Kind.OTHER:
+                raise InputError(
+                    f"Column {column.name!r} holds values of a type that cannot be published.",
+                    hint=either(Remedy("leave it out", Control.DROP, (column.name,)), AS_TEXT)
+                    if column in self.public
+                    else AS_TEXT,
+                )
+        return self
 
 
 def without_role(
@@ -211,16 +224,7 @@ def choose_columns(
         if repeated:
             raise InputError(f"Column {repeated[0]!r} is listed twice as public.")
         kept = require_columns(available, public, "public")
-    roles = Roles(chosen, tuple(kept), persons[0] if persons else None)
-    for column in roles.columns:
-        if column.kind is Kind.OTHER:
-            raise InputError(
-                f"Column {column.name!r} holds values of a type that cannot be published.",
-                hint=either(Remedy("leave it out", Control.DROP, (column.name,)), AS_TEXT)
-                if column in roles.public
-                else AS_TEXT,
-            )
-    return roles
+    return Roles(chosen, tuple(kept), persons[0] if persons else None).publishable()
 
 
 def _two_roles(name: str, first: str, second: str) -> InputError:

@@ -223,9 +223,10 @@ def test_a_batch_without_an_end_is_refused(cli, release):
 
 def test_side_files_may_come_from_a_pipe(release):
     words = f"{sys.executable} -m reconpriv"
+    audit = f"{words} audit t.csv -s ill --public all"
     lines = [
-        f"{words} audit t.csv -s ill --public all --domain <(printf 'a\\nb\\nc\\nd\\n') --no-columns",
-        f"exec 9< <(printf 'v,g\\n*,any\\n'); {words} audit t.csv -s ill --public all --protect city=/dev/fd/9",
+        f"{audit} --domain <(printf 'a\\nb\\nc\\nd\\n') --no-columns",
+        f"exec 9< <(printf 'v,g\\n*,any\\n'); {audit} --protect city=/dev/fd/9",
         f"{words} query release --batch <(printf 'sex\\nf\\n') -o answers.csv",
     ]
     for line in lines:

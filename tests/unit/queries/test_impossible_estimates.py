@@ -26,6 +26,7 @@ def people() -> pa.Table:
     return pa.table({"sex": sex, "age": age, "s": np.where((sex == "f") & (age == 29), "b", "a")})
 
 
+TOLD = {"keep_giveaway": ("sex", "age")}
 ROLES = {"sensitive": "s", "public": "all", "domain": ["a", "b", "c"]}
 
 
@@ -33,7 +34,7 @@ ROLES = {"sensitive": "s", "public": "all", "domain": ["a", "b", "c"]}
 def release(tmp_path_factory: pytest.TempPathFactory) -> rp.Release:
     folder = tmp_path_factory.mktemp("impossible") / "release"
     with rp.read(people(), **ROLES) as table:
-        table.publish(POLICY, folder, key=numbered_key(1), keep_giveaway=("sex", "age"))
+        table.publish(POLICY, folder, key=numbered_key(1), **TOLD)
     return rp.open(folder)
 
 
