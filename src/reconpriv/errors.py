@@ -46,7 +46,7 @@ class RolesError(InputError):
     def __str__(self) -> str:
         """The sentence, the proposals and the arguments that accept them."""
         lines = "".join(f"\n  {one}" for one in self.proposals.lines())
-        return f"{self.what}{lines}\nTo accept this: read(…, {self.proposals.arguments()})"
+        return f"{self.what}{lines}\nTo accept this, add: {self.proposals.arguments()}"
 
 
 class PolicyError(ReconprivError, ValueError):
