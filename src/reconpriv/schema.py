@@ -210,12 +210,12 @@ def choose_columns(
         if others.setdefault(name, role) != role:
             raise _two_roles(name, others[name], role)
     if public == ALL:
-        if any(column.name == ALL for column in available):
+        kept = [column for column in available if column.name not in others]
+        if any(column.name == ALL for column in kept):
             raise InputError(
                 f"The table has a column {ALL!r}, so it is not clear what is to be public.",
                 hint="Name the public columns one by one.",
             )
-        kept = [column for column in available if column.name not in others]
     else:
         clash = next((name for name in public if name in others), None)
         if clash is not None:

@@ -238,8 +238,8 @@ class Table:
         name = person_by_name(self.left_out)
         if name is None or self.schema.person is not None:
             return ()
-        check = Remedy("have it checked that each row is one person", Control.PERSON, name)
-        return (Advice(f"{name!r} is left out. If it says who a row is about,", check),)
+        check = "if it says who a row is about, have it checked that each row is one person"
+        return (Advice(f"{name!r} is left out.", Remedy(check, Control.PERSON, name)),)
 
     @property
     def _rows(self) -> int:
