@@ -22,7 +22,7 @@ from reconpriv.schema import (
     looks_like_identifier,
     sort_domain,
 )
-from reconpriv.tuning.hints import NUMBER_TEXT
+from reconpriv.tuning.hints import MANY_VALUES, NUMBER_TEXT
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine
@@ -35,7 +35,6 @@ DATES = (Kind.DATE, Kind.DATETIME)
 
 _SAMPLE = 1_000  # values of a column that are looked at
 _COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
-MANY_VALUES = 50  # numbers with more values than this are better binned
 _ROWS_PER_VALUE = 10  # a text that fewer people share singles them out
 _ONE_ROW = 0.95  # with more values than this share of the records, each is one row's
 _WEIGHT_REASON = "looks like a survey weight, which tells records apart"
@@ -72,7 +71,6 @@ class Facts:
     distinct: int
     missing: int
     some: Mapping[Value, int]
-    giveaway: Giveaway | None = None
 
     @property
     def texts(self) -> list[str]:

@@ -20,7 +20,7 @@ from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.checks import Checks
 from reconpriv.core.column_risk import ColumnRisk, column_risks
-from reconpriv.core.columns_seen import Beside, ColumnsSeen
+from reconpriv.core.columns_seen import ColumnsSeen, WithPairs
 from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
     distinct_values,
@@ -160,7 +160,7 @@ class Table:
         if here:
             parts = [work(self._seen_by([*watch, cells.add, seen.add], progress))]
         else:
-            found = groups(Beside(work, self.schema))
+            found = groups(WithPairs(work, self.schema))
             parts = [part for part, _ in found]
             seen.joint.join(joint for _, joint in found)
         report = join_parts(parts, self.schema, policy, worst=worst, k=k, plan=plan)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-
 import typer
 
 from reconpriv.cli import options as opt
-from reconpriv.cli.output import reported, show, show_json
+from reconpriv.cli.output import reported, show, show_json, shown_command
 from reconpriv.cli.progress import ticking
 from reconpriv.cli.remedy_words import proposal_options
 from reconpriv.cli.streams import echo
 from reconpriv.cli.table_options import TableOptions, taking_table
-from reconpriv.messages.commands import folded
 from reconpriv.messages.one_line import printable
-from reconpriv.messages.redaction import without_secrets
 
 
 def register(app: typer.Typer) -> None:
@@ -58,8 +54,7 @@ def columns(table: TableOptions, json: opt.Json = False) -> None:
 
             show(proposals_view(found))
             if table.sensitive is not None:
-                words = ["reconpriv", "audit", table.source]
+                words = ["audit", table.source]
                 for option, value in table.parts():
                     words += [option] if value is None else [option, value]
-                typed = shlex.join(without_secrets(word, [word]) for word in words)
-                echo(printable(f"\n{folded([typed, *options])}"))
+                echo(printable(f"\n{shown_command(words, options)}"))

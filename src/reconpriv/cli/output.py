@@ -99,11 +99,16 @@ def say(kind: str, text: str) -> None:
     typer.echo(sentence(worded(text, option_words), 2 * LONGEST_SENTENCE + 1), err=True)
 
 
+def shown_command(words: Iterable[str], options: Iterable[str]) -> str:
+    """A command to paste: words as they were typed, but without secrets, then further options."""
+    typed = shlex.join(["reconpriv", *(without_secrets(word, [word]) for word in words)])
+    return folded([typed, *options])
+
+
 def say_roles(error: RolesError) -> None:
     """A proposal for each column without a role, and the command that accepts them all."""
     say("error", error.what)
-    typed = shlex.join(["reconpriv", *(without_secrets(word, [word]) for word in TYPED)])
-    command = folded([typed, *proposal_options(error.proposals)])
+    command = shown_command(TYPED, proposal_options(error.proposals))
     lines = "".join(f"  {line}\n" for line in error.proposals.lines())
     typer.echo(printable(f"{lines}\nTo accept this proposal, type:\n\n{command}"), err=True)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reconpriv.core.giveaways import Giveaway
-from reconpriv.core.identifiers import find_identifiers, refuse_identifiers
+from reconpriv.core.identifiers import find_identifiers, identifier_obstacle
 from reconpriv.core.obstacles import (
     Accepted,
     Obstacle,
@@ -89,7 +89,8 @@ class Checks:
 
     def refuse(self, accepted: Accepted) -> None:
         """Refuse to publish people or identifiers that must not be."""
-        refuse_identifiers(self.identifiers, accepted.identifiers, self.schema.records)
+        kept, records = accepted.identifiers, self.schema.records
+        _refuse(identifier_obstacle(self.identifiers, kept, records))
         _refuse(self.people_obstacle())
 
     def refuse_written(

@@ -50,7 +50,7 @@ class ColumnsSeen:
 
 
 @dataclass(frozen=True)
-class Beside(Generic[T]):
+class WithPairs(Generic[T]):
     """Does some work on a part of the table, and counts pairs of values on the way."""
 
     work: Callable[[Iterator[CellBatch]], T]

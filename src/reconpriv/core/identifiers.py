@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reconpriv.core.column_risk import ColumnRisk, identifier_remedies, identifiers_named
-from reconpriv.errors import InputError
+from reconpriv.core.obstacles import Obstacle
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.schema import Column, Schema, looks_like_identifier
 
@@ -48,17 +48,17 @@ def _count(
     return {column.name: count for column, count in zip(columns, found, strict=True)}
 
 
-def refuse_identifiers(found: Mapping[str, int], kept: frozenset[str], records: int) -> None:
-    """Refuse nearly unique columns that nobody asked to keep."""
+def identifier_obstacle(
+    found: Mapping[str, int], kept: frozenset[str], records: int
+) -> Obstacle | None:
+    """The nearly unique columns that nobody asked to keep."""
     refused = [
         ColumnRisk(name, n, identifier=True) for name, n in found.items() if name not in kept
     ]
     if not refused:
-        return
-    raise InputError(
-        f"Nothing was published: {identifiers_named(refused, records)}.",
-        hint=identifier_remedies([column.name for column in refused]),
-    )
+        return None
+    names = [column.name for column in refused]
+    return Obstacle("identifiers", identifiers_named(refused, records), identifier_remedies(names))
 
 
 def identifier_note(column: ColumnRisk, records: int) -> str:

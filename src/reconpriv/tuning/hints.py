@@ -19,7 +19,7 @@ from reconpriv.tuning.columns import expected_error
 _DOMINANT = 0.6  # a value that more than this share of the records hold may be no secret
 _LARGE_DOMAIN = 100
 _GROUPED_DOMAIN = 20
-_MANY_VALUES = 50
+MANY_VALUES = 50  # numbers with more values than this are better binned
 NUMBER_TEXT = re.compile(
     r"[-+]?[$€£]? ?\d{1,3}([,.' ]\d{3})+([.,]\d+)?|[-+]?[$€£]? ?\d+([.,]\d+)?%?"
 )
@@ -69,7 +69,7 @@ def _numbers_as_text(report: AuditReport, cube: Cube) -> Iterator[str]:
     now = report.single_records.unique
     without = {column.name: column.without for column in report.columns}
     for column, values in zip(cube.schema.public, cube.values, strict=True):
-        if column.kind is not Kind.STRING or len(values) <= _MANY_VALUES:
+        if column.kind is not Kind.STRING or len(values) <= MANY_VALUES:
             continue
         texts = [text for text in values.to_pylist() if text is not None]
         if cube.schema.recoding(column.name) or not all(map(NUMBER_TEXT.fullmatch, texts)):
