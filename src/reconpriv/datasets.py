@@ -6,10 +6,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from reconpriv.errors import InputError
+from reconpriv.messages.arguments import checked
 
 NAMES = ("adult", "census_workers")
 
 
+@checked
 def dataset_path(name: str) -> Path:
     """The path of a bundled table: ``adult`` or ``census_workers``."""
     if name not in NAMES:

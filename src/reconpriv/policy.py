@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict
+
+import numpy as np
 
 from reconpriv.core.exposure import TableFacts, check_exposed_above, harmless_flags
 from reconpriv.core.margins import Margins, as_margins
 from reconpriv.core.protection import Protection, as_protection
 from reconpriv.core.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
 from reconpriv.errors import PolicyError
+from reconpriv.messages.arguments import is_list
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.shares import check_relative_error
 from reconpriv.schema import Schema, Value, json_value
+from reconpriv.theory.arrays import Flags
 from reconpriv.theory.bounds import BOUNDS, Bound, TailBound, resolve_bound
 from reconpriv.theory.perturbation import check_retention
 from reconpriv.theory.privacy import check_delta
+
+if TYPE_CHECKING:
+    from reconpriv.core.cells import CellBatch
 
 UNATTAINABLE = ("refuse", "one-trial")
 
@@ -77,7 +84,7 @@ class Policy:
         check_relative_error(self.epsilon, "The relative error ε", hint=larger)
         object.__setattr__(self, "bound", resolve_bound(self.bound))
         SAMPLE_SIZES.find(self.sample_size)
-        if self.unattainable not in UNATTAINABLE:
+        if not isinstance(self.unattainable, str) or self.unattainable not in UNATTAINABLE:
             raise PolicyError(
                 f"There is no treatment of unattainable groups called {self.unattainable!r}.",
                 hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
@@ -86,12 +93,25 @@ class Policy:
         object.__setattr__(self, "protect", as_protection(self.protect))
         self._check_protection()
         object.__setattr__(self, "exposed_above", check_exposed_above(self.exposed_above))
-        if isinstance(self.harmless, str) or not isinstance(self.harmless, Iterable):
+        if isinstance(self.harmless, str) or not is_list(self.harmless):
             raise PolicyError(
                 f"Harmless values are given as a list; got {self.harmless!r}.",
                 hint=f"Write harmless=[{self.harmless!r}].",
             )
         object.__setattr__(self, "harmless", tuple(self.harmless))
+
+    @classmethod
+    def as_read(
+        cls, schema: Schema, retention: float, epsilon: float, delta: float, **others: Any
+    ) -> Self:
+        """The policy of a release whose schema this is; others are fields by name."""
+        # Earlier versions published with a smaller p and a larger ε than are accepted today.
+        if not 0 < retention < 1 or not epsilon > 0:
+            raise PolicyError("A release has 0 < p < 1 and ε > 0.")
+        found = cls(0.5, 0.5, delta, **others).on(schema)
+        object.__setattr__(found, "retention", retention)
+        object.__setattr__(found, "epsilon", epsilon)
+        return found
 
     def _check_protection(self) -> None:
         """Refuse what protection groups do not go together with."""
@@ -136,12 +156,17 @@ class Policy:
         """How many values of the table's sensitive domain are harmless."""
         return 0 if self.facts is None else sum(self.facts.harmless)
 
+    def may_be_exposed(self, domain_size: int) -> Flags:
+        """Which values of the domain are not harmless."""
+        flags = (False,) * domain_size if self.facts is None else self.facts.harmless
+        return ~np.array(flags)
+
     def harmless_in(self, schema: Schema) -> tuple[Value, ...]:
         """The harmless values as the table has them, in the order of its domain."""
         flags = harmless_flags(self.harmless, schema)
         return tuple(v for v, flag in zip(schema.domain, flags, strict=True) if flag)
 
-    def on(self, schema: Schema, overall: tuple[float, ...] | None = None) -> Policy:
+    def on(self, schema: Schema, overall: tuple[float, ...] | None = None) -> Self:
         """The policy for a table, whose values must include the harmless ones.
 
         ``overall`` are the frequencies of the sensitive values in the whole table.
@@ -150,6 +175,14 @@ class Policy:
             return self
         facts = TableFacts(harmless_flags(self.harmless, schema), overall)
         return replace(self, facts=facts)
+
+    def on_cells(self, schema: Schema, batch: CellBatch) -> Self:
+        """The policy for the table that has these cells."""
+        overall = None
+        if self.news_only:
+            counts = np.bincount(batch.value, weights=batch.count, minlength=schema.domain_size)
+            overall = tuple((counts / counts.sum()).tolist())
+        return self.on(schema, overall)
 
     @property
     def wanted_margins(self) -> Margins | None:

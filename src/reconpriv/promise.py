@@ -74,7 +74,7 @@ def exceptions(policy: Mapping[str, Any]) -> str:
     if SAMPLE_SIZES[policy["sample_size"]].leaks:
         said.append(
             f"With sample size {policy['sample_size']}, the number of trials of a large group gives"
-            " its largest frequency away: nothing is promised against whoever reads it off."
+            " its largest exposed frequency away: nothing is promised against whoever reads it off."
         )
     return " ".join(said)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import InputError
+from reconpriv.given_values import plain_value
+from reconpriv.kinds import FITTING, valued
+from reconpriv.kinds import Kind as Kind  # noqa: PLC0414 - a part of every schema
+from reconpriv.kinds import value_text as value_text  # noqa: PLC0414 - as well
 from reconpriv.messages.nearest import column_hint
 from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
@@ -30,20 +31,6 @@ MAX_UNDECLARED_DOMAIN = 1000
 _IDENTIFIER_SHARE = 0.5
 FEW_RECORDS = 20  # a smaller table is not judged by its unique values and records
 MAX_UNIQUE = 0.5  # the share of unique records that is published without a word
-
-
-class Kind(Enum):
-    """The type of a column as far as a release is concerned; the value is its Table Schema name."""
-
-    INTEGER = "integer"
-    NUMBER = "number"
-    DECIMAL = "decimal"
-    STRING = "string"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    DATETIME = "datetime"
-    TIME = "time"
-    OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -105,23 +92,6 @@ def quote_identifier(name: str) -> str:
 def looks_like_identifier(distinct: int, records: int) -> bool:
     """Whether there is nearly one distinct value per record."""
     return records >= FEW_RECORDS and distinct >= _IDENTIFIER_SHARE * records
-
-
-def value_text(kind: Kind, value: Value) -> str:
-    """The canonical text of a value, the same for equal values in every input format."""
-    match kind:
-        case Kind.INTEGER:
-            return str(int(value))
-        case Kind.NUMBER:
-            return repr(float(value) + 0.0)  # -0.0 is 0.0
-        case Kind.DECIMAL:
-            return format(decimal.Decimal(value).normalize() + 0, "f")
-        case Kind.BOOLEAN:
-            return "true" if value else "false"
-        case Kind.DATE | Kind.DATETIME | Kind.TIME:
-            return str(value.isoformat())
-        case _:
-            return str(value)
 
 
 def sort_domain(values: Iterable[Value]) -> tuple[Value, ...]:
@@ -301,43 +271,22 @@ def check_sensitive_kind(sensitive: Column) -> None:
         )
 
 
-_PARSERS: dict[Kind, Callable[[Any], Value]] = {
-    Kind.INTEGER: int,
-    Kind.NUMBER: float,
-    Kind.DECIMAL: decimal.Decimal,
-    Kind.STRING: str,
-    Kind.DATE: dt.date.fromisoformat,
-    Kind.DATETIME: dt.datetime.fromisoformat,
-    Kind.TIME: dt.time.fromisoformat,
-}
-_BOOLEANS = {"true": True, "false": False}
-
-
 def parse_value(column: Column, value: Value) -> Value:
-    """A declared value as the column's type; text is parsed, anything else is taken as it is."""
+    """The value of a column that is meant by one of any type, or an error if it cannot be any.
+
+    Text is parsed; NaN is a missing value.
+    """
+    value = plain_value(value)
     if value is None:
         return None
     try:
-        return _parse(column.kind, value)
-    except (ValueError, KeyError, TypeError, OverflowError, decimal.InvalidOperation):
+        return valued(column.kind, value)
+    except ValueError:
         raise InputError(
             f"The value {_shown(value)} does not fit column {column.name!r}, which holds"
-            f" {column.kind.value} values."
+            f" {column.kind.value} values.",
+            hint=FITTING.get(column.kind, ""),
         ) from None
-
-
-def _parse(kind: Kind, value: Value) -> Value:
-    if kind is Kind.BOOLEAN:
-        return value if isinstance(value, bool) else _BOOLEANS[str(value).lower()]
-    if isinstance(value, bool | list | dict):
-        raise ValueError
-    if kind is Kind.INTEGER and not isinstance(value, str) and value != int(value):
-        raise ValueError
-    if isinstance(value, str):
-        value.encode()  # half a surrogate pair is no text
-    if isinstance(value, str) or kind in (Kind.INTEGER, Kind.STRING):
-        return _PARSERS[kind](value)
-    return value
 
 
 def read_domain(path: Path) -> list[Value]:

@@ -20,7 +20,13 @@ from reconpriv.attacks.statistics import (
     rate,
     relative_error,
 )
-from reconpriv.attacks.trial_likelihood import Inferences, Knowledge, infer
+from reconpriv.attacks.trial_likelihood import (
+    Inferences,
+    Knowledge,
+    infer,
+    leading,
+    likely_exposed,
+)
 from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.errors import InputError
@@ -36,6 +42,10 @@ _RESAMPLES = 400
 # With fewer groups than this, resampling gives no meaningful interval.
 _FEW = 10
 KNEW = "the published counts of each group, p, m, ε, δ, the bound and the sample size; not the key"
+_OF_EXPOSED = (
+    " f is the largest frequency of an exposed value, which sets the number of trials; a value that"
+    " is {others} may be more frequent."
+)
 
 
 @dataclass(frozen=True)
@@ -75,16 +85,18 @@ def attempt(
 ) -> Attempt:
     """Publish with one key and attack every group of the target.
 
-    ``knowing_the_rest`` gives the adversary the true frequencies of all but the most frequent
+    ``knowing_the_rest`` gives the adversary the true frequencies of all but the most exposed
     value: what the attack could achieve with the best possible prior.
     """
     policy = replace(target.policy, sample_size=sample_size)
     published = target.publish(number, sample_size)
-    known = Knowledge.of(policy, target.schema.domain_size)
+    known = Knowledge.of(policy, target.schema.domain_size, int(published.records.max()))
     counts = dense(published)
+    values = likely_exposed(counts, policy)
+    counts = leading(counts, values)
     # Algorithm 1 keeps |g1| secret; the hardened forms publish it, so there is nothing to guess.
     told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
-    shares = _true_shares(target) if knowing_the_rest else None
+    shares = leading(_true_shares(target), values) if knowing_the_rest else None
     what = f"inferring trials, sample size {sample_size}"
     found = infer(counts, known, told, shares, lambda done: target.progress(what, done))
     low, high = _ranges(published, known, told)
@@ -112,9 +124,9 @@ def _true_shares(target: AttackedTable) -> Floats:
 
 
 def plain_estimate(counts: Ints, policy: Policy) -> Floats:
-    """F' of the value with the largest count (Lemma 1)."""
+    """F' of the value in the first column (Lemma 1)."""
     return reconstruct_frequency(
-        counts.max(axis=1),
+        counts[:, 0],
         counts.sum(axis=1),
         retention=policy.retention,
         domain_size=counts.shape[1],
@@ -170,7 +182,9 @@ def attack_granularity(
     )
     found = attempts[own]
     told = "groups whose f is estimated within 10 %"
-    by_table = relative_error(np.full(found.truth.size, target.overall.max()), found.truth)
+    may_be = target.policy.may_be_exposed(target.schema.domain_size)
+    largest = float(target.overall[may_be].max())
+    by_table = relative_error(np.full(found.truth.size, largest), found.truth)
     elsewhere = relative_error(np.roll(found.frequency, 1), found.truth)
     return AttackResult(
         name="granularity",
@@ -186,7 +200,7 @@ def attack_granularity(
         },
         table=table,
         worst=_worst(exposed, found, worst),
-        verdict=_verdict(target.policy.sampling, found),
+        verdict=_verdict(target.policy.sampling, found) + _what_f_is(target.policy),
     )
 
 
@@ -232,6 +246,12 @@ def _worst(exposed: AttackedTable, found: Attempt, how_many: int) -> tuple[Row, 
     )
 
 
+def _what_f_is(policy: Policy) -> str:
+    """Which value the inferences are about, where it need not be the most frequent one."""
+    others = ["harmless"] * bool(policy.harmless) + ["no news"] * policy.news_only
+    return _OF_EXPOSED.format(others=listed(others, "or")) if others else ""
+
+
 def _verdict(own: SampleSize, found: Attempt) -> str:
     error, plain = float(np.median(found.error)), float(np.median(found.mle_error))
     if own.leaks:
@@ -250,30 +270,45 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
     """The adversary's inferences from a release alone, largest groups first."""
     if not policy.sampling.samples:
         raise InputError("This release was not sampled: there is no granularity to read.")
-    known = Knowledge.of(policy, cube.schema.domain_size)
-    suspects = np.flatnonzero(cube.records > known.size.min())
+    if policy.news_only:
+        policy = policy.on(cube.schema, _estimated_overall(cube, policy))
+    known = Knowledge.of(policy, cube.schema.domain_size, int(cube.records.max(initial=0)))
+    sampled = policy.sampling.trials_known & (cube.trials < cube.records)
+    suspects = np.flatnonzero(sampled | (cube.records > known.size.min()))
     suspects = suspects[np.argsort(-cube.records[suspects], kind="stable")]
     counts = dense(cube, suspects)
+    values = likely_exposed(counts, policy)
+    counts = leading(counts, values)
     told = cube.trials.astype(np.int64)[suspects] if policy.sampling.trials_known else None
     found = infer(counts, known, told)
-    sampled = int(np.count_nonzero(found.trials < counts.sum(axis=1)))
+    inferred = int(np.count_nonzero(found.trials < counts.sum(axis=1)))
     plain = plain_estimate(counts, policy) if suspects.size else np.empty(0)
     return AttackResult(
         name="granularity",
         knew=KNEW,
-        table=tuple(_guesses(cube, suspects[:show], found, plain)),
-        figures={"groups that may be sampled": suspects.size, "inferred to be": sampled},
+        table=tuple(_guesses(cube, suspects[:show], values, found, plain)),
+        figures={"groups that may be sampled": suspects.size, "inferred to be": inferred},
         verdict="Inferences only, for the largest groups: without the table, nobody can say how"
-        " good they are. Run the same attack on the table to find out.",
+        " good they are. Run the same attack on the table to find out." + _what_f_is(policy),
     )
 
 
-def _guesses(cube: Cube, groups: Ints, found: Inferences, plain: Floats) -> list[Row]:
+def _estimated_overall(cube: Cube, policy: Policy) -> tuple[float, ...]:
+    """How frequent each value is in the whole table, as the release has it."""
+    m = cube.schema.domain_size
+    counts = np.bincount(cube.value, weights=cube.count, minlength=m)
+    p, records = policy.retention, counts.sum()
+    found = reconstruct_frequency(counts, np.full(m, records), retention=p, domain_size=m)
+    return tuple(np.maximum(found, 0.0).tolist())
+
+
+def _guesses(cube: Cube, groups: Ints, values: Ints, found: Inferences, plain: Floats) -> list[Row]:
     public = cube.group_table().take(groups).to_pylist()
     return [
         {
             "group": {name: json_value(value) for name, value in public[i].items()},
             "records": int(cube.records[g]),
+            "value": json_value(cube.schema.domain[int(values[i])]),
             "inferred |g1|": int(found.trials[i]),
             "inferred f": float(found.frequency[i]),
             "from": float(found.low[i]),

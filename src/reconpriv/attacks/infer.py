@@ -73,7 +73,7 @@ def split_people(target: AttackedTable, published: float = PUBLISHED) -> SplitTa
         inside[cells],
     )
     schema = replace(target.schema, records=int(inside.sum()))
-    table = AttackedTable(schema, target.policy, part)
+    table = AttackedTable(schema, target.policy.on_cells(schema, part), part)
     return SplitTable(target, table, kept, inside, batch.count - inside)
 
 
@@ -154,7 +154,7 @@ def _measure(
 def _shares(
     split: SplitTable, cube: Cube, size: str, classifiers: Sequence[Any]
 ) -> dict[str, Floats]:
-    design = Design(split.target.policy.retention, cube.schema.domain_size, size)
+    design = Design.of(replace(split.target.policy, sample_size=size), cube.schema)
     return model_shares(cube, split.target.raw, split.kept, design, classifiers)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
 
-# The adversary's prior on the values other than the most frequent one: their perturbed shares
+# The adversary's prior on the values other than the one that is sought: their perturbed shares
 # are Dirichlet with this parameter, an even but vague prior.
 _VAGUE = 0.7
 # Kinds that are convolved together; they are sorted by copies, so those of a block are alike.
@@ -23,7 +23,7 @@ _BLOCK = 256
 def lattice_fit(
     counts: Ints, group: Ints, candidates: Ints, shares: Floats | None = None
 ) -> tuple[Floats, Ints]:
-    """ln Pr[counts | n, k] for each candidate n and each k trials of the most frequent value.
+    """ln Pr[counts | n, k] for each candidate n and each k trials of the first value.
 
     ``counts`` has a row for each group and a column for each value of the domain; ``candidates``
     are numbers of trials, each of the ``group`` beside it. Returns one row per candidate; column j
@@ -31,8 +31,10 @@ def lattice_fit(
     value allows, restricted to the sum n - k.
     """
     domain_size = counts.shape[1]
-    order = np.argsort(-counts, axis=1, kind="stable")
-    order = order[:, : max(int(np.count_nonzero(counts, axis=1).max()), 1)]
+    others = counts[:, 1:]
+    order = np.argsort(-others, axis=1, kind="stable") + 1
+    order = order[:, : int(np.count_nonzero(others, axis=1).max())]
+    order = np.pad(order, ((0, 0), (1, 0)))
     y = np.take_along_axis(counts, order, axis=1)
     total = y.sum(axis=1)
     known = None if shares is None else np.take_along_axis(shares, order, axis=1)
@@ -100,7 +102,7 @@ class _TrialPrior:
 
     @classmethod
     def of(cls, count: int, domain_size: int, shares: Floats | None) -> _TrialPrior:
-        """For up to ``count`` trials; ``shares`` has a row for each group, most frequent first."""
+        """For up to ``count`` trials; ``shares`` has a row for each group."""
         log_factorial = log_gamma(count, 1.0)
         if shares is not None:
             odds = np.log(shares / (1 - shares[:, :1]))

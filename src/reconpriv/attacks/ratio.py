@@ -12,6 +12,7 @@ from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.noisy_answers import noisy_answers
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
+from reconpriv.core.exposure import largest_exposed
 from reconpriv.errors import PolicyError
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
@@ -25,7 +26,7 @@ _LEAST, _LARGEST = 1e-6, 1e6
 def attack_ratio(
     target: AttackedTable, *, privacy: float = 0.1, draws: int = 1_000, worst: int = 5
 ) -> AttackResult:
-    """Ask for each group's size and for the count of its most frequent value."""
+    """Ask for each group's size and for the count of its most exposed value."""
     if not _LEAST <= privacy <= _LARGEST:
         raise PolicyError(
             f"λ of the noisy counts must lie between {_LEAST:g} and {_LARGEST:g}; got {privacy:g}.",
@@ -96,13 +97,20 @@ def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) 
 
 
 def group_tails(target: AttackedTable, privacy: float) -> tuple[Floats, Floats]:
-    """Pr[(F'-f)/f > ε] and < -ε for each group's most frequent value; each pair computed once."""
-    most = target.batch.largest_counts
-    pairs, where = np.unique(np.stack([target.batch.sizes, most]), axis=1, return_inverse=True)
+    """Pr[(F'-f)/f > ε] and < -ε for each group's most exposed value; each pair computed once.
+
+    Both are 1 where no value is exposed: there is nothing to estimate.
+    """
+    frequency = largest_exposed(target.batch, target.policy)
+    exposed = np.flatnonzero(frequency)
+    most = np.rint(frequency * target.batch.sizes).astype(np.int64)
+    pairs = np.stack([target.batch.sizes, most])[:, exposed]
+    pairs, where = np.unique(pairs, axis=1, return_inverse=True)
     size, count = pairs.astype(np.float64)
     tails = ratio_tails(size, count / size, privacy=privacy, epsilon=target.policy.epsilon)
-    where = where.reshape(-1)
-    return tails.above[where], tails.below[where]
+    above, below = np.ones(frequency.size), np.ones(frequency.size)
+    above[exposed], below[exposed] = (tail[where.reshape(-1)] for tail in tails)
+    return above, below
 
 
 def _simulated(target: AttackedTable, group: int, privacy: float, draws: int) -> Floats:

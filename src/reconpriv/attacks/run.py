@@ -6,12 +6,14 @@ Each is imported only when it is run, so help and completion, which list them, a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.messages.arguments import checked
 from reconpriv.registry import Registry
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from reconpriv.engines.base import Progress
     from reconpriv.policy import Policy
     from reconpriv.release.folder import ReleaseFolder
-    from reconpriv.release.manifest import Manifest
     from reconpriv.table import Table
 
 
@@ -92,7 +93,7 @@ def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.release.margin_file import read_margins
 
     manifest, cube = release.manifest, load_group_cube(release)
-    design = Design(manifest.retention, manifest.schema.domain_size, manifest.sample_size)
+    design = Design.of(manifest.policy, manifest.schema)
     margins = None
     if manifest.margins is not None:
         margins = prepare_margins(cube, read_margins(release), manifest.margins.variance, design)
@@ -114,7 +115,7 @@ def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
 
     manifest, cube = release.manifest, load_group_cube(release)
     aside = manifest.margins is not None
-    return guess_from_release(cube, retention=manifest.retention, margins=aside, show=show)
+    return guess_from_release(cube, retention=manifest.policy.retention, margins=aside, show=show)
 
 
 def _infer(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -154,7 +155,7 @@ def _granularity_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.granularity import infer_from_release
     from reconpriv.release.load import load_group_cube
 
-    return infer_from_release(load_group_cube(release), _policy(release.manifest), show=show)
+    return infer_from_release(load_group_cube(release), release.manifest.policy, show=show)
 
 
 def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -292,6 +293,7 @@ def on_releases() -> list[str]:
     return [one.name for one in ATTACKS.values() if one.on_release is not None]
 
 
+@checked
 def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None) -> AttackResult:
     """Run an attack against a publisher's own table and measure it against the truth.
 
@@ -302,7 +304,8 @@ def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None
     return chosen.on_table(table, policy, effort or Effort())
 
 
-def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
+@checked
+def attack_release(name: str, folder: str | os.PathLike[str], *, show: int = 20) -> AttackResult:
     """Run an attack on a release as an adversary would: without the table, so without the truth.
 
     :param name: the name of one of :data:`ATTACKS` that needs no table, such as ``micro``.
@@ -316,30 +319,6 @@ def attack_release(name: str, folder: Path, *, show: int = 20) -> AttackResult:
         )
     from reconpriv.release.folder import ReleaseFolder
 
-    stored = ReleaseFolder.open(folder)
+    stored = ReleaseFolder.open(Path(folder))
     stored.check_files()
     return chosen.on_release(stored, show)
-
-
-def _policy(manifest: Manifest) -> Policy:
-    from reconpriv.core.margins import Margins
-    from reconpriv.policy import Policy
-    from reconpriv.theory.bounds import BOUNDS
-
-    margins = manifest.margins
-    if manifest.bound not in BOUNDS:
-        raise InputError(
-            f"The release was made with a bound of its own, {manifest.bound!r}, which is not known"
-            " here: its sizes cannot be inverted."
-        )
-    return Policy(
-        manifest.retention,
-        manifest.epsilon,
-        manifest.delta,
-        bound=manifest.bound,
-        sample_size=manifest.sample_size,
-        margins=None if margins is None else Margins(rho=margins.rho, delta=margins.delta),
-        exposed_above=manifest.exposed_above,
-        harmless=manifest.harmless,
-        news_only=manifest.news_only,
-    )

@@ -1,24 +1,32 @@
 """The likelihood of a scaled group: which number of trials, and which f, fit its counts.
 
-Few numbers of trials n = |g1| fit many counts at once (lattice.py), and n is near s(f).
+Few numbers of trials n = |g1| fit many counts at once (lattice.py), and n is near s(f). f is the
+largest frequency of an exposed value; a harmless one may be more frequent, and limits nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from reconpriv.attacks.lattice import lattice_fit, log_choose, log_gamma
+from reconpriv.core.exposure import exposed_values
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
+from reconpriv.theory.reconstruction import (
+    constrained_frequencies,
+    observed_mean,
+    reconstruct_frequency,
+)
 
-# Candidates for f, evenly spaced in its logarithm between 1/m and 1.
-_GRID = 800
+# Candidates for f, evenly spaced in its logarithm: from 1/m to 1, and below 1/m.
+_GRID, _RARE = 800, 200
 _ENDLESS = 1 << 40  # records: more than any group has
+_ROUNDING = 1e-9
 # Search for f within this many standard deviations of the plain estimate.
 _REACH = 5.0
 # Each quota is rounded by a coin flip; this is the variance if all fractions are equally likely.
@@ -30,9 +38,15 @@ _NEGLIGIBLE, _EXCLUDED = 30.0, 60.0
 _TOGETHER = 2_000
 
 
+T = TypeVar("T", Ints, Floats)
+
+
 @dataclass(frozen=True)
 class Knowledge:
-    """What the adversary knows before looking at a group: policy, domain size, and hence s(f)."""
+    """What the adversary knows before looking at a group: policy, domain size, and hence s(f).
+
+    ``size`` is s(f) of a group of any size, for each candidate f; 0 stands for no exposed value.
+    """
 
     policy: Policy
     domain_size: int
@@ -40,8 +54,11 @@ class Knowledge:
     size: Floats
 
     @classmethod
-    def of(cls, policy: Policy, domain_size: int) -> Knowledge:
-        """Tabulate the number of trials that the sample size allows for each candidate f."""
+    def of(cls, policy: Policy, domain_size: int, largest: int = 0) -> Knowledge:
+        """Tabulate the number of trials that the sample size allows for each candidate f.
+
+        ``largest`` is the size of the largest group.
+        """
         if policy.tail_bound.lattice and policy.sampling.classes is None:
             raise PolicyError(
                 f"With the bound {policy.tail_bound.name!r} the number of trials is not a function"
@@ -49,9 +66,12 @@ class Knowledge:
                 hint="Choose another bound, such as chernoff.",
             )
         frequency = np.geomspace(1.0 / domain_size, 1.0, _GRID)
-        endless = np.full(_GRID, _ENDLESS)
-        size = policy.sampling.limits_at(endless, frequency, policy, domain_size)
-        return cls(policy, domain_size, frequency, np.maximum(size, 1.0))
+        if policy.needs_facts:
+            # The most frequent value need not be exposed, nor any other.
+            ends = 1.0 / max(largest, domain_size), 1.0 / domain_size
+            rare = np.geomspace(*ends, _RARE, endpoint=False)
+            frequency = np.concatenate([[0.0], rare, frequency])
+        return cls(policy, domain_size, frequency, _sizes(frequency, _ENDLESS, policy, domain_size))
 
     @property
     def share(self) -> Floats:
@@ -59,14 +79,48 @@ class Knowledge:
         p, m = self.policy.retention, self.domain_size
         return observed_mean(self.frequency, 1.0, retention=p, domain_size=m)
 
+    def sizes_in(self, records: int) -> Floats:
+        """s(f) of a group of this size: by exact tails it also depends on that."""
+        if not self.policy.tail_bound.lattice:
+            return self.size
+        return _sizes(self.frequency, records, self.policy, self.domain_size)
+
     def consistent(self, records: int, trials: int) -> Flags:
         """Which candidates f give a group of this size exactly these trials.
 
         If margins take some of them away, which give it no fewer.
         """
-        most = np.minimum(self.size, records)
+        most = np.minimum(self.sizes_in(records), records)
         allowed = np.asarray(most == trials if self.policy.margins is None else most >= trials)
+        if self.policy.needs_facts:
+            # What is no news limits nothing, however frequent.
+            allowed |= self.policy.news_only and trials == records
+            allowed &= (self.frequency == 0.0) | (self.frequency >= (1.0 - _ROUNDING) / records)
         return allowed if allowed.any() else np.ones_like(allowed)
+
+
+def _sizes(frequency: Floats, records: int, policy: Policy, domain_size: int) -> Floats:
+    """The trials of groups of this size, by the largest frequency of an exposed value."""
+    sizes = np.full(frequency.size, records)
+    return np.maximum(policy.sampling.limits_at(sizes, frequency, policy, domain_size), 1.0)
+
+
+def likely_exposed(counts: Ints, policy: Policy) -> Ints:
+    """The value of each group that its published counts show as the most frequent exposed one."""
+    if not policy.needs_facts:
+        return np.asarray(counts.argmax(axis=1))
+    m, sizes = counts.shape[1], counts.sum(axis=1, keepdims=True)
+    found = reconstruct_frequency(counts, sizes, retention=policy.retention, domain_size=m)
+    exposed = exposed_values(found, np.arange(m), policy)
+    # Where none seems to be exposed, one that could be.
+    rank = exposed.astype(np.int64) + policy.may_be_exposed(m)
+    return np.asarray((counts + rank * (counts.max(initial=0) + 1)).argmax(axis=1))
+
+
+def leading(columns: T, values: Ints) -> T:
+    """One row per group and one column per value, with the value given for each group first."""
+    order = np.argsort(np.arange(columns.shape[1]) != values[:, None], axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
 @dataclass(frozen=True)
@@ -88,6 +142,7 @@ def infer(
 ) -> Inferences:
     """The best |g1| and f for the published counts of each group (one column per value).
 
+    f is that of the value in the first column.
     ``trials`` are |g1| if the release publishes them; otherwise they are inferred. ``shares`` are
     for an adversary who knows the perturbed shares pf + t of all other values: a limit, not an
     attack. ``watch`` is told the share of the groups that is done.
@@ -134,17 +189,17 @@ def _guesses(counts: Ints, known: Knowledge, trials: int | None) -> _Guesses:
     lowest = max(1, int(np.floor(float(size.min()) - 4 * spread)))
     highest = min(total, int(np.ceil(min(float(size.max()), total) + 4 * spread)))
     candidates = np.arange(min(lowest, total), highest + 1)
-    if size.max() >= total and candidates[-1] != total:
+    if (size.max() >= total or known.policy.news_only) and candidates[-1] != total:
         candidates = np.append(candidates, total)
     return _Guesses(candidates, near, spread)
 
 
 def _plausible(counts: Ints, known: Knowledge) -> Flags:
-    """The candidates for f that the largest count alone does not rule out."""
+    """The candidates for f that the count of the value alone does not rule out."""
     total = int(counts.sum())
     share = known.share
     spread = np.sqrt(share * (1 - share) / np.minimum(known.size, total))
-    distance = np.abs(counts.max() / total - share) / spread
+    distance = np.abs(counts[0] / total - share) / spread
     near = np.asarray(distance < _REACH)
     return near if near.any() else np.asarray(np.arange(near.size) == np.argmin(distance))
 
@@ -167,7 +222,7 @@ def _inferred(
     prior = fit.log_prior(counts.sum(axis=1), known, guesses)
     # A row leaves out the f that its number of trials all but excludes.
     row, f = np.nonzero(prior > prior.max(axis=1, keepdims=True) - _EXCLUDED)
-    share = counts.max(axis=1) / counts.sum(axis=1)
+    share = counts[:, 0] / counts.sum(axis=1)
     joint = prior[row, f] + fit.given_frequency(row, f, known.share, share)
     first = np.flatnonzero(np.diff(row, prepend=-1))
     peak = np.full(groups, -np.inf)
@@ -226,7 +281,8 @@ class _Fit:
     def log_prior(self, total: Ints, known: Knowledge, guesses: list[_Guesses]) -> Floats:
         """ln Pr[|g1| | f]: s(f) up to the coin flips of Sampling.
 
-        If s(f) is not below the group's size, the group was not sampled: |g1| = |g|.
+        If s(f) is not below the group's size, the group was not sampled: |g1| = |g|. So it may be
+        if f is no news.
         """
         near = np.stack([one.near for one in guesses])
         if guesses[0].spread == 0.0:
@@ -241,13 +297,14 @@ class _Fit:
         prior *= -0.5
         prior -= np.log(spread)
         whole = np.flatnonzero(self.trials == total[self.group])
-        prior[whole] = np.where((near & ~sampled)[self.group[whole]], 0.0, prior[whole])
+        unlimited = near & (~sampled | known.policy.news_only)
+        prior[whole] = np.where(unlimited[self.group[whole]], 0.0, prior[whole])
         return prior
 
     def given_frequency(self, row: Ints, f: Ints, share: Floats, about: Floats) -> Floats:
         """ln Pr[counts | n, f] of rows and candidates f.
 
-        The most frequent value has k ~ Bin(n, w) of the n trials: a polynomial in the odds of w,
+        The value has k ~ Bin(n, w) of the n trials: a polynomial in the odds of w,
         summed from the end where its terms do not grow. ``about`` is a likely w of each group.
         """
         w = np.minimum(share, 1 - 1e-12)

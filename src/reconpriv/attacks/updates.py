@@ -221,7 +221,8 @@ def _state(target: AttackedTable, records: Ints) -> State:
     places, starts = np.unique(cells // m, return_index=True)
     public = tuple(column.take(places) for column in target.batch.public)
     batch = CellBatch(public, starts, cells % m, count)
-    return State(AttackedTable(target.schema, target.policy, batch), places)
+    policy = target.policy.on_cells(target.schema, batch)
+    return State(AttackedTable(target.schema, policy, batch), places)
 
 
 def _kernel(table: AttackedTable) -> Kernel:

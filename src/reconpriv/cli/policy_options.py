@@ -57,7 +57,8 @@ SampleSize = Annotated[
         default="octave",
         metavar="{sample sizes|}",
         autocompletion=registered("sample sizes"),
-        help="How the number of trials in a large group may depend on its largest frequency.",
+        help="How the number of trials in a large group may depend on its largest exposed"
+        " frequency.",
     ),
 ]
 ExposedAbove = Annotated[

@@ -77,14 +77,19 @@ def _in_domain(value: Value, schema: Schema) -> Value:
 def exposed_cells(batch: CellBatch, policy: Policy) -> Flags:
     """The cells that a policy tests."""
     frequency = batch.count / batch.sizes[batch.group_of_cell]
+    return exposed_values(frequency, batch.value, policy)
+
+
+def exposed_values(frequency: Floats, value: Ints, policy: Policy) -> Flags:
+    """Which values of the domain a policy tests where they are as frequent as this in a group."""
     # A quotient is correctly rounded, so 29 of 100 is not "more than 0.29".
     exposed = frequency > policy.exposed_above
     if policy.needs_facts:
         facts = policy.facts
         assert facts is not None
-        exposed &= ~np.array(facts.harmless)[batch.value]
+        exposed &= ~np.array(facts.harmless)[value]
         if policy.news_only:
-            overall = np.array(facts.overall)[batch.value]
+            overall = np.array(facts.overall)[value]
             exposed &= np.abs(frequency - overall) > policy.epsilon * overall
     return np.asarray(exposed)
 

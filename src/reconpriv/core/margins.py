@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.arguments import is_list
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.shares import got
 from reconpriv.theory.concentrated import (
@@ -134,8 +135,9 @@ def check_budget(epsilon: float) -> float:
 def named_tables(tables: Iterable[str | Sequence[str]] | str) -> tuple[TableNames, ...]:
     """Margin tables as tuples of column names, each once; the order of names does not matter."""
     found: list[TableNames] = []
-    for one in [tables] if isinstance(tables, str) or not isinstance(tables, Iterable) else tables:
-        names = tuple(one) if isinstance(one, Iterable) and not isinstance(one, str) else (one,)
+    several: Iterable[Any] = tables if is_list(tables) and not isinstance(tables, str) else [tables]
+    for one in several:
+        names = tuple(one) if is_list(one) and not isinstance(one, str) else (one,)
         if not names or not all(isinstance(name, str) and name for name in names):
             raise PolicyError(f"A margin table is named by public columns; got {one!r}.")
         if len(set(names)) < len(names):
@@ -159,4 +161,4 @@ def as_margins(margins: Margins | float | None) -> Margins | None:
             f"Margins are given by their ε, or as Margins(…); got {margins!r}.",
             hint="For example 1.0, or Margins(rho=0.015).",
         )
-    return Margins(float(margins))
+    return Margins(margins)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from reconpriv.errors import PolicyError
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.readable import Readable
 from reconpriv.schema import Value, json_value
 from reconpriv.theory.arrays import Floats
@@ -58,6 +59,7 @@ class PramMatrix(Readable):
         unbounded = (UNBOUNDED,) if math.isinf(self.local_privacy_level) else ()
         return (*unbounded, *((FROM_DATA,) if self.from_data else ()))
 
+    @checked
     def ordered(self, values: Sequence[Value]) -> PramMatrix:
         """The same matrix for the values in another order."""
         if tuple(values) == self.values:
@@ -84,7 +86,7 @@ class PramMatrix(Readable):
 def described(matrix: Any, values: tuple[Value, ...]) -> PramMatrix:
     """A matrix that has been checked, for the values in this order."""
     size = check_domain_size(len(values))
-    if hasattr(matrix, "loc"):
+    if hasattr(matrix, "loc") and hasattr(matrix, "columns"):
         matrix = _by_label(matrix, list(values))
     return PramMatrix(values, check_transition(matrix, size))
 

@@ -117,6 +117,8 @@ def _written(declared: Declared) -> Any:
         if declared.width is not None:
             return _plain_number(declared.width)
         return [_plain_number(border) for border in declared.borders]
+    if declared.numeric:
+        return [_plain_number(border) for border in declared.borders]
     pairs = zip(declared.labels, declared.members, strict=True)
     written = {value: label for label, values in pairs for value in values}
     return written | ({} if declared.rest is None else {EVERYTHING_ELSE: declared.rest})
@@ -137,6 +139,11 @@ class Settled:
     def names(self) -> tuple[str, ...]:
         """The columns that are coarsened."""
         return tuple(name for name, _ in self.columns)
+
+    @property
+    def asked(self) -> Protection:
+        """What a policy says to get it."""
+        return Protection(tuple((name, said or IGNORED) for name, said in self.columns))
 
     def coarse(self, schema: Schema) -> Schema:
         """The schema of the protection groups."""

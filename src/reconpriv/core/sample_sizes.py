@@ -209,10 +209,10 @@ _FEWER = "Large groups rest on fewer independent trials than they have records"
 PAPER = SampleSize(
     name="paper",
     label="Paper (leaks)",
-    explanation="As many trials as the exact largest frequency allows (Algorithm 1).",
-    tells="The largest frequency of a large group, which can be read off its counts.",
+    explanation="As many trials as the exact largest exposed frequency allows (Algorithm 1).",
+    tells="The largest exposed frequency of a large group, which can be read off its counts.",
     for_analysts=f"{_FEWER}, by the paper's Algorithm 1. How many is not published, but can be"
-    " read off the counts of large groups, and so can their largest frequency.",
+    " read off the counts of large groups, and so can their largest exposed frequency.",
     method="sampling, perturbing, scaling (Algorithm 1)",
     classes=None,
     trials_public=False,
@@ -220,7 +220,8 @@ PAPER = SampleSize(
     leaks=True,
     rounds_up=False,
     warning="Sample size 'paper' reproduces Algorithm 1, which leaks: the trials of a large group,"
-    " and so its largest frequency, can be read off. Use 'octave' or 'public' for release.",
+    " and so its largest exposed frequency, can be read off. Use 'octave' or 'public' for"
+    " release.",
 )
 OCTAVE = SampleSize(
     name="octave",
@@ -237,8 +238,8 @@ OCTAVE = SampleSize(
 PUBLIC = SampleSize(
     name="public",
     label="Public",
-    explanation="As many trials as are safe whatever the largest frequency is.",
-    tells="Nothing about the largest frequency.",
+    explanation="As many trials as are safe whatever the largest exposed frequency is.",
+    tells="Nothing about the largest exposed frequency.",
     for_analysts=f"{_FEWER}, as many as their size alone allows; the groups file says how many.",
     method="sampling, perturbing, scaling with trial counts that depend on group size alone",
 )

@@ -12,15 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.errors import InputError
+from reconpriv.given_values import is_missing
 from reconpriv.schema import sort_domain
 from reconpriv.theory.arrays import Floats, Ints
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN, or a pandas equivalent."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value  # noqa: PLR0124 - only NaN is not itself
 
 
 def rows_as_given(X: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from reconpriv.core.cube import Cube, Sums
 from reconpriv.errors import InputError
 from reconpriv.learning.from_release import public_selection
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.readable import Readable
 from reconpriv.queries.answer import Answerer, Selected, key_positions
 from reconpriv.queries.estimate import approximate, mle_counts
@@ -88,6 +89,7 @@ def shown_p(p_value: float) -> str:
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
 
 
+@checked
 def chi_square(
     release: Release,
     columns: str | Sequence[str],

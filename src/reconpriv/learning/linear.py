@@ -23,6 +23,7 @@ from reconpriv.learning.model_rows import (
 )
 from reconpriv.learning.regression import EXACT, Regression, coefficients
 from reconpriv.learning.terms import NUMERIC, Term, as_numbers, read_features, shown
+from reconpriv.messages.arguments import checked
 from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.estimate import check_confidence, coin_flips
 from reconpriv.queries.measures import has_numbers
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _CLEAR = 3.0  # a class must stand out of its noise by this many standard errors
 
 
+@checked
 def linear(
     release: Release,
     outcome: str,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reconpriv.errors import InputError
+from reconpriv.given_values import given_values
 from reconpriv.learning.from_release import public_selection
 from reconpriv.learning.model_rows import (
     Classes,
@@ -21,6 +22,7 @@ from reconpriv.learning.model_rows import (
 )
 from reconpriv.learning.regression import OPEN, Regression, coefficients
 from reconpriv.learning.terms import Encodings, Feature, read_features, shown
+from reconpriv.messages.arguments import checked
 from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.estimate import check_confidence
 from reconpriv.schema import Value
@@ -36,6 +38,7 @@ _REST = "any other"
 _ROUGH = 0.15
 
 
+@checked
 def logistic(
     release: Release,
     target: Value,
@@ -146,8 +149,7 @@ def target_classes(answerer: Answerer, target: Value) -> Classes:
             f"The target {target!r} is a public column; a logistic regression explains the"
             f" sensitive column {name!r} or its values.",
         )
-    if not isinstance(target, str) and isinstance(target, Sequence | set | frozenset):
-        target = list(target)
+    target = given_values(target)
     chosen = answerer.select(None, {name: target}).values
     if chosen is None or not chosen:
         raise InputError(
@@ -194,6 +196,6 @@ def separated(what: str) -> InputError:
 
 
 def _words(target: Value) -> str:
-    if isinstance(target, list | tuple | set | frozenset):
+    if isinstance(target, list):
         return " or ".join(map(shown, target))
     return shown(target)

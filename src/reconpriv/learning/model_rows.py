@@ -137,8 +137,7 @@ def classes_of(
     for label, values in (merge or {}).items():
         if label in domain:
             raise InputError(f"Merged values need a name of their own; {label!r} is a value.")
-        several = values if isinstance(values, list | tuple | set | frozenset) else [values]
-        wanted = answerer.select(None, {name: list(several)}).values
+        wanted = answerer.select(None, {name: values}).values
         for place in range(len(domain)) if wanted is None else wanted:
             if place in owner:
                 raise InputError(f"The value {domain[place]!r} of {name!r} is merged twice.")

@@ -24,13 +24,13 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
 )
 
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.given_values import is_missing
 from reconpriv.learning.categories import (
     array_of,
     check_kinds,
     columns_of,
     cross_count,
     encode,
-    is_missing,
     plain_values,
     rows_as_given,
     sorted_categories,
@@ -43,6 +43,7 @@ from reconpriv.learning.distributions import (
     reconstructed_table,
     sensitive_counts,
 )
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Floats, Ints
 
@@ -143,6 +144,7 @@ class ReconstructedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return columns, list(compress(labels, weighs)), weight[weighs]
 
     @classmethod
+    @checked
     def from_release(
         cls,
         release: Release,

@@ -27,16 +27,17 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
 )
 
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.given_values import is_missing
 from reconpriv.learning.categories import (
     array_of,
     columns_of,
     encode,
-    is_missing,
     plain_values,
     rows_as_given,
     sorted_categories,
 )
 from reconpriv.learning.terms import Encoding, Encodings, Feature
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.class_counts import ClassCounts, PublishedCounts, class_counts
@@ -124,6 +125,7 @@ class ReconstructedLogisticRegression(ClassifierMixin, _Reconstructed):  # type:
         return self._learn(encodings, x, counts, classes)
 
     @classmethod
+    @checked
     def from_release(
         cls,
         release: Release,
@@ -249,6 +251,7 @@ class ReconstructedLinearRegression(RegressorMixin, _Reconstructed):  # type: ig
         return self._learn(encodings, x, outcome, counts, classes, place)
 
     @classmethod
+    @checked
     def from_release(
         cls,
         release: Release,

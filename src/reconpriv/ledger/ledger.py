@@ -13,6 +13,7 @@ from reconpriv.ledger.entries import RECOUNT, REPAIR, WITHDRAWAL, Entry, entries
 from reconpriv.ledger.file import LedgerFile
 from reconpriv.ledger.lines import Body, Fault, Lines
 from reconpriv.ledger.trial_file import COUNT, TrialFile
+from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.phrases import listed
 
 _LONGEST_REASON = 200
@@ -84,6 +85,7 @@ class LedgerCheck:
         }
 
 
+@checked_methods
 class Ledger:
     """What was published with a key that is kept in a file."""
 

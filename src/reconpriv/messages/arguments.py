@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from functools import cache, wraps
 from numbers import Integral, Real
 from types import FunctionType
@@ -29,8 +29,11 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping)
+def is_list(value: Any) -> bool:
+    """Whether a value can be gone through, value by value; a text can."""
+    listed = isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping)
+    # An array of no dimension cannot be gone through, and a table has columns, not values.
+    return listed and getattr(value, "ndim", 1) > 0 and not hasattr(value, "columns")
 
 
 # By the name of a type: what it is in words, and whether a value is of it.
@@ -41,8 +44,8 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("text", lambda value: isinstance(value, str)),
     "bytes": ("bytes", lambda value: isinstance(value, bytes)),
     "None": ("None", lambda value: value is None),
-    "Iterable": ("a list", _is_list),
-    "Sequence": ("a list", lambda value: _is_list(value) and isinstance(value, Collection)),
+    "Iterable": ("a list", is_list),
+    "Sequence": ("a list", lambda value: is_list(value) and isinstance(value, Collection)),
     "Mapping": ("a dictionary", lambda value: isinstance(value, Mapping)),
     "dict": ("a dictionary", lambda value: isinstance(value, Mapping)),
     "Callable": ("a function", callable),
@@ -51,7 +54,7 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 # A condition that is not text gets advice of its own, where conditions are parsed.
 _CHECKED_LATER = ("where",)
-_SEVERAL = {"str": "texts", "float": "numbers"}
+_SEVERAL = {"str": "texts", "float": "numbers", "Value": "values"}
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -60,14 +63,17 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            given = _signature(function).bind(*args, **kwargs).arguments
+            bound = _signature(function).bind(*args, **kwargs)
         except TypeError:
             return function(*args, **kwargs)  # Python says best which argument is missing
-        for name, value in given.items():
+        for name, value in list(bound.arguments.items()):
             if name in _CHECKED_LATER:
                 continue
-            _check(name, value, _signature(function).parameters[name], function)
-        return function(*args, **kwargs)
+            parameter = _signature(function).parameters[name]
+            _check(name, value, parameter, function)
+            if hasattr(value, "dtype") and "Sequence" in str(parameter.annotation):
+                bound.arguments[name] = list(value)  # arrays are compared value by value
+        return function(*bound.args, **bound.kwargs)
 
     return call
 
@@ -86,8 +92,25 @@ def check_path(name: str, path: Any) -> None:
         return
     if path == "":
         raise InputError(f"{name} is an empty path.")
-    if "\0" in os.fspath(path):
-        raise InputError(f"{name} holds a NUL character, which no path can have.")
+    try:
+        if b"\0" in os.fsencode(path):
+            raise InputError(f"{name} holds a NUL character, which no path can have.")
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds half a character, which no path can have.") from None
+
+
+def _check_text(name: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds half a character, so it is no text.") from None
+
+
+def _check_size(name: str, number: Integral) -> None:
+    try:
+        float(number)
+    except OverflowError:
+        raise InputError(f"{name} is too large a number.") from None
 
 
 @cache
@@ -110,6 +133,10 @@ def _check(
         raise InputError(f"{name} must be {_words(said)}; got {shown}.")
     if _PATH in said:
         check_path(name, value)
+    elif isinstance(value, str):
+        _check_text(name, value)
+    elif isinstance(value, Integral):
+        _check_size(name, value)
 
 
 def _fits(value: Any, said: str, known: Mapping[str, Any]) -> bool:
@@ -123,7 +150,10 @@ def _fits_one(value: Any, said: str, known: Mapping[str, Any]) -> bool:
             return False
         # What can be read only once is not looked at.
         looked_at = name in ("Iterable", "Sequence") and isinstance(value, Collection)
-        return not looked_at or all(_fits(one, inner.removesuffix("]"), known) for one in value)
+        inner = inner.removesuffix("]")
+        if inner == "Value":  # one of a column; elsewhere it may be a list of them
+            return not looked_at or all(isinstance(one, Hashable) for one in value)
+        return not looked_at or all(_fits(one, inner, known) for one in value)
     if name in known:
         found = known[name]
         # An alias or a protocol may be anything; what it needs is checked where it is used.

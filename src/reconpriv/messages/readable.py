@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reconpriv.messages.arguments import checked
+
 if TYPE_CHECKING:
     from reconpriv.show.chart import Chart
 
@@ -34,6 +36,7 @@ class Readable:
 class Plottable(Readable):
     """A result that has a chart: estimates with their intervals."""
 
+    @checked
     def plot(self, *, most: int = 40, order: str = "auto") -> Chart:
         """Draw the estimates with their intervals; a notebook shows the chart.
 

@@ -2,8 +2,9 @@
 
     count(*) [FILTER (WHERE …)]         also count(CASE WHEN … THEN 1 END), sum(CASE … 1 ELSE 0 END)
     share(*)                            of the sensitive values in WHERE, or of those grouped by
-    share(condition), share(*) FILTER   also avg(CASE WHEN … THEN 1 ELSE 0 END)
-    avg(x), sum(x), median(x), quantile(x, 0.9), each with FILTER (WHERE …)
+    share(condition), share(*) FILTER   also avg(CASE WHEN … THEN 1 ELSE 0 END), avg((…)::INT)
+    avg(x), sum(x), median(x), quantile(x, 0.9), each with FILTER (WHERE …); the last one also as
+    percentile_disc(0.9) WITHIN GROUP (ORDER BY x)
 
 x is the sensitive column or an expression over public columns. The SELECT is read with its
 aggregates taken out: what is left is a count, with its condition and its groupings.
@@ -11,19 +12,23 @@ aggregates taken out: what is left is a count, with its condition and its groupi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from reconpriv.engines.local import DIALECT
 from reconpriv.errors import InputError
+from reconpriv.queries.bins import answer_comparison, mirrored
+from reconpriv.queries.estimate import COUNT
 from reconpriv.queries.figure import AVERAGE, QUANTILE, SHARE, SUM
-from reconpriv.queries.grouping import Order, Shape
-from reconpriv.queries.rewrite import shown_condition
+from reconpriv.queries.grouping import Order, Shape, direction
+from reconpriv.queries.rewrite import NO_LITERAL, OPERATORS, literal, shown_condition
+from reconpriv.schema import Schema, Value
 
-COUNT = "count"
-_COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+_FUNCTION = re.compile(r"(COUNT|AVG|SUM|MEDIAN|QUANTILE(_DISC|_CONT)?|PERCENTILE_\w+|SHARE)\(")
+NO_NUMBER = "HAVING compares an answer with a number, such as count(*) > 100; got {!r}"
 ARITHMETIC = (
     "Use share(…) for a part of a whole, FILTER (WHERE …) for a part of the records, and"
     " release.compare in Python for a difference or a ratio: they come with intervals."
@@ -35,7 +40,9 @@ class Aggregate:
     """One figure of a SELECT, its parts still in sqlglot's trees.
 
     ``condition`` is what is counted or shared, ``filtered`` restricts the records, ``argument`` is
-    what is averaged, and ``share`` the share of a quantile.
+    what is averaged, and ``share`` the share of a quantile. If ``decided``, records for which it is
+    unknown whether they satisfy the condition do not count. A count that is ``summed`` is NULL
+    where there is nothing to add up.
     """
 
     kind: str
@@ -45,24 +52,32 @@ class Aggregate:
     condition: Any = None
     filtered: Any = None
     share: float = 0.5
+    decided: bool = False
+    alias: str = ""
+    summed: bool = False
 
 
 @dataclass(frozen=True)
 class Having:
-    """A row is kept if its aggregate compares with a number like this."""
+    """A row is kept if its aggregate compares with a value like this.
+
+    An aggregate whose answer is a bin is one of ``labels`` instead.
+    """
 
     aggregate: int
     operator: str
-    number: float
+    value: Value
+    text: str
+    labels: tuple[str, ...] | None = None
+    remark: str | None = None
 
 
 @dataclass(frozen=True)
 class OrderBy:
-    """Sort by an aggregate, or by the next of the shape's own orders."""
+    """Sort by an aggregate, or by a grouping: that of the shape's own next order."""
 
     aggregate: int | None
-    order: Order | None = None
-    descending: bool = False
+    order: Order
 
 
 @dataclass(frozen=True)
@@ -86,15 +101,6 @@ class FigureReader:
     tree: Any
     refuse: Refuse
 
-    def is_plain(self) -> bool:
-        """Whether this is a count and nothing else."""
-        found = [one for one in self.tree.expressions if self._aggregate(one.unalias())]
-        inner = found[0].unalias() if len(found) == 1 else None
-        exp = self.exp
-        counts = isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star)
-        mixed = any(self._mixes(one.unalias()) for one in self.tree.expressions)
-        return not mixed and (counts or not found) and not self.tree.args.get("having")
-
     def read(self) -> Figures:
         """The aggregates; afterwards the tree is that of a count with the same rows."""
         exp, tree = self.exp, self.tree
@@ -108,6 +114,8 @@ class FigureReader:
                 places[place] = len(found)
                 found.append(self._read(node, one.alias))
         shown = len(found)
+        if not found:
+            raise self.refuse("A query asks for a figure, such as count(*)")
         names = [one.name for one in found]
         repeated = [name for i, name in enumerate(names) if name in names[:i]]
         if repeated:
@@ -141,21 +149,34 @@ class FigureReader:
     def _read(self, node: Any, alias: str) -> Aggregate:
         exp = self.exp
         text = node.sql(dialect=DIALECT)
-        name = alias or shown_condition(exp, node).replace("COUNT(*)", "count(*)")
-        name = _lowered(name)
+        name = alias or _lowered(shown_condition(exp, node))
         filtered = None
         if isinstance(node, exp.Filter):
             filtered, node = node.expression.this, node.this
+        if isinstance(node, exp.WithinGroup):
+            node = self._within_group(node)
         for inner in node.walk():
             if inner is not node and self._aggregate(inner):
                 raise self._arithmetic(node)
-        return self._of(node, name, text, filtered)
+            if isinstance(inner, exp.Distinct | exp.Order):
+                raise self.refuse(f"{shown_condition(exp, node)!r} cannot be estimated")
+        return replace(self._of(node, name, text, filtered), alias=alias)
+
+    def _within_group(self, node: Any) -> Any:
+        """percentile_disc(q) WITHIN GROUP (ORDER BY x) with its arguments side by side."""
+        exp = self.exp
+        ranked, order = node.this, node.expression.expressions
+        if not isinstance(ranked, exp.PercentileDisc | exp.PercentileCont):
+            raise self.refuse(f"{shown_condition(exp, node)!r} cannot be estimated")
+        if len(order) != 1 or order[0].args.get("desc"):
+            raise self.refuse("A percentile is WITHIN GROUP (ORDER BY x), in ascending order")
+        return type(ranked)(this=order[0].this.copy(), expression=ranked.this.copy())
 
     def _of(self, node: Any, name: str, text: str, filtered: Any) -> Aggregate:
         exp = self.exp
         if isinstance(node, exp.Anonymous):
             return self._share(node, name, text, filtered)
-        if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+        if isinstance(node, exp.Count) and (node.this is None or isinstance(node.this, exp.Star)):
             return Aggregate(COUNT, name, text, filtered=filtered)
         if isinstance(node, exp.Avg | exp.Sum | exp.Count):
             found = self._mean(node, name, text, filtered)
@@ -164,7 +185,12 @@ class FigureReader:
         share = self._ranked(node)
         if share is not None:
             return Aggregate(QUANTILE, name, text, node.this, filtered=filtered, share=share)
-        shown = shown_condition(exp, node)
+        shown = _lowered(shown_condition(exp, node))
+        if isinstance(node, exp.PercentileCont):
+            raise InputError(
+                f"{shown!r} interpolates between two records, which a release cannot tell.",
+                hint="Ask for one of the values: quantile(x, q), median(x), or percentile_disc.",
+            )
         if isinstance(node, exp.Min | exp.Max):
             raise InputError(
                 f"{shown!r} hangs on a single record, so it cannot be estimated from a release.",
@@ -187,7 +213,14 @@ class FigureReader:
         condition = self._counted(node.this, otherwise=rest)
         if condition is not None:
             kind = SHARE if isinstance(node, exp.Avg) else COUNT
-            return Aggregate(kind, name, text, condition=condition, filtered=filtered)
+            case = node.this.unnest()
+            decided, summed = not isinstance(case, exp.Case), isinstance(node, exp.Sum)
+            if summed and not decided and _is_null(exp, case.args.get("default")):
+                filtered = condition if filtered is None else exp.and_(filtered, condition)
+            return Aggregate(
+                kind, name, text,
+                condition=condition, filtered=filtered, decided=decided, summed=summed,
+            )  # fmt: skip
         if isinstance(node, exp.Count):
             return None
         kind = AVERAGE if isinstance(node, exp.Avg) else SUM
@@ -209,13 +242,14 @@ class FigureReader:
         if isinstance(node, exp.Cast):
             inner = node.this.unnest()
             boolean = isinstance(inner, exp.Predicate | exp.Connector | exp.Not)
-            return inner if boolean and "0" in otherwise else None
+            numeric = node.is_type(*exp.DataType.NUMERIC_TYPES)
+            return inner if boolean and numeric and "0" in otherwise else None
         if not isinstance(node, exp.Case) or node.this is not None or len(node.args["ifs"]) != 1:
             return None
         (branch,) = node.args["ifs"]
         default = node.args.get("default")
         rest = "NULL"
-        if default is not None and not isinstance(default, exp.Null):
+        if not _is_null(exp, default):
             number = self._number(default)
             rest = "" if number is None else f"{number:g}"
         one = self._number(branch.args["true"]) == 1.0
@@ -252,19 +286,16 @@ class FigureReader:
         return [inner]
 
     def _kept(self, node: Any, found: list[Aggregate]) -> Having:
-        operator = _COMPARED.get(type(node).__name__)
+        operator = OPERATORS.get(type(node).__name__)
+        text = _lowered(shown_condition(self.exp, node))
         if operator is not None:
-            left, right = node.left.unnest(), node.right.unnest()
-            number = self._number(right)
-            if number is None:
-                left, right, operator = right, left, _MIRRORED[operator]
-                number = self._number(right)
-            if number is not None:
-                return Having(self._place(left, found, "HAVING"), operator, number)
-        text = shown_condition(self.exp, node)
-        raise self.refuse(
-            f"HAVING compares an answer with a number, such as count(*) > 100; got {text!r}"
-        )
+            left, value = node.left.unnest(), literal(self.exp, node.right)
+            if value is NO_LITERAL:
+                left, operator = node.right.unnest(), mirrored(operator)
+                value = literal(self.exp, node.left)
+            if value is not NO_LITERAL:
+                return Having(self._place(left, found, "HAVING"), operator, value, text)
+        raise self.refuse(NO_NUMBER.format(text))
 
     def _place(self, node: Any, found: list[Aggregate], clause: str) -> int:
         """The aggregate that an expression or an alias means; a new one is added, not shown."""
@@ -290,7 +321,7 @@ class FigureReader:
         for clause in ("group", "order"):
             for node in tree.args[clause].expressions if tree.args.get(clause) else ():
                 inner = node.this if isinstance(node, exp.Ordered) else node
-                if not isinstance(inner, exp.Literal) or inner.is_string:
+                if not isinstance(inner, exp.Literal):
                     continue
                 place = int(inner.this) - 1 if inner.this.isdigit() else -1
                 if not 0 <= place < len(tree.expressions) or (
@@ -311,8 +342,7 @@ class FigureReader:
             raise self.refuse("ORDER BY, LIMIT and OFFSET need GROUP BY")
         order, kept = [], []
         for node in clause.expressions:
-            inner, descending = node.this.unnest(), bool(node.args.get("desc"))
-            place = None
+            inner, place = node.this.unnest(), None
             if isinstance(inner, self.exp.Literal):
                 place = places[int(inner.this) - 1]
             elif self._aggregate(inner) or self._mixes(inner):
@@ -320,7 +350,7 @@ class FigureReader:
             elif isinstance(inner, self.exp.Column):
                 names = [one.name.lower() for one in found]
                 place = names.index(inner.name.lower()) if inner.name.lower() in names else None
-            order.append(OrderBy(place, None, descending))
+            order.append(OrderBy(place, direction("", node)))
             if place is None:
                 kept.append(node)
         if kept:
@@ -330,9 +360,30 @@ class FigureReader:
         return tuple(order)
 
 
+def _is_null(exp: Any, node: Any) -> bool:
+    return node is None or isinstance(node, exp.Null)
+
+
 def is_share(exp: Any, node: Any) -> bool:
     """Whether this is share(…), which sqlglot does not know."""
     return isinstance(node, exp.Anonymous) and str(node.this).lower() == SHARE
+
+
+def settled_having(
+    one: Having, quantile_of: str | None, schema: Schema, refuse: Refuse, *, whole_bins: bool
+) -> Having:
+    """What a quantile of bins is compared with are the bins on that side of the value."""
+    recoding = None if quantile_of is None else schema.recoding(quantile_of)
+    if recoding is None:
+        if not isinstance(one.value, Decimal) and quantile_of != schema.sensitive.name:
+            raise refuse(NO_NUMBER.format(one.text))
+        return one
+    found = answer_comparison(recoding, one.operator, one.value, one.text, whole_bins=whole_bins)
+    labels = tuple(
+        label for label in recoding.labels if (label in found.labels) is not found.negated
+    )
+    remark = None if found.remark is None else f"{one.text} is taken as {found.taken_as}"
+    return replace(one, labels=labels, remark=remark)
 
 
 def settled_order(figures: Figures, shape: Shape) -> tuple[OrderBy, ...]:
@@ -345,6 +396,4 @@ def settled_order(figures: Figures, shape: Shape) -> tuple[OrderBy, ...]:
 
 def _lowered(text: str) -> str:
     """Functions as people write them."""
-    for name in ("COUNT", "AVG", "SUM", "MEDIAN", "QUANTILE", "SHARE"):
-        text = text.replace(f"{name}(", f"{name.lower()}(")
-    return text
+    return _FUNCTION.sub(lambda found: found[0].lower(), text)

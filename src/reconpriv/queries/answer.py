@@ -16,21 +16,19 @@ from reconpriv.core.cube import Cells, Cube, Sums, combinations, join_sums
 from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
+from reconpriv.given_values import given_values
 from reconpriv.queries import estimate as est
 from reconpriv.queries.bins import answer_membership
 from reconpriv.queries.comparisons import holds_codes, unknown_value
 from reconpriv.queries.estimate import Design, Estimate
-from reconpriv.queries.grouping import Shape
 from reconpriv.queries.margins import Asked, PreparedMargins, Selection, share_of_margins
 from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.smooth import smoothed, smoothed_many
 from reconpriv.queries.sql import (
     Condition,
-    CountQuery,
     FigureQuery,
     parse_condition,
     parse_figures,
-    parse_query,
     unknown_column,
 )
 from reconpriv.queries.sql_text import written_condition
@@ -41,7 +39,6 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 
 T = TypeVar("T")
 
-_SEVERAL = (list, tuple, set, frozenset)  # a value of one of these types means IN
 _NUMBERS = (int, float, Decimal)
 NOWHERE = -1  # the code of a value that does not occur
 _SUMS_AT_ONCE = 1 << 21  # entries of the (selection x value) tables of one pass
@@ -140,6 +137,7 @@ class Answerer:
 
         A bin that the condition cuts is refused, or taken whole if ``whole_bins``.
         """
+        equal = {name: given_values(value) for name, value in equal.items()}
         condition = Condition()
         if where is not None:
             condition = parse_condition(where, self.cells.schema, self.known, whole_bins=whole_bins)
@@ -147,14 +145,8 @@ class Answerer:
         condition = replace(condition, remarks=condition.remarks + remarks)
         return self._settle(describe(where, equal), condition, labels)
 
-    def parse(self, sql: str, *, whole_bins: bool = False) -> tuple[Selected, Shape]:
-        """Resolve a whole SELECT; also return its grouping and which rows it shows."""
-        schema = self.cells.schema
-        query: CountQuery = parse_query(sql, schema, self.known, whole_bins=whole_bins)
-        return self._settle(query.text, query.condition, {}), query.shape
-
-    def parse_figures(self, sql: str, *, whole_bins: bool = False) -> FigureQuery | None:
-        """Resolve a SELECT that asks for more than a count; None for one that does not."""
+    def parse(self, sql: str, *, whole_bins: bool = False) -> FigureQuery:
+        """Parse a whole SELECT."""
         return parse_figures(sql, self.cells.schema, self.known, whole_bins=whole_bins)
 
     def settle(self, text: str, condition: Condition) -> Selected:
@@ -170,7 +162,7 @@ class Answerer:
             recoding = self.cells.schema.recoding(name)
             if recoding is None or wanted is None:
                 continue
-            values = list(wanted) if isinstance(wanted, _SEVERAL) else [wanted]
+            values = wanted if isinstance(wanted, list) else [wanted]
             present = [value for value in values if value is not None]
             text = describe(None, {name: wanted})
             answered = answer_membership(recoding, present, text, whole_bins=whole_bins)
@@ -201,7 +193,7 @@ class Answerer:
                 restricted = True
             elif name not in names:
                 raise unknown_column(name, [c.name for c in schema.columns])
-            elif isinstance(wanted, _SEVERAL):
+            elif isinstance(wanted, list):
                 chosen = [self._code(name, value) for value in wanted]
                 several.append((names.index(name), tuple(c for c in chosen if c >= 0)))
             else:
@@ -214,9 +206,8 @@ class Answerer:
         return Selected(text, codes, conditions, tuple(several), values, condition.remarks)
 
     def _members(self, name: str, wanted: Value) -> Flags:
-        several = isinstance(wanted, _SEVERAL)
         members = np.zeros(self.cells.schema.domain_size, dtype=bool)
-        for value in wanted if several else [wanted]:
+        for value in wanted if isinstance(wanted, list) else [wanted]:
             code = self._code(name, value)
             if code < 0:
                 raise unknown_value(name, value, self.known[name])
@@ -625,7 +616,7 @@ def describe(where: str | None, equal: dict[str, Value]) -> str:
     """A condition in words."""
     parts = [where] if where else []
     for name, value in equal.items():
-        if isinstance(value, _SEVERAL):
+        if isinstance(value, list):
             parts.append(f"{name} IN ({', '.join(repr(json_value(v)) for v in value)})")
         else:
             shown = json_value(value)

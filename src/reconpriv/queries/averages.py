@@ -23,11 +23,9 @@ from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.figure import AVERAGE, SUM, Figure
 from reconpriv.queries.impossible import impossible
 from reconpriv.queries.margins import share_of_margins
-from reconpriv.queries.measures import Measure
+from reconpriv.queries.measures import Measure, refuse_infinite
 from reconpriv.queries.shares import Labels, check_unbiased, empty_figure
-from reconpriv.queries.sql_text import written_name
 from reconpriv.queries.totals import Term, Totals, indicator, totals, weighted_sums
-from reconpriv.recoding import plain
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.combined_limits import Range, fieller_limits
 
@@ -64,8 +62,7 @@ def average_rows(
 ) -> list[tuple[Labels, Figure]]:
     """An average or a sum for every combination of the given attributes that occurs."""
     check_unbiased(settings, f"A{'n average' if asked.kind == AVERAGE else ' sum'}")
-    if asked.measure.ends is not None:
-        _refuse_open_bin(answerer, asked)
+    refuse_infinite(answerer, asked.measure, asked.selected, asked.kind)
     rows, *ends = (
         _rows(answerer, replace(asked, measure=measure), by, settings, simultaneous=simultaneous)
         for measure in (asked.measure, *(asked.measure.ends or ()))
@@ -83,28 +80,6 @@ def _remarked(figure: Figure) -> Figure:
     """With the remark if the estimate is impossible; the limits are those of what is possible."""
     found = impossible(figure.value, figure.low, figure.high)
     return replace(figure, remarks=(*figure.remarks, *found)) if found else figure
-
-
-def _refuse_open_bin(answerer: Answerer, asked: Asked) -> None:
-    """Refuse records that may be in a bin without an end."""
-    measure, chosen = asked.measure, asked.selected.values
-    if measure.scores is not None:
-        found = [measure.scores if chosen is None else measure.scores[list(chosen)]]
-    else:
-        number = measure.number
-        assert number is not None
-        parts = answerer.cells.parts()
-        found = [number.of(part)[answerer.mask(asked.selected, part)] for part in parts]
-    if not any(np.isinf(one).any() for one in found):
-        return
-    recoding = answerer.cells.schema.recoding(measure.name)
-    assert recoding is not None
-    raise InputError(
-        f"The bin {recoding.labels[-1]!r} of {measure.name!r} has no end, so there is no"
-        f" {asked.kind} of its numbers.",
-        hint="Leave it out with a condition"
-        f" ({written_name(measure.name)} < {plain(recoding.borders[-1])}), or ask for the median.",
-    )
 
 
 def _rows(

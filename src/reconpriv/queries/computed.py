@@ -1,11 +1,11 @@
-"""Rows of a SELECT with GROUP BY: expressions become columns, then the rows are sorted."""
+"""Expressions that a SELECT groups by become public columns of the cells."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,50 +14,19 @@ from numpy.typing import NDArray
 from reconpriv.core.cube import Cells, Cube
 from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
-from reconpriv.queries.answer import Answerer, Selected, Settings
-from reconpriv.queries.estimate import Estimate
-from reconpriv.queries.grouping import Order, Shape
+from reconpriv.queries.answer import Answerer
+from reconpriv.queries.grouping import Shape
 from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.sql_text import written_condition
-from reconpriv.recoding import Recoding
 from reconpriv.schema import Column, Kind, Schema, Value
 from reconpriv.sources.column_names import free_name
 
-T = TypeVar("T")
-Row = tuple[dict[str, Value], Estimate]
-
-PICKED = (
-    "picked by its estimate out of {rows:,} rows, so its interval misses more often than it says;"
-    " simultaneous intervals hold for all rows at once"
-)
 _NAN = object()
 _PLAIN = (
     pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_string,
     pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp, pa.types.is_time,
     pa.types.is_null,
 )  # fmt: skip
-
-
-def grouped_rows(
-    answerer: Answerer,
-    selected: Selected,
-    shape: Shape,
-    settings: Settings,
-    *,
-    simultaneous: bool,
-) -> list[Row]:
-    """The rows that a SELECT with GROUP BY asks for."""
-    answerer, names = with_groupings(answerer, shape)
-    found = answerer.table(selected, names, settings, simultaneous=simultaneous)
-    labels = [grouping.label for grouping in shape.by]
-    rows = [
-        ({label: key[name] for label, name in zip(labels, names, strict=True)}, estimate)
-        for key, estimate in found
-    ]
-    by_label = dict(zip(labels, names, strict=True))
-    schema = answerer.cells.schema
-    recodings = {label: schema.recoding(name) for label, name in by_label.items()}
-    return arrange(rows, shape, recodings, simultaneous=simultaneous)
 
 
 def with_groupings(answerer: Answerer, shape: Shape) -> tuple[Answerer, list[str]]:
@@ -75,49 +44,6 @@ def with_groupings(answerer: Answerer, shape: Shape) -> tuple[Answerer, list[str
         extended = with_expressions(answerer.cells, computed)
         answerer = Answerer(extended, answerer.design, answerer.margins)
     return answerer, names
-
-
-def arrange(
-    rows: list[Row],
-    shape: Shape,
-    recodings: Mapping[str, Recoding | None],
-    *,
-    simultaneous: bool,
-) -> list[Row]:
-    """Sort the rows and apply the limit; a choice made by estimates is remarked on."""
-    for order in reversed(shape.order):
-        rows = _sorted(rows, order, recodings.get(order.label) if order.label else None)
-    end = None if shape.limit is None else shape.offset + shape.limit
-    kept = rows[shape.offset : end]
-    picked = len(kept) < len(rows) and any(order.label is None for order in shape.order)
-    if not picked or simultaneous:
-        return kept
-    remark = PICKED.format(rows=len(rows))
-    return [
-        (key, one if one.exact else replace(one, remarks=(*one.remarks, remark)))
-        for key, one in kept
-    ]
-
-
-def _sorted(rows: list[Row], order: Order, recoding: Recoding | None) -> list[Row]:
-    """A stable sort by one column, or by the estimate."""
-    if order.label is None:
-        return sorted(rows, key=lambda row: row[1].count, reverse=order.descending)
-    return sort_rows(rows, order, recoding)
-
-
-def sort_rows(
-    rows: list[tuple[dict[str, Value], T]], order: Order, recoding: Recoding | None
-) -> list[tuple[dict[str, Value], T]]:
-    """A stable sort by a label; bins and groups in their declared order."""
-    label = order.label
-    assert label is not None
-    missing = [row for row in rows if row[0][label] is None]
-    present = [row for row in rows if row[0][label] is not None]
-    values = sorted_for_display({key[label] for key, _ in present}, recoding)
-    rank = {value: i for i, value in enumerate(values)}
-    present.sort(key=lambda row: rank[row[0][label]], reverse=order.descending)
-    return [*missing, *present] if order.missing_first else [*present, *missing]
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from typing import Any
 import pyarrow as pa
 
 from reconpriv.errors import InputError
-from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.given_values import given_values
+from reconpriv.queries.answer import Answerer, Selected, Settings, describe
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import Figure
 from reconpriv.queries.figure_table import Answer
 from reconpriv.queries.shares import Labels, check_unbiased
 from reconpriv.queries.smooth import NOT_SMOOTHED
-from reconpriv.queries.table import EstimateTable
+from reconpriv.queries.table import EstimateTable, json_labels
 from reconpriv.queries.table_shares import estimated_totals, table_shares
 from reconpriv.queries.two_way import CELL, COLUMN_TOTAL, ROW_TOTAL, TOTAL, CrosstabCell, TwoWay
 from reconpriv.queries.widest import Widest, asked_widest
-from reconpriv.schema import json_value
 from reconpriv.sources.column_names import free_name
 
 ROW, COLUMN, ALL = "row", "column", "all"
@@ -86,13 +86,19 @@ class Crosstab(EstimateTable):
 
     def total(self, **labels: Any) -> Answer:
         """A total: by the labels of its row or its column, or of everything."""
+        wanted = {name: given_values(value) for name, value in labels.items()}
         for cell in self.totals:
-            if cell.labels == labels:
+            if cell.labels == wanted:
                 return cell.shown
-        raise KeyError(labels)
+        raise InputError(f"The table has no total of {describe(None, wanted)}.")
 
     def two_way(self) -> TwoWay:
         """The same laid out in rows and columns."""
+        if not self.cells:
+            raise InputError(
+                "No record is in this selection, so there are no rows and columns to lay out.",
+                hint="Look at the condition.",
+            )
         layout = Layout(self.by)
         notes = () if self.widest is None else (self.widest.words,)
         return TwoWay(layout.rows, layout.columns, self.cells, self.shares is not None, notes)
@@ -113,8 +119,7 @@ class Crosstab(EstimateTable):
         return found
 
     def _cell(self, cell: CrosstabCell) -> dict[str, Any]:
-        labels = {name: json_value(value) for name, value in cell.labels.items()}
-        found: dict[str, Any] = {"labels": labels, **cell.count.as_dict()}
+        found: dict[str, Any] = {"labels": json_labels(cell.labels), **cell.count.as_dict()}
         if cell.part != CELL:
             found = {"part": cell.part, **found}
         if cell.share is not None:
@@ -187,7 +192,9 @@ def cross_tabulate(
         for (part, labels, count), share in zip(found, shown, strict=True)
     )
     rows = tuple((cell.labels, cell.count) for cell in cells if cell.part == CELL)
-    return Crosstab(tuple(by), rows, cells, selected.text, shares, limit)
+    return Crosstab(
+        tuple(by), rows, cells=cells, condition=selected.text, shares=shares, widest=limit
+    )
 
 
 def _is_wide(limit: Widest | None, answer: Answer) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from reconpriv.core.cube import Sums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Plottable
 from reconpriv.messages.shares import check_share
+from reconpriv.policy import Policy
 from reconpriv.queries.impossible import impossible
 from reconpriv.registry import Registry
+from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
@@ -63,6 +65,9 @@ def margins_words(share: float) -> str:
     return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
+COUNT = "count"
+
+
 @dataclass(frozen=True, repr=False)
 class Estimate(Plottable):
     """A count in the original table: the estimate and an interval for it.
@@ -71,7 +76,7 @@ class Estimate(Plottable):
     may have been drawn from. ``groups`` and ``trials`` say how much data it rests on, and
     ``from_margins`` how much of its precision comes from margins: what they take off its variance.
     A smoothed count has a ``mean_squared_error``, of which ``standard_error`` is the root, and
-    ``from_model`` says what its model takes off the variance.
+    ``from_model`` says what its model takes off the variance. ``name`` is how it is headed.
     """
 
     query: str
@@ -89,11 +94,13 @@ class Estimate(Plottable):
     from_margins: float = 0.0
     mean_squared_error: float | None = None
     from_model: float = 0.0
+    name: str = COUNT
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "query": self.query,
+            "name": self.name,
             "count": self.count,
             "low": self.low,
             "high": self.high,
@@ -141,6 +148,11 @@ class Design:
     retention: float
     domain_size: int
     sample_size: str
+
+    @classmethod
+    def of(cls, policy: Policy, schema: Schema) -> Self:
+        """The design of a release with this policy."""
+        return cls(policy.retention, schema.domain_size, policy.sample_size)
 
     @property
     def sampling(self) -> SampleSize:

@@ -1,31 +1,41 @@
-"""The rows of a SELECT that asks for several figures, or for others than counts."""
+"""The rows of a SELECT: every figure for each of them, and which of them are shown."""
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from reconpriv.errors import InputError
-from reconpriv.queries.aggregates import COUNT, OrderBy
+from reconpriv.queries.aggregates import Having, OrderBy
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.averages import Asked, average_rows
-from reconpriv.queries.computed import PICKED, sort_rows, with_groupings
-from reconpriv.queries.estimate import Estimate
-from reconpriv.queries.figure import QUANTILE, SHARE, Figure
-from reconpriv.queries.figure_table import FigureTable, number_of
+from reconpriv.queries.computed import with_groupings
+from reconpriv.queries.estimate import COUNT, Estimate
+from reconpriv.queries.figure import QUANTILE, SHARE, SUM, Figure
+from reconpriv.queries.figure_table import FigureTable, value_of
 from reconpriv.queries.measures import ExpressionNumber, Measure, Scores, measure_of
+from reconpriv.queries.ordering import sorted_for_display
 from reconpriv.queries.quantiles import check_share, quantile_rows
 from reconpriv.queries.selections import both, public_part
 from reconpriv.queries.shares import Labels, ShareOf, empty_figure, share_rows, shares_within
 from reconpriv.queries.sql import FigureAsked, FigureQuery
 from reconpriv.queries.sql_text import written_condition
+from reconpriv.recoding import Recoding
+from reconpriv.schema import Value
 
 Answer = Estimate | Figure
+Row = tuple[Labels, tuple[Answer, ...]]
+Ranks = Mapping[Value, int]
 
-_KEPT: dict[str, Callable[[float, float], bool]] = {
+PICKED = (
+    "picked by its estimate out of {rows:,} rows, so its interval misses more often than it says;"
+    " simultaneous intervals hold for all rows at once"
+)
+_SAME = ("=", "<>")
+_KEPT: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le,
     ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -42,17 +52,22 @@ def figure_table(
     """Answer every figure for every row, then choose and sort the rows."""
     shape = query.count.shape
     answerer, by = with_groupings(answerer, shape)
-    whole = answerer.settle(query.count.text, query.count.condition)
-    whole = replace(whole, text=_text(query))
+    text = query.count.text if query.counts else _text(query)
+    whole = answerer.settle(text, query.count.condition)
+    measures = [_measure(answerer, one, scores) for one in query.figures]
     found = []
-    for one in query.figures:
-        rows = _rows(answerer, one, whole, by, settings, scores, simultaneous=simultaneous)
+    for one, measure in zip(query.figures, measures, strict=True):
+        rows = _rows(answerer, one, measure, whole, by, settings, simultaneous=simultaneous)
         found.append({tuple(labels[name] for name in by): answer for labels, answer in rows})
+    if query.counts:
+        every = list(found[0])
+    else:  # a row is shown even if nothing in it is counted
+        listed = answerer.table(whole, by, Settings())
+        every = [tuple(key[name] for name in by) for key, _ in listed]
+    if by and whole.values == ():  # no sensitive value satisfies WHERE, so nobody does
+        every = []
     labels = [grouping.label for grouping in shape.by]
-    keys = dict.fromkeys(key for rows in found for key in rows)
-    if not by and not keys:
-        keys = dict.fromkeys([()])
-    table: list[tuple[Labels, tuple[Answer, ...]]] = [
+    table: list[Row] = [
         (
             dict(zip(by, key, strict=True)),
             tuple(
@@ -60,21 +75,24 @@ def figure_table(
                 for one, rows in zip(query.figures, found, strict=True)
             ),
         )
-        for key in keys
+        for key in every
     ]
     table = answerer.for_display(table, by)
     table = [(dict(zip(labels, key.values(), strict=True)), row) for key, row in table]
     schema = answerer.cells.schema
     recodings = {label: schema.recoding(name) for label, name in zip(labels, by, strict=True)}
+    ranks = [_ranks(measure) for measure in measures]
     for order in reversed(query.order):
-        table = _sorted(table, order, recodings)
-    every = len(table)
-    kept = [row for row in table if _keeps(query, row[1])]
+        table = _sorted(table, order, recodings, ranks)
+    kept = [row for row in table if _keeps(query.having, row[1], ranks)]
     end = None if shape.limit is None else shape.offset + shape.limit
     cut = kept[shape.offset : end]
     by_answer = bool(query.having) or any(one.aggregate is not None for one in query.order)
-    if len(cut) < every and by_answer and not simultaneous:
-        cut = [(key, tuple(_picked(one, every) for one in row)) for key, row in cut]
+    picked = len(cut) < len(table) and by_answer and not simultaneous
+    whole_bins = [one.remark for one in query.having if one.remark is not None]
+    if picked or whole_bins:
+        told = (PICKED.format(rows=len(table)),) if picked else ()
+        cut = [(key, tuple(_remarked(one, whole_bins, told) for one in row)) for key, row in cut]
     names = tuple(one.name for one in query.figures[: query.shown])
     return FigureTable(tuple(labels), names, tuple((key, row[: query.shown]) for key, row in cut))
 
@@ -85,13 +103,25 @@ def _text(query: FigureQuery) -> str:
     return " AND ".join(map(written_condition, parts)) or "all records"
 
 
+def _measure(answerer: Answerer, one: FigureAsked, scores: Scores | None) -> Measure | None:
+    """What a figure is an average, a sum or a quantile of."""
+    asked = one.argument
+    if asked is None:
+        return None
+    if asked.column is None:
+        assert asked.expression is not None
+        return Measure(asked.text, ExpressionNumber(asked.expression), None)
+    own = asked.column == answerer.cells.schema.sensitive.name
+    return measure_of(answerer, asked.column, scores if own else None, ranked=one.kind == QUANTILE)
+
+
 def _rows(
     answerer: Answerer,
     one: FigureAsked,
+    measure: Measure | None,
     whole: Selected,
     by: list[str],
     settings: Settings,
-    scores: Scores | None,
     *,
     simultaneous: bool,
 ) -> list[tuple[Labels, Any]]:
@@ -104,7 +134,15 @@ def _rows(
         counted = both(selected, answerer.settle(_shown(one.condition), one.condition))
     if one.kind == COUNT:
         chosen = selected if counted is None else counted
-        return list(answerer.table(chosen, by, settings, simultaneous=simultaneous))
+        rows = answerer.table(chosen, by, settings, simultaneous=simultaneous)
+        if not one.summed:
+            return list(rows)
+        found = {tuple(labels.values()): answer for labels, answer in rows}
+        return [
+            (labels, found.get(tuple(labels.values()), _zero(whole, settings)))
+            for labels, among in answerer.table(selected, by, Settings())
+            if not (among.exact and among.count == 0)
+        ]
     if one.kind == SHARE:
         if counted is None:
             sensitive = answerer.cells.schema.sensitive.name
@@ -119,16 +157,8 @@ def _rows(
         return list(
             rows_of(answerer, asked, by, settings, name=one.name, simultaneous=simultaneous)
         )
-    assert one.argument is not None
-    ranked = one.kind == QUANTILE
-    if one.argument.column is None:
-        assert one.argument.expression is not None
-        number = ExpressionNumber(one.argument.expression)
-        measure = Measure(one.argument.text, number, None)
-    else:
-        own = one.argument.column == answerer.cells.schema.sensitive.name
-        measure = measure_of(answerer, one.argument.column, scores if own else None, ranked=ranked)
-    if ranked:
+    assert measure is not None
+    if one.kind == QUANTILE:
         share = check_share(one.share)
         return list(
             quantile_rows(
@@ -146,39 +176,68 @@ def _shown(condition: Any) -> str:
 
 def _nothing(one: FigureAsked, whole: Selected, settings: Settings) -> Answer:
     """The answer in a row that a figure has no record in."""
-    if one.kind == COUNT:
-        return Estimate(
-            whole.text, 0.0, 0.0, 0.0, settings.confidence, 0.0, True, "exact", 0, 0, 0.0
-        )
-    return empty_figure(one.name, one.kind, one.name, settings.confidence)
+    if one.kind == COUNT and not one.summed:
+        return _zero(whole, settings)
+    kind = SUM if one.summed else one.kind
+    return empty_figure(one.name, kind, one.name, settings.confidence)
 
 
-def _keeps(query: FigureQuery, row: Sequence[Answer]) -> bool:
-    for one in query.having:
-        value = number_of(row[one.aggregate])
-        if value is None or not _KEPT[one.operator](value, one.number):
+def _zero(whole: Selected, settings: Settings) -> Estimate:
+    """The count of records that cannot occur."""
+    return Estimate(whole.text, 0.0, 0.0, 0.0, settings.confidence, 0.0, True, "exact", 0, 0, 0.0)
+
+
+def _ranks(measure: Measure | None) -> Ranks | None:
+    """The place of every bin or class that a quantile can be; None for numbers."""
+    if measure is None or measure.steps is None:
+        return None
+    return {value: i for i, value in enumerate(measure.steps.shown)}
+
+
+def _keeps(having: Sequence[Having], row: Sequence[Answer], ranks: Sequence[Ranks | None]) -> bool:
+    """Whether a row satisfies HAVING; one without a value does not."""
+    for one in having:
+        classes, value = ranks[one.aggregate], value_of(row[one.aggregate])
+        wanted = one.value
+        if one.labels is None and classes is None and isinstance(wanted, Decimal):
+            wanted = float(wanted)
+        elif one.labels is None and (wanted not in (classes or ()) or one.operator not in _SAME):
+            raise InputError(
+                f"HAVING {one.text} has no meaning.",
+                hint="Compare an answer with a number, and one of several classes (=, <>) with a"
+                " class.",
+            )
+        if value is None:
+            return False
+        if not (
+            value in one.labels if one.labels is not None else _KEPT[one.operator](value, wanted)
+        ):
             return False
     return True
 
 
 def _sorted(
-    rows: list[tuple[Labels, tuple[Answer, ...]]], order: OrderBy, recodings: dict[str, Any]
-) -> list[tuple[Labels, tuple[Answer, ...]]]:
-    """A stable sort; rows without a value come last."""
-    if order.aggregate is None:
-        assert order.order is not None and order.order.label is not None
-        return sort_rows(rows, order.order, recodings.get(order.order.label))
-    place = order.aggregate
+    rows: list[Row],
+    order: OrderBy,
+    recodings: Mapping[str, Recoding | None],
+    ranks: Sequence[Ranks | None],
+) -> list[Row]:
+    """A stable sort: bins and classes in their order, a missing value last or first."""
+    by, place = order.order, order.aggregate
+    found = [row[0][by.label] if place is None else value_of(row[1][place]) for row in rows]
+    rank = None if place is None else ranks[place]
+    if place is None:
+        shown = sorted_for_display(set(found) - {None}, recodings.get(by.label))
+        rank = {value: i for i, value in enumerate(shown)}
+    pairs = list(zip(found, rows, strict=True))
+    missing = [row for value, row in pairs if value is None]
+    present = [(value if rank is None else rank[value], row) for value, row in pairs
+               if value is not None]  # fmt: skip
+    present.sort(key=lambda pair: pair[0], reverse=by.descending)
+    sorted_rows = [row for _, row in present]
+    return [*missing, *sorted_rows] if by.missing_first else [*sorted_rows, *missing]
 
-    def key(row: tuple[Labels, tuple[Answer, ...]]) -> tuple[bool, float]:
-        value = number_of(row[1][place])
-        sign = -1.0 if order.descending else 1.0
-        return value is None, sign * (value if value is not None else math.inf)
 
-    return sorted(rows, key=key)
-
-
-def _picked(one: Answer, rows: int) -> Answer:
-    if one.exact:
-        return one
-    return replace(one, remarks=(*one.remarks, PICKED.format(rows=rows)))
+def _remarked(one: Answer, always: Sequence[str], estimated: Sequence[str]) -> Answer:
+    """With remarks on how its row was chosen; some are about estimates only."""
+    return replace(one, remarks=(*one.remarks, *always, *(() if one.exact else estimated)))

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reconpriv.messages.readable import Plottable
-from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.estimate import COUNT, Estimate
 from reconpriv.queries.figure import Figure, answered
-from reconpriv.queries.table import EstimateTable, label_array
-from reconpriv.schema import Value, json_value
+from reconpriv.queries.table import EstimateTable, json_labels, label_array
+from reconpriv.schema import Value
 from reconpriv.sources.column_names import free_name
 from reconpriv.sources.frame_types import as_pandas, as_polars
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from reconpriv.queries.sql import FigureQuery
 
 Answer = Estimate | Figure
 
@@ -65,7 +67,7 @@ class FigureTable(Plottable):
             "figures": list(self.names),
             "rows": [
                 {
-                    "labels": {name: json_value(value) for name, value in labels.items()},
+                    "labels": json_labels(labels),
                     "figures": [answer.as_dict() for answer in answers],
                 }
                 for labels, answers in self.rows
@@ -106,13 +108,21 @@ def _figures(values: list[Any]) -> pa.Array:
     return pa.array(values, pa.float64()) if numbers else pa.array(values)
 
 
-def simplified(table: FigureTable) -> Estimate | EstimateTable | Figure | FigureTable:
+def simplified(
+    table: FigureTable, asked: FigureQuery
+) -> Estimate | EstimateTable | Figure | FigureTable:
     """A single figure by itself, and a table of nothing but one count as a table of counts."""
     if len(table.names) != 1:
         return table
-    rows = [(labels, answers[0]) for labels, answers in table.rows]
+    name = asked.figures[0].alias or COUNT
     if not table.by:
-        one = rows[0][1]
-        return one if isinstance(one, Estimate) else answered(one)
-    counts = [(labels, one) for labels, one in rows if isinstance(one, Estimate)]
-    return EstimateTable(table.by, tuple(counts)) if rows and len(counts) == len(rows) else table
+        ((_, (one,)),) = table.rows
+        return replace(one, name=name) if isinstance(one, Estimate) else answered(one)
+    counts = [
+        (labels, replace(one, name=name))
+        for labels, (one,) in table.rows
+        if isinstance(one, Estimate)
+    ]
+    if asked.figures[0].kind != COUNT or len(counts) < len(table):
+        return table
+    return EstimateTable(table.by, tuple(counts), name)

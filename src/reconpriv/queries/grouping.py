@@ -25,9 +25,9 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Order:
-    """Sort by a grouping, or by the estimate if there is no label."""
+    """Sort by the grouping of a label, in which direction."""
 
-    label: str | None
+    label: str
     descending: bool = False
     missing_first: bool = False
 
@@ -150,27 +150,15 @@ class ShapeReader:
         clause = self.tree.args.get("order")
         found = []
         for node in clause.expressions if clause is not None else ():
-            label = self._ordered(node.this.unnest(), selected, by)
-            missing_first = bool(node.args.get("nulls_first"))
-            found.append(Order(label, bool(node.args.get("desc")), missing_first))
+            found.append(direction(self._ordered(node.this.unnest(), selected, by), node))
         return tuple(found)
 
-    def _ordered(
-        self, node: Any, selected: Sequence[_Item | None], by: Sequence[Grouping]
-    ) -> str | None:
-        """The label of the grouping to sort by; None for the estimate."""
+    def _ordered(self, node: Any, selected: Sequence[_Item | None], by: Sequence[Grouping]) -> str:
+        """The label of the grouping to sort by."""
         text = node.sql(dialect=DIALECT)
-        if self._counts(node):
-            return None
-        counted = next(i for i, item in enumerate(selected) if item is None)
-        if isinstance(node, self.exp.Literal) and node.this == str(counted + 1):
-            return None
         if isinstance(node, self.exp.Column):
-            wanted = node.name.lower()
-            if wanted == self.tree.expressions[counted].alias.lower():
-                return None
             for grouping in by:
-                if grouping.label.lower() == wanted:
+                if grouping.label.lower() == node.name.lower():
                     return grouping.label
         if not isinstance(node, self.exp.Var):
             item = self._named(node, selected, "ORDER BY") or self._item(node)
@@ -190,6 +178,11 @@ class ShapeReader:
             raise self.refuse(f"{clause.upper()} takes a whole number")
         # No table has as many rows, and Python refuses to read thousands of digits.
         return int(number.this[:_DIGITS])
+
+
+def direction(label: str, node: Any) -> Order:
+    """Which way one item of ORDER BY sorts; missing values come last unless it says otherwise."""
+    return Order(label, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def _label(group: _Item, selected: Sequence[_Item | None]) -> str:

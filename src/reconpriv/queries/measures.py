@@ -7,6 +7,7 @@ sensitive values need scores.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -18,11 +19,11 @@ import pyarrow as pa
 from reconpriv.core.cube import Cube
 from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
-from reconpriv.queries.answer import Answerer
+from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.sql import unknown_column
-from reconpriv.queries.sql_text import written_condition
-from reconpriv.recoding import Recoding
-from reconpriv.schema import Column, Kind, Schema, Value
+from reconpriv.queries.sql_text import written_condition, written_name
+from reconpriv.recoding import Recoding, plain
+from reconpriv.schema import Column, Kind, Schema, Value, parse_value
 from reconpriv.theory.arrays import Floats, Ints
 
 _NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
@@ -60,9 +61,11 @@ class ExpressionNumber:
                 f"The expression {written_condition(self.expression)} gives no number, so it"
                 " cannot be averaged or added up."
             )
-        return np.asarray(
-            found.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64
-        )
+        numbers = found.cast(pa.float64(), safe=False)
+        # NaN is how a missing number is marked, so what is not a number counts as infinite.
+        known = numbers.is_valid().to_numpy(zero_copy_only=False)
+        values = numbers.fill_null(0.0).to_numpy(zero_copy_only=False)
+        return np.where(known, np.where(np.isnan(values), np.inf, values), np.nan)
 
 
 @dataclass(frozen=True)
@@ -140,17 +143,22 @@ def _sensitive(
     if scores is None:
         every, steps = _numbers(column, domain, recoding, ranked=ranked, sensitive=True)
         return _with_ends(*(Measure(column.name, None, one, steps) for one in every))
-    strangers = [value for value in scores if value not in domain]
+    given = [parse_value(column, value) for value in scores]
+    strangers = [value for value in given if value not in domain]
     if strangers:
         raise InputError(f"The scores name {strangers[0]!r}, which {column.name!r} does not have.")
-    left = [value for value in domain if value is not None and value not in scores]
+    by_value = dict(zip(given, scores.values(), strict=True))
+    if len(by_value) < len(given):
+        twice = next(value for value in given if given.count(value) > 1)
+        raise InputError(f"The scores name {twice!r} twice.")
+    left = [value for value in domain if value is not None and value not in by_value]
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         raise InputError(
             f"The scores leave out {left[0]!r}{more}.",
             hint=f"Give a number for each of the {len(domain)} values of {column.name!r}.",
         )
-    numbers = np.array([_score(value, scores.get(value)) for value in domain])
+    numbers = np.array([_score(value, by_value.get(value)) for value in domain])
     steps = None
     if ranked:
         steps = _classes(domain, numbers)
@@ -216,8 +224,43 @@ def _numbers(
             f"Column {column.name!r} holds {what}, so it has no {none}.",
             hint=hint,
         )
-    numbers = np.array([np.nan if value is None else float(value) for value in values])
-    return [numbers], None
+    return [np.array([_number(value) for value in values])], None
+
+
+def _number(value: Value) -> float:
+    """A value as a number: a missing one is NaN, so that NaN itself counts as infinite."""
+    if value is None:
+        return float("nan")
+    return float("inf") if math.isnan(value) else float(value)
+
+
+def refuse_infinite(answerer: Answerer, measure: Measure, selected: Selected, kind: str) -> None:
+    """Refuse records whose number is infinite or undefined, or may be in a bin without an end."""
+    if measure.steps is not None:
+        return
+    if measure.number is None:
+        assert measure.scores is not None
+        chosen = selected.values
+        found = [measure.scores if chosen is None else measure.scores[list(chosen)]]
+    else:
+        parts = answerer.cells.parts()
+        found = [measure.number.of(part)[answerer.mask(selected, part)] for part in parts]
+    if not any(np.isinf(one).any() for one in found):
+        return
+    if measure.ends is None:
+        raise InputError(
+            f"{measure.name!r} is infinite or not a number for some records, so there is no"
+            f" {kind} of it.",
+            hint="Leave them out with a condition.",
+        )
+    recoding = answerer.cells.schema.recoding(measure.name)
+    assert recoding is not None
+    raise InputError(
+        f"The bin {recoding.labels[-1]!r} of {measure.name!r} has no end, so there is no"
+        f" {kind} of its numbers.",
+        hint="Leave it out with a condition"
+        f" ({written_name(measure.name)} < {plain(recoding.borders[-1])}), or ask for the median.",
+    )
 
 
 MIDDLES = (

@@ -20,7 +20,7 @@ from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.averages import Asked, base_remarks, is_exact
 from reconpriv.queries.figure import QUANTILE, Figure
-from reconpriv.queries.measures import Measure, Steps
+from reconpriv.queries.measures import Measure, Steps, refuse_infinite
 from reconpriv.queries.selections import public_part
 from reconpriv.queries.shares import UNSURE, Labels, check_unbiased, empty_figure
 from reconpriv.queries.step_totals import step_totals
@@ -66,6 +66,7 @@ def quantile_rows(
 ) -> list[tuple[Labels, Figure]]:
     """A quantile for every combination of the given attributes that occurs."""
     check_unbiased(settings, "A quantile")
+    refuse_infinite(answerer, measure, selected, QUANTILE)
     sensitive = answerer.cells.schema.sensitive.name
     public = [one for one in by if one != sensitive]
     asked = Asked("median" if share == 0.5 else f"{share:g}-quantile", measure, selected, name)

@@ -21,8 +21,8 @@ from reconpriv.queries.sql_text import written_name
 from reconpriv.recoding import Recoding, as_number
 from reconpriv.schema import Schema, Value
 
-_OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-_NO_LITERAL = object()
+OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+NO_LITERAL = object()
 _CAST = re.compile(r"CAST\(('(?:[^']|'')*') AS (DATE|TIMESTAMP|TIMESTAMPTZ)\)")
 _TIMES = ("date", "timestamp", "timestampntz", "timestamptz")
 
@@ -85,41 +85,41 @@ def _answer(
     Under NOT the opposite is answered, so NOT age < 65 means age >= 65.
     """
     text = shown_condition(exp, test)
-    operator = _OPERATORS.get(type(test).__name__)
+    operator = OPERATORS.get(type(test).__name__)
     if operator is not None:
         on_left = test.this is side
-        value = _literal(exp, test.expression if on_left else test.this)
-        if value is not _NO_LITERAL:
+        value = literal(exp, test.expression if on_left else test.this)
+        if value is not NO_LITERAL:
             operator = operator if on_left else mirrored(operator)
             operator = opposite(operator) if negated else operator
             return answer_comparison(recoding, operator, value, text, whole_bins=whole_bins)
     elif isinstance(test, exp.Between) and test.this is side and not test.args.get("symmetric"):
-        low, high = _literal(exp, test.args["low"]), _literal(exp, test.args["high"])
-        if _NO_LITERAL not in (low, high):
+        low, high = literal(exp, test.args["low"]), literal(exp, test.args["high"])
+        if NO_LITERAL not in (low, high):
             return answer_between(recoding, low, high, text, whole_bins=whole_bins, negated=negated)
     elif isinstance(test, exp.In) and test.this is side and test.expressions:
-        values = [_literal(exp, one) for one in test.expressions]
-        if _NO_LITERAL not in values:
+        values = [literal(exp, one) for one in test.expressions]
+        if NO_LITERAL not in values:
             return answer_membership(recoding, values, text, whole_bins=whole_bins, negated=negated)
     raise misused(recoding, text)
 
 
-def _literal(exp: Any, node: Any) -> Any:
+def literal(exp: Any, node: Any) -> Any:
     """A text, number, truth value or, as its text, a time written as a literal."""
     node = node.unnest()
     if isinstance(node, exp.Neg):
-        number = _literal(exp, node.this)
-        return number.copy_negate() if isinstance(number, Decimal) else _NO_LITERAL
+        number = literal(exp, node.this)
+        return number.copy_negate() if isinstance(number, Decimal) else NO_LITERAL
     if isinstance(node, exp.Cast) and node.is_type(*_TIMES):
-        text = _literal(exp, node.this)
+        text = literal(exp, node.this)
         if not isinstance(text, str):
-            return _NO_LITERAL
+            return NO_LITERAL
         return text.strip()[:10] if node.is_type("date") else text
     if isinstance(node, exp.Boolean):
         return bool(node.this)
     value = node.this if isinstance(node, exp.Literal) else None
     found = value if value is None or node.is_string else as_number(value)
-    return _NO_LITERAL if found is None else found
+    return NO_LITERAL if found is None else found
 
 
 def _membership(exp: Any, column: Any, labels: Sequence[str], negated: bool) -> Any:
@@ -142,3 +142,22 @@ def shown_condition(exp: Any, node: Any) -> str:
         if written_name(str(name.this)) == name.this:
             name.set("quoted", False)
     return _CAST.sub(r"\2 \1", str(copy.sql(dialect=DIALECT)))
+
+
+def present(exp: Any, node: Any) -> Any:
+    """The condition that an expression, or a condition, is not NULL."""
+    inner = exp.Paren(this=node.copy())
+    return exp.Not(this=exp.Is(this=inner, expression=exp.Null()))
+
+
+def may_be_unknown(exp: Any, node: Any, known: Mapping[str, Sequence[Value]]) -> bool:
+    """Whether a condition may be neither true nor false, as one about a missing value is."""
+    missing = {name.lower() for name, values in known.items() if None in values}
+    sure = (
+        exp.Predicate, exp.Connector, exp.Not, exp.Paren, exp.Neg, exp.Column, exp.Identifier,
+        exp.Literal, exp.Boolean,
+    )  # fmt: skip
+    return any(
+        not isinstance(one, sure) or (isinstance(one, exp.Column) and one.name.lower() in missing)
+        for one in node.walk()
+    )

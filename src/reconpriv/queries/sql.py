@@ -19,16 +19,20 @@ from reconpriv.extras import install_hint
 from reconpriv.messages.nearest import nearest_name, sql_column_hint
 from reconpriv.messages.positions import offset_words, place_words
 from reconpriv.queries.aggregates import (
+    Aggregate,
     FigureReader,
     Having,
     OrderBy,
     is_share,
+    settled_having,
     settled_order,
 )
 from reconpriv.queries.bins import misused
 from reconpriv.queries.comparisons import settle_comparisons
+from reconpriv.queries.estimate import COUNT
+from reconpriv.queries.figure import QUANTILE
 from reconpriv.queries.grouping import Shape, ShapeReader
-from reconpriv.queries.rewrite import rewrite_recoded, shown_condition
+from reconpriv.queries.rewrite import may_be_unknown, present, rewrite_recoded, shown_condition
 from reconpriv.schema import Kind, Schema, Value
 
 _P = ParamSpec("_P")
@@ -96,11 +100,13 @@ class FigureAsked:
     condition: Condition | None
     filtered: Condition | None
     share: float
+    alias: str = ""
+    summed: bool = False
 
 
 @dataclass(frozen=True)
 class FigureQuery:
-    """A parsed SELECT of several figures, or of others than counts.
+    """A parsed SELECT of one figure or several.
 
     Its rows are those of ``count``; the first ``shown`` figures are shown.
     """
@@ -110,6 +116,12 @@ class FigureQuery:
     shown: int
     having: tuple[Having, ...]
     order: tuple[OrderBy, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it asks for nothing but the number of records."""
+        one = self.figures[0]
+        return len(self.figures) == 1 and one.kind == COUNT and not (one.condition or one.filtered)
 
 
 def _not_too_deep(parse: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -126,25 +138,13 @@ def _not_too_deep(parse: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 @_not_too_deep
-def parse_query(
-    text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
-) -> CountQuery:
-    """Parse a whole SELECT; refuse what is outside the supported form."""
-    exp, tree = _parse_select(text)
-    return _count_query(exp, tree, text, schema, known, whole_bins)
-
-
-@_not_too_deep
 def parse_figures(
     text: str, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool = False
-) -> FigureQuery | None:
-    """Parse a SELECT that asks for more than a count; None for one that does not."""
+) -> FigureQuery:
+    """Parse a whole SELECT; refuse what is outside the supported form."""
     exp, tree = _parse_select(text)
-    reader = FigureReader(exp, tree, _refused)
-    if reader.is_plain():
-        return None
     _check_nodes(exp, tree, shares=True)
-    figures = reader.read()
+    figures = FigureReader(exp, tree, _refused).read()
     count = _count_query(exp, tree, text, schema, known, whole_bins)
 
     kinds = {column.name.lower(): column.kind for column in schema.columns}
@@ -176,19 +176,37 @@ def parse_figures(
         settle_comparisons(exp, holder, schema, known)
         return Argument(shown, None, holder.sql(dialect=DIALECT))
 
+    def filtered(one: Aggregate) -> Condition | None:
+        every = [one.filtered] if one.filtered is not None else []
+        own = one.condition if one.decided else None
+        if own is not None and one.summed and condition(own).sensitive:
+            own = None  # whether there is anything to add up is not known anyway
+        if own is not None and may_be_unknown(exp, own, known):
+            every.append(present(exp, own))
+        return condition(exp.and_(*every, wrap=True)) if every else None
+
     aggregates = tuple(
         FigureAsked(
             one.kind,
             one.name,
             None if one.argument is None else argument(one.argument),
             None if one.condition is None else condition(one.condition),
-            None if one.filtered is None else condition(one.filtered),
+            filtered(one),
             one.share,
+            one.alias,
+            one.summed,
         )
         for one in figures.aggregates
     )
+    quantiles = [
+        one.argument.column if one.argument and one.kind == QUANTILE else None for one in aggregates
+    ]
+    having = tuple(
+        settled_having(one, quantiles[one.aggregate], schema, _refused, whole_bins=whole_bins)
+        for one in figures.having
+    )
     order = settled_order(figures, count.shape)
-    return FigureQuery(count, aggregates, figures.shown, figures.having, order)
+    return FigureQuery(count, aggregates, figures.shown, having, order)
 
 
 def _parse_select(text: str) -> tuple[Any, Any]:
@@ -262,10 +280,12 @@ def _parse(text: str, before: str = "") -> tuple[Any, Any]:
         trees = sqlglot.parse(before + text, dialect=DIALECT)
     except SqlglotError as error:
         raise _refused(f"The SQL cannot be parsed{_place(error, text, before)}") from None
-    trees = [tree for tree in trees if tree is not None]
-    if len(trees) != 1:
+    found = [tree for tree in trees if tree is not None]
+    if len(found) != 1:
         raise _refused("Only one statement can be answered at a time")
-    return exp, trees[0]
+    for node in found[0].walk():
+        node.pop_comments()
+    return exp, found[0]
 
 
 def _place(error: Exception, text: str, before: str) -> str:
@@ -316,10 +336,9 @@ def _check_nodes(exp: Any, tree: Any, *, shares: bool = False) -> None:
 
 
 def _is_the_count(exp: Any, node: Any) -> bool:
-    """Whether this is count(*) in the SELECT itself or in its ORDER BY."""
+    """Whether this is the count(*) of the SELECT itself."""
     counts = isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
-    place = node.parent.parent if isinstance(node.parent, exp.Alias) else node.parent
-    return counts and isinstance(place, exp.Select | exp.Ordered)
+    return counts and isinstance(node.parent, exp.Select)
 
 
 def _condition(

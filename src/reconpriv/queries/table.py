@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reconpriv.messages.readable import Plottable
-from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.estimate import COUNT, Estimate
 from reconpriv.schema import Value, json_value
 from reconpriv.sources.column_names import free_name
 from reconpriv.sources.frame_types import as_pandas, as_polars
@@ -32,10 +33,14 @@ _MODEL_COLUMNS = {
 
 @dataclass(frozen=True, repr=False)
 class EstimateTable(Plottable):
-    """Estimates labelled by the values of the attributes they were grouped by."""
+    """Estimates labelled by the values of the attributes they were grouped by.
+
+    ``name`` is how the counts are headed.
+    """
 
     by: tuple[str, ...]
     rows: tuple[tuple[dict[str, Value], Estimate], ...]
+    name: str = COUNT
 
     def __iter__(self) -> Iterator[tuple[dict[str, Value], Estimate]]:
         """Iterate over (labels, estimate)."""
@@ -59,7 +64,7 @@ class EstimateTable(Plottable):
             "by": list(self.by),
             "rows": [
                 {
-                    "labels": {name: json_value(value) for name, value in labels.items()},
+                    "labels": json_labels(labels),
                     **estimate.as_dict(),
                 }
                 for labels, estimate in self.rows
@@ -78,7 +83,7 @@ class EstimateTable(Plottable):
             values = [getattr(estimate, name) for _, estimate in self.rows]
             shown = ["; ".join(value) for value in values] if name == "remarks" else values
             arrays.append(pa.array(shown, kind))
-            names.append(free_name(name, names))
+            names.append(free_name(self.name if name == COUNT else name, names))
         return pa.Table.from_arrays(arrays, names=names)
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -88,6 +93,16 @@ class EstimateTable(Plottable):
     def to_polars(self) -> polars.DataFrame:
         """The same as a Polars data frame."""
         return as_polars(self.to_arrow())
+
+
+def json_labels(labels: Mapping[str, Value]) -> dict[str, Any]:
+    """Labels as JSON knows them; what is infinite or not a number is text."""
+    return {
+        name: str(value)
+        if isinstance(value, float) and not math.isfinite(value)
+        else json_value(value)
+        for name, value in labels.items()
+    }
 
 
 def label_array(values: list[Value]) -> pa.Array:

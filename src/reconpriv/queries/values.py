@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import datetime as dt
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +13,7 @@ from typing import Any, overload
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reconpriv.kinds import in_utc
 from reconpriv.queries.text_codes import PATTERN
 from reconpriv.schema import Value
 
@@ -35,7 +38,11 @@ class Values(Sequence[Value]):
     def __getitem__(self, index: Any) -> Any:
         """One value, or a list of several."""
         found = self.array[index]
-        return found.to_pylist() if isinstance(index, slice) else found.as_py()
+        if isinstance(index, slice):
+            return found.to_pylist()
+        value = found.as_py()
+        # One NaN is not equal to another, but it is equal to itself where labels are looked up.
+        return math.nan if isinstance(value, float) and math.isnan(value) else value
 
     def __iter__(self) -> Iterator[Value]:
         """All of them, in batches."""
@@ -61,6 +68,9 @@ class Values(Sequence[Value]):
 
     def position(self, value: Value) -> int:
         """The position of a value, or -1 if it does not occur."""
+        if isinstance(value, dt.datetime):
+            zoned = dt.UTC if self.array.type.tz is not None else None
+            value = in_utc(value).replace(tzinfo=zoned)
         if len(self) <= _FEW:
             if not self._positions:
                 self._positions.update({one: i for i, one in enumerate(self)})
@@ -68,8 +78,5 @@ class Values(Sequence[Value]):
         present = len(self) - self.array.null_count
         if value is None:
             return present if self.array.null_count else -1
-        try:
-            place = bisect.bisect_left(self, value, hi=present)
-        except TypeError:  # a time with a zone and one without cannot be compared
-            return -1
+        place = bisect.bisect_left(self, value, hi=present)
         return place if place < present and self[place] == value else -1

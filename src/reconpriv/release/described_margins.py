@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from reconpriv.core.margin_plan import DescribedTable
-from reconpriv.core.margins import NEIGHBOURS
+from reconpriv.core.margins import NEIGHBOURS, Margins
 from reconpriv.release import json_parts
 from reconpriv.release.described_files import Files
 
@@ -58,6 +58,12 @@ class DescribedMargins:
             (json_parts.text(names[0]), json_parts.text(names[1])),
             files,
         )
+
+    @property
+    def asked(self) -> Margins:
+        """What a policy says to get them."""
+        tables = [table.columns for table in self.tables]
+        return Margins(rho=self.rho, delta=self.delta, tables=tables)
 
     def as_dict(self) -> dict[str, Any]:
         """The block in the manifest."""

@@ -31,8 +31,8 @@ def check_design(manifest: Manifest, *, trials_known: bool) -> None:
     """Refuse a release whose trials are secret."""
     if not trials_known:
         raise OutputError(
-            f"A release of sample size {manifest.sample_size!r} keeps its trials secret, so a file"
-            " cannot carry them.",
+            f"A release of sample size {manifest.policy.sample_size!r} keeps its trials secret, so"
+            " a file cannot carry them.",
             hint=PLAIN,
         )
 
@@ -81,7 +81,7 @@ def corrected_title(title: str, manifest: Manifest, label_bytes: int | None) -> 
 
     The title is cut if there is no place for both.
     """
-    p, m = manifest.retention, manifest.schema.domain_size
+    p, m = manifest.policy.retention, manifest.schema.domain_size
     note = f" (randomised: estimate = (n - N*(1-{p!r})/{m})/{p!r})"
     if label_bytes is not None:
         title = title.encode()[: label_bytes - len(note)].decode(errors="ignore").rstrip()

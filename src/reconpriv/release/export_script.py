@@ -27,7 +27,7 @@ def export_script(
         data=path.name,
         script=script.name,
         sensitive=manifest.schema.sensitive,
-        retention=manifest.retention,
+        retention=manifest.policy.retention,
         domain_size=manifest.schema.domain_size,
         design=records.names,
         names={name: name for name in columns} if program == "R" else file_names(columns, program),

@@ -14,7 +14,6 @@ from reconpriv.core.cells import CellBatch
 from reconpriv.core.coarsening import coarsen
 from reconpriv.core.cube import Cells, Cube, collect
 from reconpriv.core.protected_cube import ProtectedCube, with_protection
-from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import memory_bytes
 from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import InputError, ReleaseError
@@ -43,7 +42,7 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
         cells = store(batches, stored.manifest.schema, coins=_by_coins(stored))
     if stored.group_files:
         cells.set_trials(_published_trials(cells, stored, memory))
-    elif not SAMPLE_SIZES[stored.manifest.sample_size].trials_known:
+    elif not stored.manifest.policy.sampling.trials_known:
         cells.set_trials(_plug_in_trials(part, stored) for part in cells.parts())
     return cells
 
@@ -73,7 +72,7 @@ def load_group_cube(stored: ReleaseFolder) -> Cube:
 
 def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
     """The cells with the trials that each group rests on."""
-    sampling = SAMPLE_SIZES[stored.manifest.sample_size]
+    sampling = stored.manifest.policy.sampling
     if not sampling.samples:
         return cube
     if not sampling.trials_public:
@@ -84,7 +83,7 @@ def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
 
 def _by_coins(stored: ReleaseFolder) -> bool:
     """Whether scaling and sampling were done by coin flips: Algorithm 1 to the letter."""
-    return SAMPLE_SIZES[stored.manifest.sample_size].coins
+    return stored.manifest.policy.sampling.coins
 
 
 @contextmanager
@@ -187,27 +186,20 @@ def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
     The largest of several noisy frequencies is too large on average, so s(F') is too small and
     the interval too wide rather than too narrow. So it is if the value is not an exposed one.
     """
-    manifest = stored.manifest
-    m = manifest.schema.domain_size
+    policy, m = stored.manifest.policy, stored.manifest.schema.domain_size
     largest = np.zeros(cube.groups)
     np.maximum.at(
         largest,
         cube.group,
         reconstruct_frequency(
-            cube.count, cube.records[cube.group], retention=manifest.retention, domain_size=m
+            cube.count, cube.records[cube.group], retention=policy.retention, domain_size=m
         ),
     )
-    bound = BOUNDS.get(manifest.bound)
-    if bound is None or bound.lattice:
-        bound = BOUNDS["chernoff-full"]
-    sizes = largest_private_size(
-        np.clip(largest, max(1.0 / m, manifest.exposed_above), 1.0),
-        retention=manifest.retention,
-        domain_size=m,
-        epsilon=manifest.epsilon,
-        delta=manifest.delta,
-        bound=bound,
-    )
+    known = policy.parameters(m)
+    if known["bound"].name not in BOUNDS or known["bound"].lattice:
+        known["bound"] = BOUNDS["chernoff-full"]
+    largest = np.clip(largest, max(1.0 / m, policy.exposed_above), 1.0)
+    sizes = largest_private_size(largest, **known)
     return np.minimum(np.maximum(sizes, 1.0), cube.records)
 
 

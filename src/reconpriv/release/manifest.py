@@ -19,7 +19,6 @@ from typing import Any, Self
 
 from reconpriv._version import __version__
 from reconpriv.core.protection import Settled
-from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Layout, Written
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import MissingFileError, ReleaseError
@@ -32,8 +31,9 @@ from reconpriv.release import json_parts
 from reconpriv.release.described_files import Files
 from reconpriv.release.described_margins import DescribedMargins
 from reconpriv.release.labels import describe_field, read_labels
-from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
+from reconpriv.schema import Column, ColumnLabels, Kind, Schema, json_value, parse_value
 from reconpriv.sources.databases.url import is_database_url
+from reconpriv.theory.bounds import named_bound
 from reconpriv.writing.marker import BLOCK, MANIFEST
 
 FORMAT_VERSION = 5  # the newest that is read
@@ -48,19 +48,15 @@ _COUNT_NAMES = ("records", "trials")
 class Manifest:
     """What a release says about itself, whether it is about to be written or was read.
 
-    ``group_files`` and ``count_names`` (of records and trials) are there if trials are published,
-    ``cell_count`` if the data are cells, ``margins`` if there are any, ``protect`` if groups and
-    trials are those of protection groups. ``one_row_per_person`` says that this was checked, not
-    only assumed. ``unknown`` names whatever else was in the file.
+    ``policy`` is the whole policy that it was made with, but for frequencies of the table, which
+    no release has. ``group_files`` and ``count_names`` (of records and trials) are there if trials
+    are published, ``cell_count`` if the data are cells, ``margins`` if there are any, ``protect``
+    if groups and trials are those of protection groups. ``one_row_per_person`` says that this was
+    checked, not only assumed. ``unknown`` names whatever else was in the file.
     """
 
     schema: Schema
-    sample_size: str
-    retention: float
-    epsilon: float
-    delta: float
-    bound: str
-    unattainable: str
+    policy: Policy
     method: str
     created_by: str
     records: int
@@ -72,9 +68,6 @@ class Manifest:
     cell_count: str | None = None
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
     margins: DescribedMargins | None = None
-    exposed_above: float = 0.0
-    harmless: tuple[Value, ...] = ()
-    news_only: bool = False
     protect: Settled | None = None
     one_row_per_person: bool = False
     unknown: tuple[str, ...] = ()
@@ -98,10 +91,14 @@ class Manifest:
             # Neither the source's number of records nor who they are about is published.
             schema=replace(schema, records=0, person=None),
             one_row_per_person=schema.person is not None,
-            **{name: value for name, value in policy.as_dict().items() if name in _POLICY},
-            exposed_above=policy.exposed_above,
-            harmless=policy.harmless_in(schema),
-            news_only=policy.news_only,
+            policy=replace(
+                policy,
+                bound=named_bound(policy.tail_bound.name),
+                margins=None if margins is None else margins.asked,
+                protect=None if protect is None else protect.asked,
+                harmless=policy.harmless_in(schema),
+                facts=None,
+            ).on(schema),
             method=policy.sampling.method,
             created_by=f"reconpriv {__version__}",
             records=written.records,
@@ -121,7 +118,7 @@ class Manifest:
         """The oldest format whose readers understand this manifest."""
         if any(one.dated or one.closed for one in self.schema.recodings):
             return 5
-        if self.protect is not None or self.exposed_above or self.harmless or self.news_only:
+        if self.protect is not None or not self.policy.tests_everything:
             return 4  # an older reader would misread trials, or claim that all values are protected
         if self.margins is not None:
             return 3
@@ -166,16 +163,11 @@ class Manifest:
 
     def policy_as_dict(self) -> dict[str, Any]:
         """The policy as plain values; defaults of what counts as exposed are left out."""
-        exposed = {
-            "exposed_above": self.exposed_above,
-            "harmless": [json_value(value) for value in self.harmless],
-            "news_only": self.news_only,
-        }
-        names = ("retention", "epsilon", "delta", "bound", "sample_size")
-        plain = {name: getattr(self, name) for name in names}
-        if self.unattainable != "refuse":
-            plain["unattainable"] = self.unattainable
-        plain |= {name: value for name, value in exposed.items() if value}
+        said = self.policy.as_dict()
+        names = ["retention", "epsilon", "delta", "bound", "sample_size"]
+        if self.policy.unattainable != "refuse":
+            names.append("unattainable")
+        plain = {name: said[name] for name in names} | self.policy.exposure_as_dict()
         return plain | ({ONE_ROW: True} if self.one_row_per_person else {})
 
     # --- writing ----------------------------------------------------------------------------------
@@ -207,11 +199,12 @@ class Manifest:
 
     def block(self) -> dict[str, Any]:
         """What a Data Package has no words for."""
+        said = self.policy.as_dict()
         block: dict[str, Any] = {
             "format_version": self.format_version,
             "created_by": self.created_by,
             "method": self.method,
-            **{name: getattr(self, name) for name in _POLICY},
+            **{name: said[name] for name in _POLICY},
             "sensitive": self.schema.sensitive.name,
             "domain": [json_value(value) for value in self.schema.domain],
             "public": [column.name for column in self.schema.public],
@@ -307,50 +300,54 @@ class Manifest:
         }
         sensitive = columns[block["sensitive"]]
         domain = tuple(parse_value(sensitive, value) for value in block["domain"])
-        sample_size, retention = block["sample_size"], json_parts.number(block["retention"])
-        epsilon, delta = json_parts.number(block["epsilon"]), json_parts.number(block["delta"])
-        if not 0 < retention < 1 or len(domain) < 2 or sample_size not in SAMPLE_SIZES:
+        harmless = tuple(parse_value(sensitive, value) for value in block.get("harmless", ()))
+        if len(domain) < 2 or not set(harmless) < set(domain):
             raise ValueError
-        if not 0 < delta < 1 or not epsilon > 0:
-            raise ValueError
+        schema = Schema(
+            tuple(columns[name] for name in block["public"]),
+            sensitive,
+            domain,
+            recodings=_recodings(block.get("recoded", {}), columns, fields),
+        )
+        margins, protect = _margins(block, resources), _protect(block)
+        policy = Policy.as_read(
+            schema,
+            json_parts.number(block["retention"]),
+            json_parts.number(block["epsilon"]),
+            json_parts.number(block["delta"]),
+            bound=named_bound(json_parts.text(block["bound"])),
+            margins=None if margins is None else margins.asked,
+            protect=None if protect is None else protect.asked,
+            sample_size=block["sample_size"],
+            unattainable=block.get("unattainable", "refuse"),
+            exposed_above=json_parts.number(block.get("exposed_above", 0.0)),
+            harmless=harmless,
+            news_only=block.get("news_only", False) is True,
+        )
         names = block.get("group_counts", dict(zip(_COUNT_NAMES, _COUNT_NAMES, strict=True)))
-        with_groups = SAMPLE_SIZES[sample_size].trials_public
         labels = {name: read_labels(one, columns[name]) for name, one in fields.items()}
         found = cls(
-            schema=Schema(
-                tuple(columns[name] for name in block["public"]),
-                sensitive,
-                domain,
-                recodings=_recodings(block.get("recoded", {}), columns, fields),
-            ),
-            sample_size=sample_size,
-            retention=retention,
-            epsilon=epsilon,
-            delta=delta,
-            bound=json_parts.text(block["bound"]),
-            unattainable=block.get("unattainable", "refuse"),
-            method=block.get("method", SAMPLE_SIZES[sample_size].method),
+            schema=schema,
+            policy=policy,
+            method=block.get("method", policy.sampling.method),
             created_by=json_parts.text(block["created_by"]),
             records=json_parts.count(block["records"]),
             test_key=bool(block.get("test_key")),
             file_format=resources["data"]["format"],
             data_files=Files.from_dict(resources["data"]),
-            group_files=Files.from_dict(resources["groups"]) if with_groups else None,
+            group_files=Files.from_dict(resources["groups"])
+            if policy.sampling.trials_public
+            else None,
             count_names=(names["records"], names["trials"]),
             cell_count=block.get("cell_count"),
             labels={name: said for name, said in labels.items() if said is not None},
-            margins=_margins(block, resources),
-            exposed_above=json_parts.number(block.get("exposed_above", 0.0)),
-            harmless=tuple(parse_value(sensitive, value) for value in block.get("harmless", ())),
-            news_only=block.get("news_only", False) is True,
-            protect=_protect(block),
+            margins=margins,
+            protect=protect,
             one_row_per_person=block.get(ONE_ROW, False) is True,
         )
         recoded = found.schema.recoding(sensitive.name)
         known = tuple(value for value in domain if value is not None)
         if recoded is not None and known != recoded.labels:
-            raise ValueError
-        if not 0 <= found.exposed_above < 1 or not set(found.harmless) < set(domain):
             raise ValueError
         if block["format_version"] != found.format_version:
             raise ValueError

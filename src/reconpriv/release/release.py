@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReleaseError, warn_caller
 from reconpriv.messages.arguments import checked, checked_methods
@@ -22,7 +21,6 @@ from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalit
 from reconpriv.queries.averages import Asked as Averaged
 from reconpriv.queries.averages import average_rows
 from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
-from reconpriv.queries.computed import grouped_rows
 from reconpriv.queries.crosstab import Crosstab, cross_tabulate
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.figure import AVERAGE, SUM, Figure, answered, only
@@ -107,7 +105,7 @@ class Release(Readable):
     def answerer(self) -> Answerer:
         """The cells of the release, loaded and checked, ready for questions."""
         described = self.description
-        design = Design(described.retention, described.schema.domain_size, described.sample_size)
+        design = Design.of(described.policy, described.schema)
         stored = self._checked_files()
         cells = load_cells(stored, self.memory)
         margins = None
@@ -138,11 +136,11 @@ class Release(Readable):
     ) -> Estimate:
         """How many records of the original table satisfy a condition.
 
-        ``where`` is what would come after WHERE in SQL; further arguments are column = value (a
-        list means any of them). Without a condition on the sensitive column the answer is exact. A
-        column called where, estimator, confidence or whole_bins is asked about in ``where``. A
-        condition that cuts a bin or a group is refused; with ``whole_bins`` it is answered for the
-        whole bin, and the answer says so in its remarks.
+        ``where`` is what comes after WHERE in SQL; further arguments are column = value (a list,
+        a range or a Series means any of them; NaN is missing). Without a condition on the sensitive
+        column the answer is exact. A column called where, estimator, confidence or whole_bins is
+        asked about in ``where``. A condition that cuts a bin or a group is refused; with
+        ``whole_bins`` it is answered for the whole bin, and the answer says so in its remarks.
         """
         selected = self.answerer.select(where, equal, whole_bins=whole_bins)
         return self.answerer.count(selected, Settings(estimator, confidence))
@@ -222,17 +220,11 @@ class Release(Readable):
         ``scores`` gives each sensitive value a number, for the averages of values that are none.
         """
         settings = Settings(estimator, confidence)
-        figures = self.answerer.parse_figures(query, whole_bins=whole_bins)
-        if figures is not None:
-            table = figure_table(
-                self.answerer, figures, settings, scores=scores, simultaneous=simultaneous
-            )
-            return simplified(table)
-        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
-        if not shape.by:
-            return self.answerer.count(selected, settings)
-        rows = grouped_rows(self.answerer, selected, shape, settings, simultaneous=simultaneous)
-        return EstimateTable(tuple(one.label for one in shape.by), tuple(rows))
+        asked = self.answerer.parse(query, whole_bins=whole_bins)
+        table = figure_table(
+            self.answerer, asked, settings, scores=scores, simultaneous=simultaneous
+        )
+        return simplified(table, asked)
 
     def share(
         self,
@@ -411,10 +403,12 @@ class Release(Readable):
         """Check a query, SQL text or a dictionary of column: value, without answering it."""
         if not isinstance(query, str):
             return self.answerer.select(None, check_equalities(query), whole_bins=whole_bins)
-        selected, shape = self.answerer.parse(query, whole_bins=whole_bins)
-        if shape.by:
+        asked = self.answerer.parse(query, whole_bins=whole_bins)
+        if asked.count.shape.by:
             raise ReleaseError("A batch is for single counts; ask a GROUP BY query on its own.")
-        return selected
+        if not asked.counts:
+            raise ReleaseError("A batch is for single counts; ask for other figures on their own.")
+        return self.answerer.settle(asked.count.text, asked.count.condition)
 
     def chi_square(
         self,
@@ -522,8 +516,8 @@ class Release(Readable):
             "domain": by_number(domain),
             "release": self.place,
             "promise": self.promise,
-            "public_counts_exact": not SAMPLE_SIZES[described.sample_size].coins,
-            "local_dp_epsilon": local_privacy_level(described.retention, len(domain)),
+            "public_counts_exact": not described.policy.sampling.coins,
+            "local_dp_epsilon": local_privacy_level(described.policy.retention, len(domain)),
             **self._labels(),
             "warnings": list(self.warnings),
         }
@@ -594,7 +588,8 @@ class Release(Readable):
         if plain and (groups or margins):
             raise ReleaseError("Only records can be written plain.")
         if groups and described.group_files is None:
-            raise ReleaseError(f"A release of sample size {described.sample_size} has no groups.")
+            size = described.policy.sample_size
+            raise ReleaseError(f"A release of sample size {size} has no groups.")
         if designed:
             return self._export_designed(file, overwrite)
         stored = self._with_margins() if margins else self._checked_files()
@@ -608,12 +603,11 @@ class Release(Readable):
         from reconpriv.release.export_script import export_script  # noqa: PLC0415 - seldom used
 
         described = self.description
-        sampling = SAMPLE_SIZES[described.sample_size]
-        check_design(described, trials_known=sampling.trials_known)
+        check_design(described, trials_known=described.policy.sampling.trials_known)
         cube = load_cube(self._checked_files(), self.memory)
         target = TARGETS.get(file.suffix.lower())
         records = designed_records(cube, described, target.label_bytes if target else None)
-        design = Design(described.retention, described.schema.domain_size, described.sample_size)
+        design = Design.of(described.policy, described.schema)
         answers = check_answers(cube, design, described.pooled)
         script = export_script(file, records, described, answers)
         return export_table(records.table, records.labels, file, overwrite=overwrite, script=script)

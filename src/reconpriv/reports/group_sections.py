@@ -158,7 +158,7 @@ def worst_section(audit: AuditReport) -> Section:
         for v in audit.worst[:_WORST]
     ]
     text = paragraph(
-        "The groups with the largest |g|/s_g, each with its largest frequency and the value behind"
-        " it. The exact tails are those of the most exposed value."
+        "The groups with the largest |g|/s_g, each with its largest exposed frequency and the value"
+        " behind it. The exact tails are those of the most exposed value."
     )
     return Section("worst", "Worst groups", (text, table(head, rows)) if rows else (text,))

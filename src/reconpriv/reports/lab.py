@@ -29,9 +29,9 @@ LAB_RECORDS = 2_000_000
 # Fewer settings than in tune, whose frontier they trace.
 _EPSILONS, _DELTAS, _WITH_MARGINS = (0.3, 0.5, 0.7, 0.9), (0.1, 0.3, 0.5), 14
 _EXPLAINED = {
-    "micro": "under ε: violating groups whose largest frequency is found within ±ε; exact tails:"
-    " the share predicted for it; error 50%: the median relative error; guess right: violating"
-    " groups whose most frequent value is guessed; all groups: the same for all groups;"
+    "micro": "under ε: violating groups whose largest exposed frequency is found within ±ε; exact"
+    " tails: the share predicted for it; error 50%: the median relative error; guess right:"
+    " violating groups whose most frequent value is guessed; all groups: the same for all groups;"
     " persons: people whose own value is that guess.",
 }
 # Columns of an attack's table that check the attack itself, or would be too many for a page.

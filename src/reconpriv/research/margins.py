@@ -172,7 +172,7 @@ def _violating(raw: Cube, policy: Policy) -> _Group:
 def _release(prepared: Prepared, policy: Policy, margins: str, groups: _Group, key: Key) -> _Found:
     """Publish once; ask the pool, then attack."""
     raw, answers = prepared.raw, prepared.workload.answers
-    design = Design(policy.retention, raw.schema.domain_size, policy.sample_size)
+    design = Design.of(policy, raw.schema)
     if margins == WITHOUT:
         cube = _published(raw, prepared.batches, policy, key, None)
         error = mean_relative_error(prepared.plan.estimates(cube, policy.retention), answers)

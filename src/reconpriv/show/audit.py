@@ -151,9 +151,9 @@ def worst_groups(report: AuditReport) -> RichTable:
         title_justify="left",
         box=None,
         padding=(0, 2, 0, 0),
-        caption="f: the largest frequency in the group, with its value. size above s_g, or bound"
-        " below δ: not private. exact tails: the true probability that the estimate of the most"
-        " exposed value is more than ε too high / too low.",
+        caption="f: the largest exposed frequency in the group, with its value. size above s_g, or"
+        " bound below δ: not private. exact tails: the true probability that the estimate of the"
+        " most exposed value is more than ε too high / too low.",
         caption_justify="left",
     )
     table.add_column("group", overflow="fold")

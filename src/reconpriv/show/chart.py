@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reconpriv.errors import OutputError
+from reconpriv.messages.arguments import checked
 from reconpriv.messages.phrases import listed
 from reconpriv.show import charts, markup, palette
 from reconpriv.show.answer_chart import answer_chart
@@ -58,6 +59,7 @@ class Chart:
         # Inline, so that the drawing has the colours of the notebook and needs nothing else.
         return {"text/html": tag("div", Html(charts.drawn(self.spec))), "text/plain": repr(self)}
 
+    @checked
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the chart as .html, .svg, .png or .json (Vega-Lite), whole or not at all.
 

@@ -22,13 +22,15 @@ _ABSENT = "-"
 
 
 def crosstab_view(found: Crosstab) -> RenderableType:
-    """Counts alone as a list; with shares, totals or a limit, rows and columns."""
-    return estimate_table_view(found) if found.plain else two_way_view(found.two_way())
+    """Counts alone, or nothing, as a list; with shares, totals or a limit, rows and columns."""
+    listed = found.plain or not found.cells
+    return estimate_table_view(found) if listed else two_way_view(found.two_way())
 
 
 def crosstab_html(found: Crosstab) -> str:
     """The same for a notebook."""
-    return estimate_table_html(found) if found.plain else two_way_html(found.two_way())
+    listed = found.plain or not found.cells
+    return estimate_table_html(found) if listed else two_way_html(found.two_way())
 
 
 def two_way_view(found: TwoWay) -> FittingTable:

@@ -22,11 +22,11 @@ _FROM_MARGINS = "from margins"
 _ERROR = "mean squared error"
 
 
-def estimate_headings(estimates: list[Estimate]) -> tuple[str, ...]:
+def estimate_headings(estimates: list[Estimate], name: str = "count") -> tuple[str, ...]:
     """What is shown of estimates; margins and a model's error, if any of them rests on some."""
     margins = (_FROM_MARGINS,) if any(one.from_margins > 0 for one in estimates) else ()
     error = (_ERROR,) if any(one.mean_squared_error is not None for one in estimates) else ()
-    return "count", "interval", "groups", "trials", *margins, *error
+    return name, "interval", "groups", "trials", *margins, *error
 
 
 def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, ...]:
@@ -68,9 +68,9 @@ def estimates_view(estimates: list[Estimate]) -> RichTable:
         box=None, padding=(0, 2, 0, 0), caption=remarks(estimates), caption_justify="left"
     )
     table.add_column("query", overflow="fold")
-    headings = estimate_headings(estimates)
+    headings = estimate_headings(estimates, estimates[0].name if len(estimates) == 1 else "count")
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(Text(heading), justify="right")
     for estimate in estimates:
         table.add_row(Text(estimate.query), *estimate_cells(estimate, headings))
     return table
@@ -84,9 +84,9 @@ def estimate_table_view(rows: EstimateTable) -> RichTable:
     )
     for name in rows.by:
         table.add_column(Text(name))
-    headings = estimate_headings(estimates)
+    headings = estimate_headings(estimates, rows.name)
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(Text(heading), justify="right")
     for labels, estimate in rows:
         shown = (Text("(missing)" if value is None else str(value)) for value in labels.values())
         table.add_row(*shown, *estimate_cells(estimate, headings))
@@ -128,7 +128,7 @@ def estimate_table_html(rows: EstimateTable) -> str:
     """A cross table, each row with its interval on a common scale."""
     estimates = [estimate for _, estimate in rows]
     top = max([1.0, *(estimate.high for estimate in estimates)])
-    headings = estimate_headings(estimates)
+    headings = estimate_headings(estimates, rows.name)
     body = []
     for labels, estimate in rows:
         count, interval, *rest = estimate_cells(estimate, headings)

@@ -117,6 +117,8 @@ def _kind(kind: pa.DataType, domain: Sequence[Value]) -> Kind:
         raise InputError(
             "Floating-point values have no natural finite domain.", hint="Bin them first."
         )
+    if pa.types.is_nested(kind):
+        raise InputError("The column holds lists or records, not single values.")
     return Kind.DATE if pa.types.is_date(kind) else Kind.STRING
 
 

@@ -245,7 +245,7 @@ def left_open(policy: rp.Policy, found: Setting) -> Figure:
             return count, "groups keep one trial, without a promise", "warn"
         return count, "groups in which not even one trial is private", "bad"
     if found.sampling.leaks and found.sampled_groups:
-        return f"{found.sampled_groups:,}", "groups whose largest frequency leaks", "warn"
+        return f"{found.sampled_groups:,}", "groups whose largest exposed frequency leaks", "warn"
     return "0", "groups beyond the limit of the policy", "good"
 
 
@@ -268,8 +268,8 @@ def group_verdict(policy: rp.Policy, found: Setting) -> Said:
         )
     elif found.sampling.leaks and found.sampled_groups:
         return "warning", (
-            f"sample size {found.sample_size} leaks the largest frequency of large groups; use"
-            f" {listed(recommended(), 'or')} for a release."
+            f"sample size {found.sample_size} leaks the largest exposed frequency of large groups;"
+            f" use {listed(recommended(), 'or')} for a release."
         )
     elif found.sampled_groups:
         return "good", (

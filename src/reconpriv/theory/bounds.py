@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from reconpriv.errors import PolicyError
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.counts import ObservedCount
@@ -228,3 +229,15 @@ def resolve_bound(bound: str | Bound | TailBound) -> Bound:
     if callable(bound):
         return Bound(getattr(bound, "__name__", "custom"), bound)
     return BOUNDS.find(bound)
+
+
+def named_bound(name: str) -> Bound:
+    """The bound of a release. One of the publisher's own has a name here, but no tails."""
+
+    def unknown(_: ObservedCount) -> Tails:
+        raise PolicyError(
+            f"The release was made with a bound of its own, {name!r}, which is not known here: its"
+            " sizes cannot be computed."
+        )
+
+    return BOUNDS[name] if name in BOUNDS else Bound(name, unknown)

@@ -32,7 +32,7 @@ def check_transition(matrix: ArrayLike, domain_size: int) -> Floats:
     m = domain_size
     try:
         found = np.array(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise PolicyError(
             "The matrix is not one of numbers.", hint=f"Give {m} rows of {m} probabilities."
         ) from None

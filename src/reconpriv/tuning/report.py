@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     import pandas
 
 
+def _plain_names() -> list[str]:
+    """The parameters and figures of a setting."""
+    return [field.name for field in fields(Setting) if field.name != "policy"]
+
+
 @dataclass(frozen=True)
 class Setting:
     """A policy and what it would do to the table.
 
+    ``policy`` is ready to publish with; its parameters are also there by name, as in ``to_arrow``.
     ``violating_groups`` and ``violating_records`` are those of an audit: what perturbation alone
     would expose. ``error`` is the analyst's expected mean relative error on the workload,
     ``group_error`` the adversary's expected relative error in the most exposed group. ``posterior``
@@ -42,6 +48,7 @@ class Setting:
     up to the current policy (``judged_above``).
     """
 
+    policy: Policy
     retention: float
     epsilon: float
     delta: float
@@ -78,21 +85,6 @@ class Setting:
         return self.margins.round_epsilon or self.margins.epsilon
 
     @property
-    def policy(self) -> Policy:
-        """The policy, ready to publish with; a custom bound is not included."""
-        return Policy(
-            self.retention,
-            self.epsilon,
-            self.delta,
-            bound=self.bound,
-            sample_size=self.sample_size,
-            margins=self.margins,
-            exposed_above=self.exposed_above,
-            harmless=self.harmless,
-            news_only=self.news_only,
-        )
-
-    @property
     def sampling(self) -> SampleSize:
         """The sample size as an object."""
         return SAMPLE_SIZES.find(self.sample_size)
@@ -118,7 +110,7 @@ class Setting:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            **asdict(self),
+            **{name: getattr(self, name) for name in _plain_names()},
             # Without an exposed value there is nothing to estimate; JSON has no infinity.
             "group_error": self.group_error if self.exposes else None,
             "margins": self.margins_epsilon,
@@ -222,8 +214,7 @@ class TuneReport(Readable):
     def to_arrow(self) -> pa.Table:
         """One row per setting."""
         columns: dict[str, Any] = {
-            field.name: [getattr(setting, field.name) for setting in self.settings]
-            for field in fields(Setting)
+            name: [getattr(setting, name) for setting in self.settings] for name in _plain_names()
         }
         columns["margins"] = pa.array([s.margins_epsilon for s in self.settings], pa.float64())
         columns["pooled"] = pa.array([s.pooled for s in self.settings], pa.float64())

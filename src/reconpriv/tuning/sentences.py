@@ -130,7 +130,7 @@ def helped(current: Setting, found: Setting | None, chosen: Setting | None) -> s
 
 def _broken(setting: Setting) -> str:
     if setting.sampling.leaks:
-        return "Its sample sizes leak the largest frequency of large groups."
+        return "Its sample sizes leak the largest exposed frequency of large groups."
     if setting.unattainable_groups:
         return f"In {setting.unattainable_groups:,} groups not even one trial is private."
     return f"Without sampling {setting.violating_groups:,} groups stay open to reconstruction."

@@ -122,10 +122,10 @@ def sweep(
     judge = partial(tuner.setting, rho1=rho1, exposing=in_use, risk=risk)
     settings, left_out = grid.tried(judge)
     budgets = _budgets(margins)
-    tried, no_margins = _beside_margins(judge, settings, budgets, wanted, base, now, with_margins)
+    tried, no_margins = _beside_margins(judge, settings, budgets, wanted, now, with_margins)
     helped = _with_margins(judge, now, in_use, budgets)
     found = Found(mark_efficient(tried), now, helped, left_out, no_margins)
-    return report_on(tuner, found, wanted, rho1, _measured(pooled, base))
+    return report_on(tuner, found, wanted, rho1, _measured(pooled))
 
 
 def rounded_down(retention: float, decimals: int | None) -> float:
@@ -184,7 +184,7 @@ class _Grid:
 
 
 def _measured(
-    pooled: Callable[[Policy], float] | None, base: Policy
+    pooled: Callable[[Policy], float] | None,
 ) -> Callable[[Setting], Setting]:
     """What adds the figure of pooling to a setting, if it is wanted."""
     if pooled is None:
@@ -193,7 +193,7 @@ def _measured(
     def measured(setting: Setting) -> Setting:
         if setting.pooled is not None:
             return setting
-        return replace(setting, pooled=pooled(replace(setting.policy, facts=base.facts)))
+        return replace(setting, pooled=pooled(setting.policy))
 
     return measured
 
@@ -203,7 +203,6 @@ def _beside_margins(
     settings: Sequence[Setting],
     budgets: Sequence[Margins | None],
     target: Target,
-    base: Policy,
     now: Setting,
     most: int,
 ) -> tuple[list[Setting], str]:
@@ -216,21 +215,16 @@ def _beside_margins(
             found += settings
             continue
         tried = _worth_margins(settings, allowed, most)
-        more, reason = _try_margins(judge, _policies(tried, base), budget)
+        more, reason = _try_margins(judge, [s.policy for s in tried], budget)
         if reason is not None and None not in budgets:
             raise reason
         no_margins = "" if reason is None else reason.what
         best = recommend(more, target, math.inf if allowed is None else allowed)
         if best is not None:
             near = [s for s in _around(settings, best, allowed) if s not in tried]
-            more += _try_margins(judge, _policies(near, base), budget)[0]
+            more += _try_margins(judge, [s.policy for s in near], budget)[0]
         found += more
     return found, no_margins
-
-
-def _policies(settings: Sequence[Setting], base: Policy) -> list[Policy]:
-    """Their policies, with the bound and the facts that a setting does not hold."""
-    return [replace(s.policy, bound=base.bound, facts=base.facts) for s in settings]
 
 
 def _try_margins(

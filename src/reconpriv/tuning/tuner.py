@@ -139,6 +139,7 @@ class Tuner:
         violating = self.reduced(policy).shapes.violations(policy)
         m, p = self.schema.domain_size, policy.retention
         return Setting(
+            policy,
             retention=p,
             epsilon=policy.epsilon,
             delta=policy.delta,
@@ -168,14 +169,7 @@ class Tuner:
 
     def settled(self, policy: Policy) -> Policy:
         """The policy with what it has to know about this table: harmless values, frequencies."""
-        if not policy.needs_facts:
-            return policy
-        overall = None
-        if policy.news_only:
-            batch, m = self.batch, self.schema.domain_size
-            counts = np.bincount(batch.value, weights=batch.count, minlength=m)
-            overall = tuple((counts / counts.sum()).tolist())
-        return policy.on(self.schema, overall)
+        return policy.on_cells(self.schema, self.batch)
 
     def question_errors(self, policy: Policy) -> Floats:
         """The expected relative error of every distinct question of the workload."""

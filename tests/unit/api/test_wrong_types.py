@@ -1,22 +1,34 @@
 """A Python call with an argument of the wrong type gets one sentence, whatever the function."""
 
+import datetime as dt
 import inspect
 import warnings
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from reconpriv import attacks, learning
 from reconpriv.errors import RolesError
+from reconpriv.queries.crosstab import Crosstab
+from reconpriv.show.chart import Chart
 
 WRONG = [
     None, True, 5, -1, 2.5, float("nan"), "", "x", "x\0y", b"x", [], [None], ["x\0y"], {}, {"x": 5},
-    {5: None}, object(), Path("x\0y"), lambda: None,
+    {5: None}, object(), Path("x\0y"), lambda: None, float("inf"), 10**400, 1j, "\ud800", ("x",),
+    [["x"]], {"sex": object()}, {"sex": ["a", None]}, range(3), iter("x"), {"x"}, bytearray(b"x"),
+    int, np.array(3), np.array([1.5]), np.float32(0.5), pd.DataFrame({"x": [1]}), pd.Series([1]),
+    pd.NA, pd.NaT, pl.Series(["x"]), Decimal("NaN"), Decimal("0.5"), dt.date(2020, 1, 1),
+    "postgresql://x\0y", "sqlite:///x\0y", "s3://x\0y",
 ]  # fmt: skip
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 VALUES = ["a", "b"]
-LEFT_OUT = {"close", "interrupt"}
+LEFT_OUT = {"close", "interrupt", "of"}
 
 
 def records():
@@ -48,7 +60,21 @@ FUNCTIONS = {
     "Quantiles": {"bins": 4},
     "Key": {"secret": bytes(range(32))},
     "Ledger": {"key": "my.key"},
+    "attacks.attack": {"name": "micro"},
+    "attacks.attack_release": {"name": "micro"},
+    "learning.chi_square": {"columns": "sex"},
+    "learning.logistic": {"target": "a", "features": "sex"},
+    "learning.linear": {"outcome": "age", "features": "sex"},
 }
+# In place of what only a fixture can make.
+GIVEN = {
+    "attacks.attack": {"table": "Table", "policy": "Policy"},
+    "attacks.attack_release": {"folder": "folder"},
+    "learning.chi_square": {"release": "Release"},
+    "learning.logistic": {"release": "Release"},
+    "learning.linear": {"release": "Release"},
+}
+KEYWORD = "sex"  # a column, for methods that take columns with their values
 # What a method needs besides what it has by default.
 NEEDED = {
     "policy": POLICY,
@@ -78,34 +104,64 @@ OWN = {
     ("Release", "select"): {"query": {"sex": "a"}},
     ("Release", "compare"): {"a": {"sex": "a"}, "b": {"sex": "b"}, "ill": "a"},
     ("Release", "naive_bayes"): {},
+    ("Key", "from_file"): {"path": "my.key"},
+    ("Key", "from_hex"): {"text": "00" * 32},
+    ("Key", "write"): {"path": "new.key"},
+    ("Ledger", "withdraw"): {"line": 1, "why": "x"},
+    ("PramMatrix", "ordered"): {"values": VALUES},
 }
 INTERNAL = {"progress", "watch", "also"}  # called by surfaces, with functions
 
 
+KINDS = {
+    "Table": rp.Table,
+    "Release": rp.Release,
+    "Key": rp.Key,
+    "Ledger": rp.Ledger,
+    "Estimate": rp.Estimate,
+    "Crosstab": Crosstab,
+    "PramMatrix": rp.PramMatrix,
+    "Chart": Chart,
+    "NaiveBayes": learning.ReconstructedNaiveBayes,
+    "LogisticRegression": learning.ReconstructedLogisticRegression,
+    "LinearRegression": learning.ReconstructedLinearRegression,
+}
+SKLEARN = {  # what scikit-learn calls, and judges by its own rules
+    "fit", "predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba",
+    "decision_function", "score", "get_params", "set_params", "get_metadata_routing",
+}  # fmt: skip
+
+
 def methods(kind):
-    return [
-        (kind.__name__, name)
-        for name, one in vars(kind).items()
-        if inspect.isfunction(one) and not name.startswith("_") and name not in LEFT_OUT
-    ]
+    """Those that users call, also of the classes it is made from."""
+    for name in dir(kind):
+        one = inspect.getattr_static(kind, name)
+        one = one.__func__ if isinstance(one, classmethod | staticmethod) else one
+        if inspect.isfunction(one) and name[0] != "_" and name not in LEFT_OUT | SKLEARN:
+            yield name, one
 
 
 def parameters(function):
-    return [
-        name
-        for name, one in inspect.signature(function).parameters.items()
-        if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
-        and name not in INTERNAL | {"self", "cls"}
-    ]
+    found = inspect.signature(function).parameters
+    for name, one in found.items():
+        if one.kind is one.VAR_KEYWORD:
+            yield from [KEYWORD] if name in ("equal", "labels") else []
+        elif one.kind is not one.VAR_POSITIONAL and name not in INTERNAL | {"self", "cls"}:
+            yield name
+
+
+def function_of(name):
+    home, _, own = name.rpartition(".")
+    return getattr({"": rp, "attacks": attacks, "learning": learning}[home], own)
 
 
 def walk():
     for name in FUNCTIONS:
-        for parameter in parameters(getattr(rp, name)):
+        for parameter in parameters(function_of(name)):
             yield "", name, parameter
-    for kind in (rp.Table, rp.Release):
-        for owner, name in methods(kind):
-            for parameter in parameters(getattr(kind, name)):
+    for owner, kind in KINDS.items():
+        for name, function in methods(kind):
+            for parameter in parameters(function):
                 yield owner, name, parameter
 
 
@@ -114,14 +170,29 @@ def objects(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wrong-types")
     table = rp.read(records(), sensitive="ill", public="all")
     key = rp.Key.generate()
+    key.write(folder / "its.key")
     OWN["Release", "workload_error"] = {"workload": table.workload(queries=5, min_selectivity=0.1)}
-    return {"Table": table, "Release": table.publish(POLICY, folder / "release", key=key)}
+    release = table.publish(POLICY, folder / "release", key=folder / "its.key")
+    counted = release.crosstab(["sex", "ill"], totals=True)
+    return {
+        "Table": table,
+        "Release": release,
+        "Policy": POLICY,
+        "folder": folder / "release",
+        "Key": key,
+        "Ledger": rp.Ledger(folder / "its.key"),
+        "Estimate": release.count(ill="a"),
+        "Crosstab": counted,
+        "PramMatrix": rp.pram_matrix([[0.8, 0.2], [0.3, 0.7]], VALUES),
+        "Chart": counted.plot(),
+    }
 
 
 def call_of(owner, name, objects):
     if not owner:
-        return getattr(rp, name), FUNCTIONS[name]
-    bound = getattr(objects[owner], name)
+        given = {one: objects[made] for one, made in GIVEN.get(name, {}).items()}
+        return function_of(name), FUNCTIONS[name] | given
+    bound = getattr(objects.get(owner, KINDS[owner]), name)
     own = OWN.get((owner, name))
     if own is None:
         needed = {
@@ -130,6 +201,7 @@ def call_of(owner, name, objects):
             if said.default is said.empty and said.kind is not said.VAR_KEYWORD
         }
         own = {one: NEEDED[one] for one in needed if one in NEEDED}
+        own |= dict.fromkeys(needed & {"release"}, objects["Release"])
     return bound, own
 
 

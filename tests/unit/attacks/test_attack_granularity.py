@@ -140,13 +140,14 @@ def one_group(counts: list[int], size: int) -> AttackedTable:
     return AttackedTable(schema, POLICY, batch)
 
 
-def test_the_lattice_likelihood_equals_brute_force():
+@pytest.mark.parametrize("observed", [[7, 4, 3, 0], [4, 7, 3, 0], [3, 0, 7, 4], [0, 7, 4, 3]])
+def test_the_lattice_likelihood_equals_brute_force(observed):
     """Sum over all trial counts of Pólya's law times the ways to hand out the copies."""
     from math import comb, lgamma
 
     from reconpriv.attacks.lattice import _VAGUE
 
-    counts, m = np.array([7, 4, 3, 0]), 4
+    counts, m = np.array(observed), 4
     total = int(counts.sum())
     for n in range(1, total + 1):
         q, extra = divmod(total, n)

@@ -196,7 +196,7 @@ def test_a_release_says_what_is_exposed_and_is_read_back(table, tmp_path, key):
     assert block["format_version"] == 4
     assert "overall" not in json.dumps(block)
     read = rp.open(tmp_path / "r")
-    assert read.description.harmless == ("b",)
+    assert read.description.policy.harmless == ("b",)
     assert read.promise == made.promise
     assert 'more than 25 % of the group hold it; "b" is never exposed.' in read.promise
     assert read.count(s="a").low <= table.count(s="a") <= read.count(s="a").high

@@ -79,7 +79,7 @@ def test_whom_a_promise_is_made_against_fits_the_promise():
     # The paper's sample size does not count margins, and gives away what it samples by.
     paper = replace(margins, sample_size="paper").as_dict()
     assert "the margins" not in against(paper) + guarantee(paper)
-    assert "gives its largest frequency away: nothing is promised" in exceptions(paper)
+    assert "gives its largest exposed frequency away: nothing is promised" in exceptions(paper)
     assert exceptions(plain.as_dict()) == ""
     none = replace(plain, sample_size="none").as_dict()
     assert against(none).startswith("Only the value of a single record is protected, against any")

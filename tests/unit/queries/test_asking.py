@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import json
 import math
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -379,7 +380,7 @@ def test_group_by_public_is_the_cross_table():
     release = people_release("octave")
     sql = "SELECT sex, count(*) AS n FROM release WHERE job = 'nurse' GROUP BY sex"
     assert release.sql(sql).rows == tuple(
-        (labels, _renamed(estimate, sql))
+        (labels, replace(_renamed(estimate, sql), name="n"))
         for labels, estimate in release.crosstab(["Sex"], "job = 'nurse'")
     )
 

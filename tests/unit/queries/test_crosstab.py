@@ -109,7 +109,7 @@ def test_totals_are_counts_of_their_own(release):
     # An interval of their own: narrower than the sum of the parts'.
     parts = [e for labels, e in table if labels["job"] == "nurse"]
     assert nurses.high - nurses.low < sum(one.high - one.low for one in parts)
-    with pytest.raises(KeyError):
+    with pytest.raises(rp.ReconprivError, match="no total of"):
         table.total(job="astronaut")
 
 

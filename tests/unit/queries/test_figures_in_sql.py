@@ -38,7 +38,7 @@ def young(job):
         "share(*) FILTER (WHERE job = 'nurse') FROM release WHERE Sex = 'F'",
         "share(job = 'nurse') FILTER (WHERE Sex = 'F') FROM release",
         "avg(CASE WHEN job = 'nurse' THEN 1 ELSE 0 END) FROM release WHERE Sex = 'F'",
-        "avg((job = 'nurse')::INT) FROM release WHERE Sex = 'F'",
+        "avg((job IS NOT DISTINCT FROM 'nurse')::INT) FROM release WHERE Sex = 'F'",
     ],
 )
 def test_all_ways_to_write_a_share(release, form):

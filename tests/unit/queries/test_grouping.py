@@ -10,7 +10,8 @@ import pytest
 
 from query_fixtures import people, people_release
 from reconpriv.errors import InputError
-from reconpriv.queries.computed import PICKED, with_expressions
+from reconpriv.queries.computed import with_expressions
+from reconpriv.queries.figure_rows import PICKED
 
 PICKED_SIGN = PICKED.split("{")[0]
 

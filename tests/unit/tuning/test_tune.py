@@ -504,7 +504,7 @@ def test_the_report_says_where_the_current_policy_stands(adult, target, misses):
 def test_a_current_policy_that_breaks_its_promise_does_not_meet_a_target(adult):
     for policy, says in (
         (rp.Policy(0.5, 0.5, 0.3, sample_size="none"), "stay open to reconstruction"),
-        (rp.Policy(0.5, 0.5, 0.3, sample_size="paper"), "leak the largest frequency"),
+        (rp.Policy(0.5, 0.5, 0.3, sample_size="paper"), "leak the largest exposed frequency"),
         (rp.Policy(0.9, 0.9, 0.9), "not even one trial is private"),
     ):
         report = sweep(adult_tuner(adult), target=Target(max_error=1.0), current=policy, **FEW)
