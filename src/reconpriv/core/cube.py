@@ -17,6 +17,7 @@ from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.design import uneven_copies
 
+_LARGEST_VARIANCE_OF_A_COIN = 0.25
 _SINGLE_NUMBER = 1 << 62  # combinations of codes that one number tells apart
 
 
@@ -95,8 +96,9 @@ class Cube:
     def uneven(self) -> Floats:
         """The factor that turns a count's share into the variance that uneven copies add to it."""
         n = self.trials
-        factor = n if self.coins else n * n / np.maximum(n - 1, 1.0)
-        return np.asarray(uneven_copies(self.records, n) * factor)
+        if self.coins:  # neither n nor N is known exactly, so nor is the fraction of N/n
+            return np.where(self.sampled, _LARGEST_VARIANCE_OF_A_COIN * n, 0.0)
+        return np.asarray(uneven_copies(self.records, n) * n * n / np.maximum(n - 1, 1.0))
 
 
 def collect(

@@ -1,9 +1,10 @@
 """Averages and sums, of a public number or of the sensitive attribute itself.
 
 The average of a public number among the holders of a sensitive value is a ratio of two totals that
-covary; its limits are the averages that the release does not contradict (Fieller), within the
-smallest and the largest number that occurs. Without a condition on the sensitive column both totals
-are known, and the answer is exact.
+covary; its limits are the averages that the release does not contradict (queries.signed_totals),
+within the smallest and the largest number that occurs. An average of the sensitive attribute has
+Fieller's limits. Without a condition on the sensitive column both totals are known, and the answer
+is exact.
 
 Of bins, the estimate takes the middles. The lower limit is that of the lowest numbers that the bins
 may hold and the upper limit that of the highest, between which the original numbers are.
@@ -25,7 +26,8 @@ from reconpriv.queries.impossible import impossible
 from reconpriv.queries.margins import share_of_margins
 from reconpriv.queries.measures import Measure, refuse_infinite
 from reconpriv.queries.shares import Labels, check_unbiased, empty_figure
-from reconpriv.queries.totals import Term, Totals, indicator, totals, weighted_sums
+from reconpriv.queries.signed_totals import Signed
+from reconpriv.queries.totals import Term, Totals, indicator, totals
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.combined_limits import Range, fieller_limits
 
@@ -45,6 +47,11 @@ class Asked:
     def text(self) -> str:
         """In words."""
         return f"{self.kind} of {self.measure.name} among {self.selected.text}"
+
+    def counts_holders(self, found: Totals) -> bool:
+        """Whether it is about a public number of those who hold some sensitive values."""
+        some = bool(self.selected.values) or found.values is not None
+        return self.measure.number is not None and some
 
     @property
     def nobody(self) -> bool:
@@ -77,9 +84,25 @@ def average_rows(
 
 
 def _remarked(figure: Figure) -> Figure:
-    """With the remark if the estimate is impossible; the limits are those of what is possible."""
+    """With a remark if the estimate does not fit its interval.
+
+    A sum is unbiased as it is. A ratio is not, so the nearest average inside is given instead.
+    """
     found = impossible(figure.value, figure.low, figure.high)
-    return replace(figure, remarks=(*figure.remarks, *found)) if found else figure
+    if not found or figure.kind != AVERAGE:
+        return replace(figure, remarks=(*figure.remarks, *found)) if found else figure
+    assert isinstance(figure.value, float)
+    value = min(max(figure.value, figure.low), figure.high)
+    return replace(
+        figure, value=value, remarks=(*figure.remarks, moved(figure.shown(figure.value)))
+    )
+
+
+def moved(estimate: str) -> str:
+    """The remark on an average that was moved into its interval."""
+    return (
+        f"the ratio of the estimates is {estimate}, which is outside the interval: this is its end"
+    )
 
 
 def _rows(
@@ -99,7 +122,7 @@ def _rows(
         shown = _chosen(found, asked) if each else range(len(found.groups))
         settings = replace(settings, intervals=max(len(shown), 1))
     figures = (
-        _averages(answerer, asked, found, settings)
+        _averages(answerer, asked, found, public, settings)
         if asked.kind == AVERAGE
         else _sums(answerer, asked, found, public, settings)
     )
@@ -149,13 +172,31 @@ def _possible(asked: Asked, found: Totals) -> Range:
     return Range(np.full(shape, known.min()), np.full(shape, known.max()))
 
 
-def _averages(answerer: Answerer, asked: Asked, found: Totals, settings: Settings) -> list[Figure]:
+def _signed(
+    answerer: Answerer, asked: Asked, found: Totals, public: list[str], settings: Settings
+) -> Signed:
+    """The totals of one set of values, or of each value by itself."""
+    terms = _terms(answerer, asked, each=found.values is not None)
+    sets = [asked.selected.values or ()]
+    if found.values is not None:
+        sets = [(value,) for value in range(answerer.design.domain_size)]
+    return Signed.of(answerer, terms, public, tuple(sets), settings)
+
+
+def _averages(
+    answerer: Answerer, asked: Asked, found: Totals, public: list[str], settings: Settings
+) -> list[Figure]:
     z = est.quantile(settings.confidence, settings.intervals)
     top, bottom = found.estimates[:, 0], found.estimates[:, 1]
     possible = _possible(asked, found)
-    low, high = fieller_limits(top, bottom, found.covariances, z, possible)
     told = (bottom > 0) & (bottom**2 > z**2 * found.covariances[:, 1, 1])
     value = np.divide(top, bottom, out=np.zeros_like(top), where=told)
+    low, high = fieller_limits(top, bottom, found.covariances, z, possible)
+    if asked.counts_holders(found):
+        signed = _signed(answerer, asked, found, public, settings)
+        start = np.where(told, value, possible.low)
+        ends = signed.averages(start, found.covariances, Range(low, high), possible)
+        low, high = (np.where(told, one, end) for one, end in zip(ends, possible, strict=True))
     slope = np.stack([np.ones_like(value), -value], axis=1)
     variance, alone = (
         np.maximum(np.einsum("ri,rij,rj->r", slope, matrix, slope), 0.0)
@@ -266,24 +307,11 @@ def _sum_limits(
     value: Floats,
     variance: Floats,
 ) -> tuple[Floats, Floats]:
-    """Limits of a sum: those of a count in which a record counts u times, or normal ones."""
-    weighs = asked.measure.number is not None and bool((found.low >= 0).all())
+    """Limits of a sum of numbers, or normal ones of a sum of sensitive values."""
     chosen = asked.selected.values
-    alone = answerer.margins is None or not settings.margins
-    if weighs and alone and (chosen or found.values is not None):
-        # Each value by itself has a column of its own.
-        each = found.values is not None
-        (term, _) = _terms(answerer, asked, each=False)
-        sums = weighted_sums(answerer, term, public, None if each else chosen)
-        size, rounded = 1, 1
-        if not each:
-            assert chosen is not None
-            size, rounded = len(chosen), est.runs(chosen, answerer.design.domain_size)
-        low, high = est.limits(
-            sums, size, rounded, answerer.design,
-            confidence=settings.confidence, intervals=settings.intervals,
-        )  # fmt: skip
-        return low.reshape(-1), high.reshape(-1)
+    if asked.counts_holders(found):
+        signed = _signed(answerer, asked, found, public, settings)
+        return signed.limits(np.zeros_like(value), found.covariances)
     half = est.quantile(settings.confidence, settings.intervals) * np.sqrt(variance)
     possible, records = _possible(asked, found), found.records[:, 1]
     possible = Range(*(np.where(records > 0, end, 0.0) for end in possible))

@@ -13,7 +13,7 @@ from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Plottable
 from reconpriv.messages.shares import check_share
 from reconpriv.policy import Policy
-from reconpriv.queries.impossible import impossible
+from reconpriv.queries.impossible import misfit
 from reconpriv.registry import Registry
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats
@@ -378,7 +378,25 @@ def limits(
     )
     miss = (1.0 - check_confidence(confidence)) / intervals
     low[some], high[some] = count_limits(pooled, retention=p, stray=stray, miss=miss)
+    if design.sampling.coins:
+        reach = quantile(confidence, intervals) * np.sqrt(_columns(sums.uneven, sums.observed))
+        return _of_unknown_size(low, high, records, reach)
     return low, high
+
+
+def _of_unknown_size(
+    low: Floats, high: Floats, records: Floats, reach: Floats
+) -> tuple[Floats, Floats]:
+    """The limits of counts among records whose own number may be off by ``reach``.
+
+    Coins decide how often a trial is copied, so a published group may be smaller than the original
+    one, and a count of all its records larger than what is published.
+    """
+    lower, upper = (
+        reach * np.divide(end, records, out=np.zeros_like(end), where=records > 0)
+        for end in (low, high)
+    )
+    return np.maximum(low - lower, 0.0), high + upper
 
 
 def _holder_scale(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
@@ -422,7 +440,7 @@ def estimated(
             remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)
     else:
-        remarks += impossible(count, 0.0, records)
+        remarks += misfit(count, low, high, (0.0, float(records)))
     if groups == 1:
         remarks.append(MICRO if design.sampling.samples else SINGLE)
     if not design.sampling.trials_known:

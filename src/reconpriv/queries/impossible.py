@@ -1,4 +1,4 @@
-"""The remark on an estimate that no table could have: an unbiased one may lie beyond the limits."""
+"""The remark on an estimate that does not fit its interval: an unbiased one may lie outside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ _ONLY = "by chance, as an unbiased one may be: read it as close to {}; the inter
 BELOW_ZERO = f"the estimate is below 0 {_ONLY.format(0)} is possible"
 BELOW = f"the estimate is lower than possible {_ONLY.format('the lower limit')} is possible"
 ABOVE = f"the estimate is higher than possible {_ONLY.format('the upper limit')} is possible"
-IMPOSSIBLE = (BELOW_ZERO, BELOW, ABOVE)
+OUTSIDE = (
+    "the estimate lies outside its interval by chance, as an unbiased one may: trust the interval"
+)
+IMPOSSIBLE = (BELOW_ZERO, BELOW, ABOVE, OUTSIDE)
 
 _ROUNDING = 1e-9
 
@@ -19,3 +22,9 @@ def impossible(value: float | None, low: float | None, high: float | None) -> tu
     if value < low - slack:
         return (BELOW if low else BELOW_ZERO,)
     return (ABOVE,) if value > high + slack else ()
+
+
+def misfit(value: float, low: float, high: float, possible: tuple[float, float]) -> tuple[str, ...]:
+    """The remark on a value that is impossible, or else outside its interval."""
+    found = impossible(value, *possible)
+    return found or ((OUTSIDE,) if impossible(value, low, high) else ())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,22 @@ from reconpriv.theory.reconstruction import reconstruct_count
 _PAIRS_AT_ONCE = 1 << 22  # of a question and a group
 _DENSE = 1 << 25  # counts held as a table of groups x values
 
-# The selection of each group of a part, or -1.
+# The selection of each group of a part, or -1; and how often each of its records counts.
 Selection = Callable[[Cube], Ints]
+Weight = Callable[[Cube], Floats]
+
+
+class InParts(Protocol):
+    """Cells that are read one part at a time, as often as needed."""
+
+    def parts(self) -> Iterator[Cube]:
+        """Every part, from the first."""
+        ...
+
+
+def once(part: Cube) -> Floats:
+    """Every record counts once."""
+    return np.ones(part.groups)
 
 
 @dataclass(frozen=True)
@@ -125,7 +140,14 @@ class PreparedMargins:
             return self.variance * size
         return cell_noise(self.variance, self.design.domain_size, size)
 
-    def combine(self, cells: Cells, sums: Sums, asked: Asked, selection: Selection) -> Sums:
+    def combine(
+        self,
+        cells: InParts,
+        sums: Sums,
+        asked: Asked,
+        selection: Selection,
+        weight: Weight = once,
+    ) -> Sums:
         """The sums of some questions, with margins weighed in.
 
         Whatever is computed from sums then holds for the combined count: O* is that of records
@@ -133,16 +155,18 @@ class PreparedMargins:
         """
         many = max(1, _PAIRS_AT_ONCE // (4 * self.rows))
         pieces = [
-            self._combine(cells, _take(sums, some), asked.part(some), selection)
+            self._combine(cells, _take(sums, some), asked.part(some), selection, weight)
             for some in (slice(i, i + many) for i in range(0, max(asked.questions, 1), many))
         ]
         return pieces[0] if len(pieces) == 1 else _join(pieces)
 
-    def _combine(self, cells: Cells, sums: Sums, asked: Asked, selection: Selection) -> Sums:
-        weights = self._weights(cells, asked, selection)
+    def _combine(
+        self, cells: InParts, sums: Sums, asked: Asked, selection: Selection, weight: Weight
+    ) -> Sums:
+        weights = self._weights(cells, asked, selection, weight)
         own = np.zeros((4, asked.questions))
         for part in cells.parts():
-            own += self._within(part, asked, selection(part), weights)
+            own += self._within(part, asked, selection(part), weight(part), weights)
         records, squares, observed, moved = own
         outside = np.maximum(self._variance_of_weights(weights, asked) - moved, 0.0)
         noise = self.noise(asked.size) * np.sum(weights * weights, axis=1)
@@ -163,7 +187,9 @@ class PreparedMargins:
             other=outside + noise,
         )
 
-    def _weights(self, cells: Cells, asked: Asked, selection: Selection) -> Floats:
+    def _weights(
+        self, cells: InParts, asked: Asked, selection: Selection, weight: Weight
+    ) -> Floats:
         """λ = v (v P + σ² I)^-1 B U q, a line per question; v is the variance of one trial."""
         chosen, place = np.unique(asked.selection, return_inverse=True)
         number = np.full(int(chosen.max(initial=0)) + 2, -1)
@@ -173,11 +199,11 @@ class PreparedMargins:
             wanted = selection(part)
             line = np.where(wanted > chosen.max(initial=-1), -1, wanted)
             line = np.where(line >= 0, number[line], -1)
-            weight = part.scale * part.records
+            known = weight(part) * part.scale * part.records
             for rows in self.rows_of(part).T:
                 inside = np.flatnonzero((line >= 0) & (rows >= 0))
                 slot = line[inside] * self.rows + rows[inside]
-                unknown += np.bincount(slot, weights=weight[inside], minlength=unknown.size)
+                unknown += np.bincount(slot, weights=known[inside], minlength=unknown.size)
         turned = unknown.reshape(chosen.size, self.rows) @ self.vectors
         one_trial = self._one_trial(asked)[:, None]
         scaled = turned[place.reshape(-1)] * one_trial
@@ -233,10 +259,12 @@ class PreparedMargins:
         share += len(values) * replacement_probability(p, self.design.domain_size)
         return share * (1.0 - share) / p**2, ROUNDING * float(self.rounding[list(values)].max())
 
-    def _within(self, part: Cube, asked: Asked, wanted: Ints, weights: Floats) -> Floats:
-        """Four sums over the groups of each question: a² s N, |a|³ s² N, a² s O and (1-a)² V.
+    def _within(
+        self, part: Cube, asked: Asked, wanted: Ints, own: Floats, weights: Floats
+    ) -> Floats:
+        """Four sums over the groups of each question: a² s N, |a|³ s² N, a² s O and (w-a)² V.
 
-        a is the weight of a group: 1 less what margins take off it.
+        a is the weight of a group: its own, w, less what margins take off it.
         """
         rows, padded = self.rows_of(part), np.pad(weights, ((0, 0), (0, 1)))
         scaled = part.scale * part.records
@@ -246,7 +274,7 @@ class PreparedMargins:
             moved = np.zeros(group.size)
             for column in rows.T:
                 moved += padded[question, column[group]]
-            weight = 1.0 - moved
+            weight = own[group] - moved
             square = weight * weight
             scale = part.scale[group]
             observed, variance = cells.at(group, asked.value[question])

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
-from reconpriv.core.cube import Cube, Sums, combinations
-from reconpriv.core.protected_cube import PartsOfGroups, ProtectedCube, share_sums
+from reconpriv.core.cube import Cube, combinations
+from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.margins import PreparedMargins
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -409,25 +408,3 @@ def _combined(
         sums = summed if sums is None else added_sums(sums, summed)
     assert sums is not None
     return added, covariances + total_covariances(sums, values, p)
-
-
-def weighted_sums(
-    answerer: Answerer, term: Term, by: Sequence[str], chosen: Sequence[int] | None
-) -> Sums:
-    """The sums of a count in which each record counts u times, u not negative.
-
-    The rows are those of :func:`totals` with the same term.
-    """
-    names = [column.name for column in answerer.cells.schema.public]
-    attributes = [names.index(name) for name in by]
-    found = [weighed_part(answerer, part, [term], attributes) for part in answerer.cells.parts()]
-    keys, places = joined_keys([keys for keys, _ in found])
-    rows = keys.shape[1]
-    sums = []
-    for (_, items), place in zip(found, places, strict=True):
-        some = np.flatnonzero(items.weights[0] > 0)
-        weight, group = items.weights[0][some], items.group[some]
-        records = weight * items.cube.records[group]
-        parts = PartsOfGroups(place[items.row[some]], group, cast("Ints", records), weight)
-        sums.append(share_sums(items.cube, parts, rows, chosen))
-    return reduce(Sums.__add__, sums)

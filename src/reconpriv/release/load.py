@@ -21,6 +21,7 @@ from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.bounds import BOUNDS
+from reconpriv.theory.design import mixing
 from reconpriv.theory.privacy import largest_private_size
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
@@ -181,10 +182,10 @@ class RowReader:
 
 
 def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
-    """What an analyst can know about the trials in `paper` mode: s(F') of the estimated largest f.
+    """What an analyst can know about the trials in `paper` mode: s(f) of the likely largest f.
 
-    The largest of several noisy frequencies is too large on average, so s(F') is too small and
-    the interval too wide rather than too narrow. So it is if the value is not an exposed one.
+    That is a standard error above the estimated one, since too many trials make an interval too
+    narrow, and too few only too wide. So it is if the value is not an exposed one.
     """
     policy, m = stored.manifest.policy, stored.manifest.schema.domain_size
     largest = np.zeros(cube.groups)
@@ -198,9 +199,15 @@ def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
     known = policy.parameters(m)
     if known["bound"].name not in BOUNDS or known["bound"].lattice:
         known["bound"] = BOUNDS["chernoff-full"]
-    largest = np.clip(largest, max(1.0 / m, policy.exposed_above), 1.0)
-    sizes = largest_private_size(largest, **known)
-    return np.minimum(np.maximum(sizes, 1.0), cube.records)
+    holder, anybody = mixing(policy.retention, m)
+
+    def trials(frequency: Floats) -> Floats:
+        possible = np.clip(frequency, max(1.0 / m, policy.exposed_above), 1.0)
+        sizes = largest_private_size(possible, **known)
+        return np.minimum(np.maximum(sizes, 1.0), cube.records)
+
+    variance = (holder * np.clip(largest, 0.0, 1.0) + anybody) / trials(largest)
+    return trials(largest + np.sqrt(variance))
 
 
 def load_rows(stored: ReleaseFolder, files: Sequence[Path]) -> pa.Table:

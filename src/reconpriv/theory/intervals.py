@@ -156,6 +156,36 @@ def _border(
     return result
 
 
+_FEW_ROUNDS = 12  # of a search in which every number is a pass over the groups
+_NEAR = 1e-3  # how far off such a limit may be, as a share of its distance from the estimate
+
+
+def last_inside(
+    excess: Callable[[Floats], Floats], inside: Floats, guess: Floats, end: Floats
+) -> Floats:
+    """The number on the way from ``inside`` to ``end`` beyond which the excess is negative.
+
+    The Illinois method, from a guess.
+    """
+    at_end = excess(end)
+    near, far = inside.copy(), end.copy()
+    at_near, at_far = np.maximum(excess(inside), 0.0), np.minimum(at_end, 0.0)
+    point = np.where((guess - near) * (guess - far) < 0, guess, (near + far) / 2.0)
+    for _ in range(_FEW_ROUNDS):
+        found = excess(point)
+        good = found >= 0
+        # Halving the value of the end that stays makes both ends move.
+        at_near, at_far = np.where(good, found, at_near / 2.0), np.where(good, at_far / 2.0, found)
+        near, far = np.where(good, point, near), np.where(good, far, point)
+        whole, last = at_near - at_far, point
+        share = np.divide(at_near, whole, out=np.full_like(whole, 0.5), where=whole > 0)
+        point = near + share * (far - near)
+        moved = np.abs(point - last) > _NEAR * np.abs(point - inside)
+        if not np.any(moved & (at_end < 0)):
+            break
+    return np.where(at_end >= 0, end, point)
+
+
 def _tail(one: Pooled, count: Floats, p: float, stray: float, side: Floats) -> Floats:
     """P(O* >= O), or P(O* <= O) where ``side`` is -1, if ``count`` records hold one of the values.
 

@@ -1,0 +1,341 @@
+"""How often 95 % intervals of every figure hold, by the worst class, for docs/coverage.md.
+
+Two real tables and a made one with everything that is awkward (one huge group, one skewed, one in
+which all agree, people who are alone, one income of a million) are published with many keys and
+every kind of policy. Each question is a class of its own: a figure about some records. The truth is
+the answer to the same question from a release in which nothing is perturbed.
+
+    python tools/coverage_by_class.py                   # everything; an hour on two cores
+    python tools/coverage_by_class.py --only awkward --keys 50 --designs octave,paper
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import itertools
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import reconpriv as rp
+
+DOCS = Path(__file__).parent.parent / "docs"
+CSV = DOCS / "coverage-by-class.csv"
+HEAD = (
+    "table", "design", "figure", "asked", "keys", "answered", "covered", "too_low", "too_high",
+    "warned",
+)  # fmt: skip
+KEYS = 400
+UNPERTURBED = 1 - 1e-12
+HARD = 1e-6  # relative distance that is rounding error
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table, its roles, and what is asked about it."""
+
+    name: str
+    table: pa.Table | str
+    sensitive: str
+    public: tuple[str, ...]
+    values: tuple[Any, ...]  # sensitive values to ask about, frequent ones first
+    by: tuple[str, ...]  # each row of these tables is a class; "" is the whole table
+    numbers: tuple[str, ...]
+    some: str  # a condition on public columns
+    shares: tuple[str, ...]  # conditions whose share among holders is asked for
+    pairs: tuple[tuple[str, str], ...]  # records to compare
+    protect: Mapping[str, Any]
+    missing: str = "refuse"
+
+
+class Limits(NamedTuple):
+    """An answer, reduced to what is judged; everything is None where nothing can be said."""
+
+    value: Any
+    low: Any
+    high: Any
+    remarks: tuple[str, ...]
+
+
+Answers = dict[tuple[str, str], Limits]  # by figure and what it is about
+
+
+DESIGNS: dict[str, rp.Policy] = {
+    "none": rp.Policy(0.5, 0.5, 0.3, sample_size="none"),
+    "octave": rp.Policy(0.5, 0.5, 0.3),
+    "public": rp.Policy(0.5, 0.5, 0.3, sample_size="public"),
+    "paper": rp.Policy(0.5, 0.5, 0.3, sample_size="paper"),
+    "signed": rp.preset("signed"),
+    "strict": rp.preset("strict"),
+    "octave, p = .2": rp.Policy(0.2, 0.5, 0.3),
+    "octave, p = .8": rp.Policy(0.8, 0.5, 0.3),
+    "none, margins": rp.Policy(0.5, 0.5, 0.3, sample_size="none", margins=1.0),
+    "octave, margins": rp.Policy(0.5, 0.5, 0.3, margins=1.0),
+    "public, margins": rp.Policy(0.5, 0.5, 0.3, sample_size="public", margins=1.0),
+    "octave, protected": rp.Policy(0.5, 0.5, 0.3),
+}
+PROTECTED = "protected"
+
+
+def awkward(m: int) -> Made:
+    """Groups of every awkward kind, with a sensitive column of m values."""
+    rng = np.random.default_rng(m)
+    values = [f"v{i:03d}" for i in range(m)]
+    even = np.full(m, 1.0 / m)
+    rows: list[tuple[str, str, int, int, str]] = []
+
+    def add(site: str, sex: str, age: int, income: int, held: Sequence[str]) -> None:
+        rows.extend((site, sex, age, income, one) for one in held)
+
+    def drawn(size: int, first: float) -> list[str]:
+        """A share of the first value, some of the second, a few of the third, any of the rest."""
+        rest = (1.0 - first) * even
+        rest[0] += first
+        return [values[i] for i in rng.choice(m, size, p=rest / rest.sum())]
+
+    add("huge", "F", 40, 1000, [*drawn(5995, 0.4), *values[-1:] * 5])
+    add("skewed", "M", 40, 1000, [values[0]] * 540 + drawn(60, 0.0))
+    add("full", "F", 40, 1000, [values[0]] * 300)
+    for i in range(60):
+        size = int(rng.integers(5, 60))
+        add("plain", "FM"[i % 2], 20 + i, int(rng.integers(500, 2000)), drawn(size, i / 80))
+    for i in range(250):
+        add("lone", "FM"[i % 2], 18 + i % 70, 600 + 3 * i, drawn(1, 0.3))
+    for i in range(40):
+        add("rich", "FM"[i % 2], 25 + i, 800 + 10 * i, drawn(75, 0.25))
+    add("rich", "F", 50, 1_000_000, values[:1])
+    columns = list(zip(*rows, strict=True))
+    names = ("site", "sex", "age", "income", "ill")
+    sites = [f"site = '{one}'" for one in ("huge", "skewed", "full", "plain", "lone", "rich")]
+    pairs = [(one, other) for one, other in itertools.combinations(sites, 2) if other > one]
+    return Made(
+        f"awkward, m = {m}",
+        pa.table(dict(zip(names, map(pa.array, columns), strict=True))),
+        "ill",
+        names[:-1],
+        (values[0], values[1 % m], values[-1])[: min(m, 3)],
+        ("", "site"),
+        ("age", "income"),
+        "sex = 'F'",
+        tuple(sites),
+        (*pairs, ("sex = 'F'", "age >= 40"), ("site = 'plain'", "sex = 'F'")),
+        {"age": 20, "income": None},
+    )
+
+
+def adult() -> Made:
+    """A real table with few public columns, so that groups are large."""
+    return Made(
+        "Adult", "example:adult", "occupation", ("age", "sex", "race"),
+        ("Prof-specialty", "Sales", "Armed-Forces"), ("", "sex", "race"), ("age",),
+        "sex = 'Female'", ("race = 'Other'", "age < 25", "age = 30"),
+        (("sex = 'Female'", "sex = 'Male'"), ("race = 'Other'", "age < 25"),
+         ("age = 30", "race = 'Black'")),
+        {"age": 10}, "value",
+    )  # fmt: skip
+
+
+def census() -> Made:
+    """A real table with six public columns, so that groups are small."""
+    return Made(
+        "census", "example:census_workers", "Occupation",
+        ("Age", "Gender", "Education", "Marital", "Race", "Workclass"),
+        (), ("", "Gender", "Race"), ("Age",),
+        "Gender = 2", ("Race = 2", "Age < 25", "Age = 30 AND Gender = 1 AND Race = 1"),
+        (("Gender = 1", "Gender = 2"), ("Race = 2", "Age < 25"), ("Age = 30", "Race = 3")),
+        {"Age": 10},
+    )  # fmt: skip
+
+
+TABLES: dict[str, Callable[[], Made]] = {
+    "awkward, m = 2": lambda: awkward(2),
+    "awkward, m = 14": lambda: awkward(14),
+    "awkward, m = 200": lambda: awkward(200),
+    "Adult": adult,
+    "census": census,
+}
+
+
+def _limits(answer: Any, scores: Mapping[Any, float]) -> Limits:
+    """An estimate or a figure as limits; classes as their places in the domain."""
+    value = answer.count if hasattr(answer, "count") else answer.value
+    ends = (scores.get(one) if isinstance(one, str) else one
+            for one in (value, answer.low, answer.high))  # fmt: skip
+    return Limits(*ends, answer.remarks)
+
+
+def answers(made: Made, release: Any) -> Answers:
+    """Every figure about every class, as a release has it."""
+    domain, own = release.domain, made.sensitive
+    scores = {one: float(i) for i, one in enumerate(domain)}
+    values = made.values or (domain[0], domain[len(domain) // 2], domain[-1])
+    found: Answers = {}
+
+    def ask(figures: Mapping[str, str], by: str, where: str = "", about: str = "") -> None:
+        select = ", ".join([by] * bool(by) + list(figures.values()))
+        text = f"SELECT {select} FROM release" + (f" WHERE {where}" if where else "")
+        try:
+            table = release.sql(text + (f" GROUP BY {by}" if by else ""), scores=scores)
+        except rp.errors.ReconprivError:
+            return
+        rows = table if hasattr(table, "rows") else [({}, (table,))]
+        for labels, line in rows:
+            place = ", ".join(map(str, labels.values())) or "all"
+            cells = line if isinstance(line, tuple) else (line,)
+            for figure, one in zip(figures, cells, strict=True):
+                name, _, what = figure.partition(": ")
+                asked = ", ".join(filter(None, (what, place, about)))
+                found[name, asked] = _limits(one, scores)
+
+    numbers = {f"{kind}: {n}": f"{call}({n}{more})" for n in made.numbers
+               for kind, call, more in (("average", "avg", ""), ("sum", "sum", ""),
+                                        ("median", "median", ""),
+                                        ("quantile", "quantile", ", 0.9"))}  # fmt: skip
+    among = {f"share among holders: {one}": f"share({one})" for one in made.shares}
+    for by in made.by:
+        for value in values:
+            held = f"{own} = {_literal(value)}"
+            ask({"count": "count(*)", **numbers, f"share among holders: {made.some}":
+                 f"share({made.some})"}, by, held, str(value))  # fmt: skip
+            ask({"share": f"share({held})"}, by, "", str(value))
+            if not by:
+                ask(among, by, held, str(value))
+        half = ", ".join(map(_literal, domain[: max(len(domain) // 2, 1)]))
+        ask({"count of a set": "count(*)"}, by, f"{own} IN ({half})")
+        ask({f"{kind} of the sensitive column": f"{call}({own})" for kind, call in
+             (("average", "avg"), ("sum", "sum"), ("median", "median"))}, by)  # fmt: skip
+        public = {f"average of public columns: {n}": f"avg({n})" for n in made.numbers}
+        ask({"count of public columns": f"count(*) FILTER ({made.some})",
+             "share of public columns": f"share({made.some})", **public}, by)  # fmt: skip
+    for (a, b), value in itertools.product(made.pairs, values):
+        asked = f"{a} and {b}, {value}"
+        share = release.compare(a, b, **{own: value})
+        count = release.compare(a, b, of="count", **{own: value})
+        found["difference of shares", asked] = _difference(share)
+        found["difference of counts", asked] = _difference(count)
+        ends = share.ratio, share.ratio_low, share.ratio_high
+        found["ratio", asked] = Limits(*ends, share.remarks)
+    return found
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _difference(found: Any) -> Limits:
+    ends = found.difference, found.difference_low, found.difference_high
+    return Limits(*ends, found.remarks)
+
+
+def fixed_key(number: int) -> rp.Key:
+    """The same keys in every run."""
+    return rp.Key(hashlib.sha256(f"coverage by class {number}".encode()).digest())
+
+
+def opened(made: Made) -> rp.Table:
+    """The table, with its roles."""
+    return rp.read(made.table, sensitive=made.sensitive, public=list(made.public),
+                   missing=made.missing)  # fmt: skip
+
+
+def policy_of(made: Made, design: str) -> rp.Policy:
+    """The policy of a design, with the columns of the table that it pools."""
+    policy = DESIGNS[design]
+    return replace(policy, protect=dict(made.protect)) if PROTECTED in design else policy
+
+
+def measure(name: str, design: str, keys: Sequence[int]) -> list[Any]:
+    """Cases and hits of every question of one table and design."""
+    warnings.simplefilter("ignore")
+    made = TABLES[name]()
+    with opened(made) as table, tempfile.TemporaryDirectory() as folder:
+        plain = rp.Policy(UNPERTURBED, 0.5, 0.3, sample_size="none")
+        truth = answers(made, table.publish(plain, f"{folder}/exact", key=fixed_key(0)))
+        tally = {asked: np.zeros(5, dtype=np.int64) for asked in truth}
+        policy = policy_of(made, design)
+        for number in keys:
+            release = table.publish(
+                policy, f"{folder}/release", key=fixed_key(number), overwrite=True
+            )
+            for asked, found in answers(made, release).items():
+                if asked in truth and truth[asked].value is not None:
+                    tally[asked] += _judged(found, truth[asked].value)
+    return [(name, design, *asked, len(keys), *map(int, line)) for asked, line in tally.items()]
+
+
+WARNINGS = ("approximate", "may cover less", "does not cover")
+
+
+def _judged(found: Limits, true: float) -> tuple[int, ...]:
+    """Answered, covered, too low, too high, and covered or with a warning."""
+    if found.low is None and found.high is None and found.value is None:
+        return 0, 0, 0, 0, 0
+    slack = HARD * max(abs(true), 1.0)
+    too_low = found.high is not None and true > found.high + slack
+    too_high = found.low is not None and true < found.low - slack
+    held = not too_low and not too_high
+    warned = any(word in remark for remark in found.remarks for word in WARNINGS)
+    return 1, held, too_low, too_high, held or warned
+
+
+def _job(job: tuple[str, str, range]) -> list[Any]:
+    return measure(*job)
+
+
+def summed(rows: list[Any]) -> list[Any]:
+    """One row for each class."""
+    found: dict[tuple[Any, ...], np.ndarray] = {}
+    for row in rows:
+        total = found.setdefault(tuple(row[:4]), np.zeros(6, dtype=np.int64))
+        total += np.array(row[4:])
+    return [(*where, *map(int, total)) for where, total in found.items()]
+
+
+def _write(file: Path, rows: list[Any]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(HEAD)
+        writer.writerows(rows)
+
+
+def main() -> None:
+    """Measure everything that is named, print the worst, and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--only", default="", help="part of the names of tables")
+    parser.add_argument("--designs", default=";".join(DESIGNS))
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=CSV)
+    chosen = parser.parse_args()
+    many = 25
+    jobs = [
+        (name, design, range(first, min(first + many, chosen.keys)))
+        for name in TABLES if chosen.only in name
+        for design in chosen.designs.split(";")
+        for first in range(0, chosen.keys, many)
+    ]  # fmt: skip
+    rows: list[Any] = []
+    with ProcessPoolExecutor(chosen.processes) as pool:
+        for i, found in enumerate(pool.map(_job, jobs)):
+            rows = summed([*rows, *found])
+            _write(chosen.out, rows)
+            print(f"{i + 1} of {len(jobs)}: {jobs[i][:2]}", file=sys.stderr, flush=True)
+    judged = sorted((row[6] / row[5], row) for row in rows if row[5])
+    for share, row in judged[:40]:
+        print(f"{100 * share:5.1f} %", *row)
+
+
+if __name__ == "__main__":
+    main()
