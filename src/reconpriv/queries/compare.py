@@ -1,8 +1,9 @@
 """Two counts or two shares side by side: difference, ratio and a test of no difference.
 
-The two may overlap, or be about the same records: their covariance is taken into account. The test
-asks whether the two are equal in the original table, so it is about the table and not about a
-population that it may have been drawn from.
+The two may overlap, or be about the same records: their limits are combined from those of the
+disjoint pieces that they are made of (queries.pieces). The test asks whether the two are equal in
+the original table, so it is about the table and not about a population that it may have been drawn
+from.
 """
 
 from __future__ import annotations
@@ -15,31 +16,28 @@ import numpy as np
 
 from reconpriv.errors import InputError
 from reconpriv.messages.readable import Plottable
-from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings
-from reconpriv.queries.estimate import Estimate
+from reconpriv.queries.estimate import Estimate, quantile
 from reconpriv.queries.figure import Figure
+from reconpriv.queries.impossible import impossible
+from reconpriv.queries.pieces import cut_into_pieces
 from reconpriv.queries.selections import public_part
 from reconpriv.queries.shares import ShareOf, check_unbiased, correlated, share_rows
-from reconpriv.queries.totals import Term, indicator, totals
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.combined_limits import Limits, difference_limits, ratio_limits
+from reconpriv.theory.combined_limits import combination_limits, errors_from_zero, ratio_limits
 
 COUNTS, SHARES = "count", "share"
 NO_RATIO = "there is no ratio: nothing tells the second one from 0"
-DISAGREE = (
-    "the test and the interval of the difference disagree, which happens with few trials: take the"
-    " question as undecided"
-)
-SAME_TEXT = "both sides are the same question"
+SAME = "both sides are about the same records, so they are equal, whatever they are"
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Plottable):
     """Two figures of the original table, a - b, a / b, and whether they differ.
 
-    ``p_value`` is that of the test that both are equal in the original table; None if both are
-    exact. ``ratio_high`` is None if b may be 0. ``correlation`` is that of the two estimates.
+    ``p_value`` is that of the test that both are equal in the original table, which rejects where
+    0 is beyond the limits of the difference; None if both are exact. ``ratio_high`` is None if b
+    may be 0. ``correlation`` is that of the two estimates.
     """
 
     of: str
@@ -89,12 +87,6 @@ class Side:
     counted: Selected
     among: Selected | None
 
-    @property
-    def values(self) -> list[Selected]:
-        """The estimated counts that it is made of."""
-        known = self.among is None or self.among.values is None
-        return [self.counted] if known else [self.counted, self.among]  # type: ignore[list-item]
-
 
 def side_of(selected: Selected, among: Selected | None, of: str) -> Side:
     """A count, or a share among the records with the same public values."""
@@ -120,39 +112,37 @@ def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings
                 f"There is nothing to compare with: {figure.query!r} has too few records.",
                 hint="Choose more of them.",
             )
-    covariance = _covariance(answerer, (one, other), figures, settings)
-    correlation = correlated(covariance)
-    rho = np.array([correlation])
-    a, b = (
-        Limits(*(np.array([float(x or 0.0)]) for x in (f.value, f.low, f.high))) for f in figures
-    )
-    low, high = difference_limits(a, b, rho)
-    difference = float(a.value[0] - b.value[0])
+    compared = _compared(answerer, (one, other), figures, settings)
+    low, high = compared.difference
+    covariance = compared.covariance
+    difference = float(figures[0].value or 0.0) - float(figures[1].value or 0.0)
     error = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1], 0.0))
     exact = all(figure.exact for figure in figures)
+    if exact:
+        low = high = difference
     remarks = [remark for figure in figures for remark in figure.remarks]
-    ratio = _ratio(a, b, rho)
+    remarks += impossible(difference, low, high)
+    if low == high and not exact:
+        remarks.append(SAME)
+    ratio = _ratio(figures, compared.ratio)
     if ratio[0] is None:
         remarks.append(NO_RATIO)
-    span = 1.0 if one.among is not None else math.inf
-    p_value = None if exact else _p_value(answerer, (one, other), figures, covariance, settings)
-    if p_value is not None:
-        apart = not low[0] <= 0.0 <= high[0]
-        if apart != (p_value < 1.0 - settings.confidence):
-            remarks.append(DISAGREE)
+    else:
+        remarks += impossible(ratio[0], ratio[1], ratio[0] if ratio[2] is None else ratio[2])
+    p_value = None if exact else compared.p_value
     return Comparison(
         of=COUNTS if one.among is None else SHARES,
         a=figures[0].source,
         b=figures[1].source,
         difference=difference,
-        difference_low=difference if exact else max(float(low[0]), -span),
-        difference_high=difference if exact else min(float(high[0]), span),
+        difference_low=low,
+        difference_high=high,
         standard_error=error,
         ratio=ratio[0],
         ratio_low=ratio[1],
         ratio_high=ratio[2],
         p_value=p_value,
-        correlation=correlation,
+        correlation=correlated(covariance),
         confidence=settings.confidence,
         exact=exact,
         remarks=tuple(dict.fromkeys(remarks)),
@@ -182,86 +172,69 @@ def _figure(answerer: Answerer, side: Side, settings: Settings) -> _Known:
     return _Known(found, found.query, found.value, low, high, found.exact, found.remarks)
 
 
-def _ratio(a: Limits, b: Limits, rho: Floats) -> tuple[float | None, float | None, float | None]:
-    if not b.value[0] > 0 or (b.low[0] <= 0 and b.high[0] <= 0):
-        return None, None, None
-    low, high = ratio_limits(a, b, rho)
-    upper = float(high[0])
-    return float(a.value[0] / b.value[0]), float(low[0]), None if math.isinf(upper) else upper
+@dataclass(frozen=True)
+class _Compared:
+    """The limits of the difference and of the ratio, the covariance of the two figures, and p.
+
+    The test rejects where 0 is beyond a limit of the difference.
+    """
+
+    difference: tuple[float, float]
+    ratio: tuple[float, float]
+    covariance: Floats
+    p_value: float
 
 
-def _covariance(
+def _compared(
     answerer: Answerer, sides: tuple[Side, Side], figures: list[_Known], settings: Settings
-) -> Floats:
-    """The covariance of the two figures, by the delta method where a share is a ratio."""
-    m = answerer.design.domain_size
-    terms, slopes = [], []
-    for place, (side, figure) in enumerate(zip(sides, figures, strict=True)):
-        size = 1.0
-        if side.among is not None:
-            size = max(answerer.count(side.among, replace(settings, estimator="mle")).count, 1.0)
-        for number, selected in enumerate(side.values):
-            terms.append(Term(selected, indicator(selected.values, m)))
-            slope = np.zeros(2)
-            slope[place] = 1.0 / size if number == 0 else -float(figure.value or 0.0) / size
-            slopes.append(slope)
-    found = totals(answerer, terms, margins=settings.margins)
-    if not found.estimates.size:
-        return np.zeros((2, 2))
-    turn = np.array(slopes)
-    return np.asarray(turn.T @ found.covariances[0] @ turn)
+) -> _Compared:
+    """Combine the limits of the pieces that the two sides are made of.
 
-
-def _p_value(
-    answerer: Answerer,
-    sides: tuple[Side, Side],
-    figures: list[_Known],
-    covariance: Floats,
-    settings: Settings,
-) -> float:
-    """The normal test of a - b = 0.
-
-    Shares of known sizes have the variance that they would have if both were the same.
+    Shares of known numbers of records, and counts, are sums over pieces. Shares among the holders
+    of a value are all among the same ones.
     """
     from scipy.special import ndtr  # noqa: PLC0415 - slow import
 
-    gap = float(figures[0].value or 0.0) - float(figures[1].value or 0.0)
-    spread = covariance
-    pooled = _pooled_variances(answerer, sides, settings)
-    if pooled is not None:
-        both = correlated(covariance) * math.sqrt(pooled[0] * pooled[1])
-        spread = np.array([[pooled[0], both], [both, pooled[1]]])
-    variance = spread[0, 0] + spread[1, 1] - 2.0 * spread[0, 1]
-    if variance <= 0:
-        return 1.0 if gap == 0 else 0.0
-    return float(2.0 * ndtr(-abs(gap) / math.sqrt(variance)))
-
-
-def _pooled_variances(
-    answerer: Answerer, sides: tuple[Side, Side], settings: Settings
-) -> tuple[float, float] | None:
-    """The variances of two shares if both are what they are together."""
-    sizes, sums, counted = [], [], []
-    for side in sides:
-        if side.among is None or side.among.values is not None or not side.counted.values:
-            return None
-        one = answerer.sums_of_set(side.counted, settings)
-        records = answerer.count(side.among, settings).count
-        if not one.records.size or records <= 0 or one.records[0] != records:
-            return None
-        sizes.append(records)
-        sums.append(one)
-        counted.append(side.counted.values)
-    design = answerer.design
-    total = sum(
-        float(est.mle_counts(one, len(v), design)[0]) for one, v in zip(sums, counted, strict=True)
+    among = sides[0].among
+    estimated = among is not None and among.values is not None
+    asked = [side.counted for side in sides] + ([among] if among is not None and estimated else [])
+    found = cut_into_pieces(answerer, asked, (), settings)
+    parts, z = found.parts, quantile(settings.confidence, settings.intervals)
+    sizes = [_number(answerer, side, settings) for side in sides]
+    a, b = (found.members[i] / sizes[i] for i in (0, 1))
+    slopes, gap = np.stack([a, b]), a - b
+    ratio = ratio_limits(a, b, parts, z, (0.0, math.inf))
+    if estimated:
+        bottom = found.members[2]
+        gap = found.members[0] - found.members[1]
+        difference = ratio_limits(gap, bottom, parts, z, (-1.0, 1.0))
+        shares = np.array([figure.value for figure in figures], dtype=np.float64)
+        slopes -= shares[:, None] * bottom / sizes[0]
+    else:
+        difference = combination_limits(gap, parts, z)
+    return _Compared(
+        difference=(float(difference[0][0]), float(difference[1][0])),
+        ratio=(float(ratio[0][0]), float(ratio[1][0])),
+        covariance=np.asarray(slopes @ parts.covariance[0] @ slopes.T),
+        p_value=float(2.0 * ndtr(-errors_from_zero(gap, parts, z)[0])),
     )
-    share = min(max(total / sum(sizes), 0.0), 1.0)
-    found = []
-    for one, values, size in zip(sums, counted, sizes, strict=True):
-        expected = est.as_if(one, share, len(values), design)
-        rounded = est.runs(values, design.domain_size)
-        found.append(
-            float(est.count_variances(expected, len(values), rounded, design)[0]) / size**2
-        )
-    return found[0], found[1]
+
+
+def _number(answerer: Answerer, side: Side, settings: Settings) -> float:
+    """The number of records that a share is among; 1 for a count."""
+    if side.among is None:
+        return 1.0
+    return max(answerer.count(side.among, replace(settings, estimator="mle")).count, 1.0)
+
+
+def _ratio(
+    figures: list[_Known], limits: tuple[float, float]
+) -> tuple[float | None, float | None, float | None]:
+    """The ratio and its limits, if the second figure is told from 0 at all."""
+    one, other = figures
+    if not other.value or other.value < 0 or other.high <= 0:
+        return None, None, None
+    low, high = limits
+    if one.exact and other.exact:
+        low = high = float(one.value or 0.0) / other.value
+    return float(one.value or 0.0) / other.value, low, None if math.isinf(high) else high

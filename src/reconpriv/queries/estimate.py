@@ -16,7 +16,7 @@ from reconpriv.policy import Policy
 from reconpriv.queries.impossible import misfit
 from reconpriv.registry import Registry
 from reconpriv.schema import Schema
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.theory.intervals import ROUNDING, Pooled, count_limits
 from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.reconstruction import (
@@ -353,12 +353,27 @@ def limits(
     ``rounded`` is the number of runs that the set forms in the sorted domain. Bonferroni's
     correction applies if several ``intervals`` must hold together.
     """
-    p, m = design.retention, design.domain_size
+    p = design.retention
     records = np.broadcast_to(_columns(sums.records, sums.observed), sums.observed.shape)
     low, high = np.zeros(records.shape), np.zeros(records.shape)
     some = records > 0
     if p == 1.0 or not some.any():  # nothing is perturbed: the count itself
         return sums.observed, sums.observed
+    pooled, stray = pooled_sums(sums, size, rounded, design, some)
+    miss = (1.0 - check_confidence(confidence)) / intervals
+    low[some], high[some] = count_limits(pooled, retention=p, stray=stray, miss=miss)
+    if design.sampling.coins:
+        reach = quantile(confidence, intervals) * np.sqrt(_columns(sums.uneven, sums.observed))
+        return _of_unknown_size(low, high, records, reach)
+    return low, high
+
+
+def pooled_sums(
+    sums: Sums, size: int, rounded: int, design: Design, some: Flags
+) -> tuple[Pooled, float]:
+    """What the limits of some counts of ``size`` values rest on, and t_X of the set."""
+    p, m = design.retention, design.domain_size
+    records = np.broadcast_to(_columns(sums.records, sums.observed), sums.observed.shape)
     stray = size * replacement_probability(p, m)
 
     def column(values: Floats) -> Floats:
@@ -376,12 +391,7 @@ def limits(
         uneven=column(sums.uneven),
         rounded=rounded * column(sums.sampled_squares),
     )
-    miss = (1.0 - check_confidence(confidence)) / intervals
-    low[some], high[some] = count_limits(pooled, retention=p, stray=stray, miss=miss)
-    if design.sampling.coins:
-        reach = quantile(confidence, intervals) * np.sqrt(_columns(sums.uneven, sums.observed))
-        return _of_unknown_size(low, high, records, reach)
-    return low, high
+    return pooled, stray
 
 
 def _of_unknown_size(

@@ -1,14 +1,15 @@
 """Shares: how many of some records satisfy a condition, with an interval.
 
 If the records it is among are chosen by public columns, their number is known, and the limits are
-those of the count. Otherwise a share is a ratio of two estimated counts that covary, and its limits
-are the shares that the release does not contradict (Fieller), as those of an average are.
+those of the count. Otherwise a share is x / (x + y), with y the other records that it is among, and
+its limits are combined from those of the two counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,11 @@ from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.estimate import Estimate, quantile
 from reconpriv.queries.figure import SHARE, Figure
 from reconpriv.queries.impossible import IMPOSSIBLE, impossible
+from reconpriv.queries.pieces import Pieces, cut_into_pieces
 from reconpriv.queries.selections import both, public_part
-from reconpriv.queries.totals import Term, indicator, totals
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.combined_limits import Range, fieller_limits
+from reconpriv.theory.combined_limits import ratio_limits
 
 NO_RECORDS = "no record is in this selection, so there is nothing to describe"
 UNSURE = "nothing tells the number of records that it is among from 0"
@@ -205,42 +206,52 @@ def _of_estimated(
     settings: Settings,
     name: str,
 ) -> list[tuple[Labels, Figure]]:
-    """Ratios of two estimated counts, with their covariance."""
-    m = answerer.design.domain_size
-    terms = [
-        Term(asked.counted, indicator(asked.counted.values, m)),
-        Term(asked.among, indicator(asked.among.values, m)),
-    ]
-    found = totals(answerer, terms, public, margins=settings.margins)
+    """Ratios of two estimated counts."""
+    found = cut_into_pieces(answerer, [asked.counted, asked.among], public, settings)
     labels = answerer.labels(public, found.keys)
+    shares = pieces_shares(found, settings)
     counted = {_key(one, public): estimate for one, estimate in above}
     rows = []
     for i, one in enumerate(labels):
         key = _key(one, public)
         top, bottom = counted.get(key, _ZERO), below.get(key, _ZERO)
-        figure = ratio_figure(top, bottom, found.covariances[i], asked, settings, name)
-        rows.append((one, figure))
+        rows.append((one, ratio_figure(top, bottom, shares[i], asked, settings, name)))
     order = {key: i for i, key in enumerate(below)}
     return sorted(rows, key=lambda row: order.get(_key(row[0], public), len(order)))
 
 
+class ShareLimits(NamedTuple):
+    """The limits of a share, and the covariance of the two counts that it is the ratio of."""
+
+    low: float
+    high: float
+    covariance: Floats
+
+
+def pieces_shares(found: Pieces, settings: Settings) -> list[ShareLimits]:
+    """The share of the first selection in the second one, row by row."""
+    z = quantile(settings.confidence, settings.intervals)
+    members = found.members
+    low, high = ratio_limits(members[0], members[1], found.parts, z, (0.0, 1.0))
+    covariances = members @ found.parts.covariance @ members.T
+    return [ShareLimits(*one) for one in zip(low.tolist(), high.tolist(), covariances, strict=True)]
+
+
 def ratio_figure(
-    top: Estimate, bottom: Estimate, covariance: Floats, asked: ShareOf,
+    top: Estimate, bottom: Estimate, limits: ShareLimits, asked: ShareOf,
     settings: Settings, name: str,
 ) -> Figure:  # fmt: skip
-    """A share of an estimated number of records, from both counts and their covariance."""
+    """A share of an estimated number of records, from both counts and its limits."""
     if bottom.high == 0:
         return empty_figure(asked.text, SHARE, name, settings.confidence)
     z = quantile(settings.confidence, settings.intervals)
-    counts = np.array([top.count]), np.array([bottom.count])
-    possible = Range(np.zeros(1), np.ones(1))
-    low, high = fieller_limits(*counts, covariance[None], z, possible)
+    low, high, covariance = limits
     counted = dict.fromkeys((*top.remarks, *bottom.remarks))
     remarks = tuple(remark for remark in counted if remark not in IMPOSSIBLE)
     value = error = None
     if bottom.count > z * np.sqrt(covariance[1, 1]):
         value = top.count / bottom.count
-        remarks = (*impossible(value, 0.0, 1.0), *remarks)
+        remarks = (*(impossible(value, 0.0, 1.0) or impossible(value, low, high)), *remarks)
         slope = np.array([1.0, -value])
         error = float(np.sqrt(max(slope @ covariance @ slope, 0.0)) / bottom.count)
     else:
@@ -250,8 +261,8 @@ def ratio_figure(
         kind=SHARE,
         name=name,
         value=value,
-        low=float(low[0]),
-        high=float(high[0]),
+        low=low,
+        high=high,
         confidence=settings.confidence,
         standard_error=error,
         exact=False,

@@ -19,9 +19,10 @@ from reconpriv.core.cube import Cube, Sums
 from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.margins import Asked
+from reconpriv.queries.pieces import uncut_limits
 from reconpriv.queries.totals import Items, Term, joined_keys, weighed_part
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.combined_limits import Limits, Range, difference_limits
+from reconpriv.theory.combined_limits import Parts, Range, combination_limits
 from reconpriv.theory.intervals import last_inside
 
 
@@ -68,17 +69,16 @@ class Signed:
         design, size = self.answerer.design, len(self.sets[0])
         rounded = est.runs(self.sets[0], design.domain_size)
         sums = self._sums(level)
-        ends = est.limits(
-            sums, size, rounded, design,
-            confidence=self.settings.confidence, intervals=self.settings.intervals,
-        )  # fmt: skip
-        counts = est.mle_counts(sums, size, design)
-        added, taken = (Limits(*(column[sign::2] for column in (counts, *ends))) for sign in (0, 1))
-        variances = est.count_variances(sums, size, rounded, design)
-        correlation = _correlation(variances[0::2], variances[1::2], level, covariances)
-        if self.answerer.margins is None or not self.settings.margins:
-            correlation = np.zeros_like(correlation)  # no group is on both sides
-        return difference_limits(added, taken, correlation)
+        columns = uncut_limits(sums, self.sets[0], design, self.settings, 2)
+        variances = est.count_variances(sums, size, rounded, design).reshape(-1, 2)
+        matrices = variances[:, :, None] * np.eye(2)
+        if self.answerer.margins is not None and self.settings.margins:
+            shared = (variances.sum(axis=1) - _variance(level, covariances)) / 2.0
+            matrices += shared[:, None, None] * (1.0 - np.eye(2))
+        count, low, high, least, most = (column.reshape(-1, 2) for column in columns)
+        parts = Parts(count, low, high, least, most, matrices)
+        z = est.quantile(self.settings.confidence, self.settings.intervals)
+        return combination_limits(np.array([1.0, -1.0]), parts, z)
 
     def averages(
         self, value: Floats, covariances: Floats, guess: Range, possible: Range
@@ -154,14 +154,10 @@ def _weighed(weights: Floats, row: Ints, level: Floats) -> Floats:
     return np.asarray(weights[0] - level.T[:, row] * weights[1])
 
 
-def _correlation(one: Floats, other: Floats, level: Floats, covariances: Floats) -> Floats:
-    """That of what adds and what takes, from the variance of their difference."""
+def _variance(level: Floats, covariances: Floats) -> Floats:
+    """That of every first total less ``level`` times the second one."""
     slope = np.stack([np.ones_like(level), -level], axis=1)
-    whole = np.einsum("ri,rij,rj->r", slope, covariances, slope)
-    scale = 2.0 * np.sqrt(np.maximum(one * other, 0.0))
-    found = np.zeros_like(whole)
-    np.divide(one + other - whole, scale, out=found, where=scale > 0)
-    return np.asarray(np.clip(found, -1.0, 1.0))
+    return np.asarray(np.einsum("ri,rij,rj->r", slope, covariances, slope))
 
 
 # By which power of its weight a group counts in each sum; what is left out is not weighted.

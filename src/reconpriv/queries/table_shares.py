@@ -1,18 +1,17 @@
 """The shares of a cross table: each count among the records that agree with it on some columns.
 
 If no sensitive value chooses those records, their number is known, and the limits are those of the
-count. Otherwise both numbers are estimated, and covary: see :mod:`reconpriv.queries.shares`.
+count. Otherwise both numbers are estimated: see :mod:`reconpriv.queries.shares`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from reconpriv.queries.answer import Answerer, Selected, Settings, describe
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import SHARE, Figure
+from reconpriv.queries.pieces import cut_into_pieces
 from reconpriv.queries.selections import both
 from reconpriv.queries.shares import (
     UNSURE,
@@ -21,11 +20,9 @@ from reconpriv.queries.shares import (
     check_unbiased,
     empty_figure,
     of_known,
+    pieces_shares,
     ratio_figure,
 )
-from reconpriv.queries.totals import Term, indicator, totals
-
-_AT_ONCE = 8  # cells whose covariances with their total are computed in one pass
 
 Counted = tuple[Labels, Estimate]
 
@@ -80,21 +77,18 @@ def _of_total(
     """The shares of counts among the records that all have the labels ``shared``."""
     base = both(selected, _at(answerer, shared))
     asked = [ShareOf(both(selected, _at(answerer, labels)), base) for labels, _ in counts]
-    known = base.values is None
-    covariances = None
-    if not known:
+    if base.values is not None:
         check_unbiased(settings, "A share among the holders of a sensitive value")
-        inner = [one.counted for one, (labels, _) in zip(asked, counts, strict=True)
-                 if labels.keys() != shared.keys()]  # fmt: skip
-        covariances = iter(_with_total(answerer, inner, base, settings))
     shares = []
     for one, (labels, count) in zip(asked, counts, strict=True):
         if labels.keys() == shared.keys():
             shares.append(_whole(one, count, settings))
-        elif covariances is None:
+        elif one.known:
             shares.append(of_known(count, total, one, settings, SHARE))
         else:
-            shares.append(ratio_figure(count, total, next(covariances), one, settings, SHARE))
+            cut = cut_into_pieces(answerer, [one.counted, base], (), settings)
+            (limits,) = pieces_shares(cut, settings)
+            shares.append(ratio_figure(count, total, limits, one, settings, SHARE))
     return shares
 
 
@@ -108,22 +102,6 @@ def _at(answerer: Answerer, labels: Labels) -> Selected:
         describe(None, labels), {places[name]: code for name, code in codes.items()}, (), (),
         None if values is None else (values,),
     )  # fmt: skip
-
-
-def _with_total(
-    answerer: Answerer, cells: Sequence[Selected], total: Selected, settings: Settings
-) -> list[np.ndarray]:
-    """The covariance of every cell with their total, as 2 x 2 matrices."""
-    m = answerer.design.domain_size
-    whole = Term(total, indicator(total.values, m))
-    matrices = []
-    for first in range(0, len(cells), _AT_ONCE):
-        some = cells[first : first + _AT_ONCE]
-        terms = [*(Term(one, indicator(one.values, m)) for one in some), whole]
-        found = totals(answerer, terms, margins=settings.margins).covariances[0]
-        last = len(some)
-        matrices += [found[np.ix_([i, last], [i, last])] for i in range(last)]
-    return matrices
 
 
 def _whole(asked: ShareOf, count: Estimate, settings: Settings) -> Figure:

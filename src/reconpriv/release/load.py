@@ -17,6 +17,7 @@ from reconpriv.core.protected_cube import ProtectedCube, with_protection
 from reconpriv.engines.base import memory_bytes
 from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import InputError, ReleaseError
+from reconpriv.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
 from reconpriv.theory.arrays import Floats
@@ -44,7 +45,7 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
     if stored.group_files:
         cells.set_trials(_published_trials(cells, stored, memory))
     elif not stored.manifest.policy.sampling.trials_known:
-        cells.set_trials(_plug_in_trials(part, stored) for part in cells.parts())
+        cells.set_trials(plug_in_trials(part, stored.manifest.policy) for part in cells.parts())
     return cells
 
 
@@ -77,7 +78,7 @@ def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
     if not sampling.samples:
         return cube
     if not sampling.trials_public:
-        return replace(cube, trials=_plug_in_trials(cube, stored))
+        return replace(cube, trials=plug_in_trials(cube, stored.manifest.policy))
     (trials,) = _published_trials(cube, stored, memory)
     return replace(cube, trials=trials)
 
@@ -181,13 +182,13 @@ class RowReader:
         return table.slice(0, rows)
 
 
-def _plug_in_trials(cube: Cube, stored: ReleaseFolder) -> Floats:
+def plug_in_trials(cube: Cube, policy: Policy) -> Floats:
     """What an analyst can know about the trials in `paper` mode: s(f) of the likely largest f.
 
     That is a standard error above the estimated one, since too many trials make an interval too
     narrow, and too few only too wide. So it is if the value is not an exposed one.
     """
-    policy, m = stored.manifest.policy, stored.manifest.schema.domain_size
+    m = cube.schema.domain_size
     largest = np.zeros(cube.groups)
     np.maximum.at(
         largest,

@@ -75,6 +75,24 @@ def count_limits(
     return low, high
 
 
+def border_slack(
+    pooled: Pooled, *, retention: float, stray: float, miss: float
+) -> tuple[Floats, Floats]:
+    """How far the counts 0 and N are from being contradicted, in standard deviations.
+
+    0 where they are; at most the quantile of ``miss``, however unlucky the published count is.
+    """
+    p, half = retention, miss / 2.0
+    none = np.zeros_like(pooled.records)
+    found = []
+    for count, side in ((none, 1.0), (pooled.records, -1.0)):
+        possible = stray * pooled.records, (stray + p) * pooled.records
+        chosen = pooled._replace(observed=np.clip(pooled.observed, *possible))
+        tail = _tail(chosen, count, p, stray, np.full_like(none, side))
+        found.append(np.clip(_margin(tail, half), 0.0, _margin(np.array(0.5), half)))
+    return found[0], found[1]
+
+
 def _distinct(columns: list[Floats]) -> tuple[Ints, Ints]:
     """The first case of each kind, and the kind of every case.
 

@@ -10,7 +10,7 @@ from query_fixtures import SAMPLE_SIZES, people, people_release
 from reconpriv.errors import InputError
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.averages import Asked, average_rows
-from reconpriv.queries.compare import DISAGREE, compare_sides, side_of
+from reconpriv.queries.compare import compare_sides, side_of
 from reconpriv.queries.measures import measure_of
 from reconpriv.queries.quantiles import quantile_rows
 from reconpriv.queries.selections import select
@@ -155,9 +155,12 @@ def test_the_two_sides_swap():
     assert one.ratio_low == pytest.approx(1 / other.ratio_high)
 
 
-@pytest.mark.parametrize("size", ["public"])
-def test_no_difference_is_rejected_as_often_as_promised(size):
-    """5 % of 250 null tables; docs/no-difference.csv has 2,000. The usual test fails there."""
+@pytest.mark.parametrize(("size", "least"), [("none", 0.015), ("public", 0.0)])
+def test_no_difference_is_rejected_no_more_often_than_promised(size, least):
+    """5 % of 250 null tables; docs/no-difference.csv has 2,000. The usual test fails there.
+
+    With the 20 trials of a group in `public`, the limits of a count are wider than they have to be.
+    """
     found, naive = [], []
     for answerer in published(size, 250, kind="null"):
         sides = [side_of(select(answerer, {"Sex": sex, "job": "nurse"}), None, "share")
@@ -170,8 +173,8 @@ def test_no_difference_is_rejected_as_often_as_promised(size):
         shares, pooled = counts / cube.records, sum(counts) / cube.records.sum()
         error = math.sqrt(pooled * (1 - pooled) * (1 / cube.records).sum())
         naive.append(abs(shares[0] - shares[1]) > 1.96 * error)
-    assert 0.015 < np.mean(found) < 0.1
-    assert np.mean(naive) > 0.4
+    assert least <= np.mean(found) < 0.1
+    assert (np.mean(naive) > 0.4) == (size == "public")
 
 
 # --- averages, sums and quantiles
@@ -288,17 +291,16 @@ def test_margins_narrow_a_comparison(tmp_path):
     assert isinstance(release.answerer, Answerer)
 
 
-def test_a_test_that_its_interval_contradicts_is_called_undecided():
-    """The remark stands where the verdict and the interval of the difference disagree, alone."""
+def test_the_test_rejects_where_the_interval_of_the_difference_excludes_zero():
     release = people_release("public")
     seen = set()
     for age in range(20, 35):
-        for job in ("baker", "clerk", "pilot"):
-            found = release.compare(f"age = {age}", "age = 20 AND Sex = 'M'", job=job)
-            apart = not found.difference_low <= 0 <= found.difference_high
-            disagree = apart != (found.p_value < 0.05)
-            assert disagree == (DISAGREE in found.remarks)
-            seen.add(disagree)
+        for job in ("baker", "nurse", "pilot"):
+            for of in ("share", "count"):
+                found = release.compare(f"age = {age}", "age <= 22", job=job, of=of)
+                apart = not found.difference_low <= 0 <= found.difference_high
+                assert apart == (found.p_value < 0.05)
+                seen.add(apart)
     assert seen == {False, True}
 
 

@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 from reconpriv.theory.combined_limits import (
-    Limits,
     Range,
-    difference_limits,
     fieller_limits,
-    ratio_limits,
 )
 from reconpriv.theory.perturbation import perturbation_matrix
 from reconpriv.theory.weighted_totals import (
@@ -89,35 +86,6 @@ def test_rounded_quotas_vary_by_a_sixth_per_run_but_no_more_than_a_simple_sample
     assert rounding(40.0) == pytest.approx(4.0 / 6.0)
     assert rounding(0.1) == pytest.approx(2.0 * 0.1, rel=0.01)
     assert rounding(0.0) == pytest.approx(0.0, abs=1e-12)
-
-
-def limits(value, half):
-    return Limits(*(np.array([x]) for x in (value, value - half, value + half)))
-
-
-def test_symmetric_limits_give_the_normal_interval_of_a_difference():
-    low, high = difference_limits(limits(10.0, 3.0), limits(4.0, 4.0), np.array([0.0]))
-    assert (low[0], high[0]) == (pytest.approx(1.0), pytest.approx(11.0))
-    low, high = difference_limits(limits(10.0, 3.0), limits(4.0, 3.0), np.array([1.0]))
-    assert (low[0], high[0]) == (pytest.approx(6.0), pytest.approx(6.0))
-
-
-def test_symmetric_limits_give_fiellers_interval_of_a_ratio():
-    z = 1.96
-    a, b, ea, eb, rho = 10.0, 20.0, 1.0, 2.0, 0.3
-    low, high = ratio_limits(limits(a, z * ea), limits(b, z * eb), np.array([rho]))
-    covariance = np.array([[[ea**2, rho * ea * eb], [rho * ea * eb, eb**2]]])
-    wide = Range(np.array([-100.0]), np.array([100.0]))
-    ends = fieller_limits(np.array([a]), np.array([b]), covariance, z, wide)
-    assert (low[0], high[0]) == (pytest.approx(ends[0][0]), pytest.approx(ends[1][0]))
-    assert low[0] < a / b < high[0]
-
-
-def test_a_ratio_to_what_may_be_nothing_has_no_upper_limit():
-    low, high = ratio_limits(limits(10.0, 3.0), Limits(*map(np.array, ([2.0], [0.0], [5.0]))),
-                             np.array([0.0]))  # fmt: skip
-    assert np.isinf(high[0])
-    assert 0 < low[0] < 5.0
 
 
 def test_an_average_among_perhaps_nobody_may_be_anything_possible():
