@@ -3,8 +3,8 @@
 :func:`judged` takes the table, a policy, a question and keys, and says how often the truth lay
 inside the interval, below it and above it. A question is a function of an answerer that gives one
 answer or several, so any figure can be judged; :func:`compared` and :func:`share_among` make some.
-With a column of repetitions, each of which is a table of its own, a key gives many answers at once:
-:func:`combined` asks for differences and ratios, and :func:`share_among` for shares, by that column.
+With a column of repetitions, each a table of its own, a key gives many answers at once:
+:func:`combined` and :func:`share_among` ask by that column.
 """
 
 from __future__ import annotations
@@ -78,12 +78,14 @@ class Judged:
 
     @property
     def share(self) -> float:
-        """The share of intervals that hold."""
-        return self.hits / self.total
+        """The share of intervals that hold; all do if there is none."""
+        return self.hits / self.total if self.total else 1.0
 
     def at_least(self, share: float) -> bool:
         """Whether they hold this often, as far as three standard errors tell."""
-        return self.share >= share - 3.0 * math.sqrt(share * (1.0 - share) / self.total)
+        return not self.total or self.share >= share - 3.0 * math.sqrt(
+            share * (1.0 - share) / self.total
+        )
 
 
 class Group(NamedTuple):
