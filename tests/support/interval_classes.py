@@ -152,7 +152,7 @@ def ratio_of(one: Comparison) -> Answer | None:
 
 
 def combined(a: Asked, b: Asked, figure: str, of: str = "share", by: str = "again") -> Question:
-    """The same in every repetition, from the pieces that the two sides are made of."""
+    """The same in every repetition, without values: limits from the pieces of the sides."""
 
     def ask(answerer: Answerer) -> list[Answer | None]:
         holders = select(answerer, {"s": HELD})
@@ -167,16 +167,11 @@ def combined(a: Asked, b: Asked, figure: str, of: str = "share", by: str = "agai
         gap, z = weights[0] - weights[1], quantile(0.95)
         if figure == "difference":
             low, high = combination_limits(gap, found.parts, z)
-            value = (gap * found.parts.value).sum(axis=-1)
         else:
             low, high = ratio_limits(*weights, found.parts, z, (0.0, math.inf))
-            value = np.full(low.shape, math.nan)
         p_values = 2.0 * ndtr(-errors_from_zero(gap, found.parts, z))
-        columns = [one.tolist() for one in (value, low, high, p_values)]
-        return [
-            Answer(None if math.isnan(own) else own, least, most, OUTSIDE, p_value)
-            for own, least, most, p_value in zip(*columns, strict=True)
-        ]
+        columns = [one.tolist() for one in (low, high, p_values)]
+        return [Answer(None, *limits, p_value=p) for *limits, p in zip(*columns, strict=True)]
 
     return ask
 
