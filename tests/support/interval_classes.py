@@ -3,8 +3,8 @@
 :func:`judged` takes the table, a policy, a question and keys, and says how often the truth lay
 inside the interval, below it and above it. A question is a function of an answerer that gives one
 answer or several, so any figure can be judged; :func:`compared` and :func:`share_among` make some.
-With a column of repetitions, each of which is a table of its own, a key gives many answers at once:
-:func:`combined` asks for differences and ratios, and :func:`share_among` for shares, by that column.
+With a column of repetitions, each a table of its own, a key gives many answers at once:
+:func:`combined` and :func:`share_among` ask by that column.
 """
 
 from __future__ import annotations
@@ -78,12 +78,14 @@ class Judged:
 
     @property
     def share(self) -> float:
-        """The share of intervals that hold."""
-        return self.hits / self.total
+        """The share of intervals that hold; all do if there is none."""
+        return self.hits / self.total if self.total else 1.0
 
     def at_least(self, share: float) -> bool:
         """Whether they hold this often, as far as three standard errors tell."""
-        return self.share >= share - 3.0 * math.sqrt(share * (1.0 - share) / self.total)
+        return not self.total or self.share >= share - 3.0 * math.sqrt(
+            share * (1.0 - share) / self.total
+        )
 
 
 class Group(NamedTuple):
@@ -150,7 +152,7 @@ def ratio_of(one: Comparison) -> Answer | None:
 
 
 def combined(a: Asked, b: Asked, figure: str, of: str = "share", by: str = "again") -> Question:
-    """The same in every repetition, from the pieces that the two sides are made of."""
+    """The same in every repetition, without values: limits from the pieces of the sides."""
 
     def ask(answerer: Answerer) -> list[Answer | None]:
         holders = select(answerer, {"s": HELD})
@@ -165,16 +167,11 @@ def combined(a: Asked, b: Asked, figure: str, of: str = "share", by: str = "agai
         gap, z = weights[0] - weights[1], quantile(0.95)
         if figure == "difference":
             low, high = combination_limits(gap, found.parts, z)
-            value = (gap * found.parts.value).sum(axis=-1)
         else:
             low, high = ratio_limits(*weights, found.parts, z, (0.0, math.inf))
-            value = np.full(low.shape, math.nan)
         p_values = 2.0 * ndtr(-errors_from_zero(gap, found.parts, z))
-        columns = [one.tolist() for one in (value, low, high, p_values)]
-        return [
-            Answer(None if math.isnan(own) else own, least, most, OUTSIDE, p_value)
-            for own, least, most, p_value in zip(*columns, strict=True)
-        ]
+        columns = [one.tolist() for one in (low, high, p_values)]
+        return [Answer(None, *limits, p_value=p) for *limits, p in zip(*columns, strict=True)]
 
     return ask
 
