@@ -2,11 +2,13 @@
 
 Two real tables and a made one with everything that is awkward (one huge group, one skewed, one in
 which all agree, people who are alone, one income of a million) are published with many keys and
-every kind of policy. Each question is a class of its own: a figure about some records. The truth is
-the answer to the same question from a release in which nothing is perturbed.
+every kind of policy. Each question is a class of its own: a figure about some records. The made
+table holds copies of itself, which are asked about one by one, so that a key gives many cases. The
+truth is the answer to the same question from a release in which nothing is perturbed. This writes
+docs/coverage-by-class.csv and the part of docs/coverage.md that names the worst classes:
 
-    python tools/coverage_by_class.py                   # everything; an hour on two cores
-    python tools/coverage_by_class.py --only awkward --keys 50 --designs octave,paper
+    python tools/coverage_by_class.py                   # everything; an hour on two idle cores
+    python tools/coverage_by_class.py --only "m = 14" --designs "octave;paper" --out /tmp/some.csv
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import csv
 import hashlib
 import itertools
+import math
 import sys
 import tempfile
 import warnings
@@ -28,14 +31,20 @@ import numpy as np
 import pyarrow as pa
 
 import reconpriv as rp
+from reconpriv.queries.answer import Answerer, Settings
+from reconpriv.queries.estimate import quantile
+from reconpriv.queries.pieces import cut_into_pieces
+from reconpriv.queries.selections import both, public_part, select
+from reconpriv.theory.combined_limits import combination_limits, ratio_limits
 
 DOCS = Path(__file__).parent.parent / "docs"
 CSV = DOCS / "coverage-by-class.csv"
 HEAD = (
-    "table", "design", "figure", "asked", "keys", "answered", "covered", "too_low", "too_high",
-    "warned",
+    "table", "design", "figure", "asked", "answered", "covered", "too_low", "too_high", "warned",
 )  # fmt: skip
-KEYS = 400
+COPIES = 20  # of the made table
+KEYS = 20
+KEYS_OF_REAL_TABLES = 60
 UNPERTURBED = 1 - 1e-12
 HARD = 1e-6  # relative distance that is rounding error
 
@@ -56,6 +65,8 @@ class Made:
     pairs: tuple[tuple[str, str], ...]  # records to compare
     protect: Mapping[str, Any]
     missing: str = "refuse"
+    copy: str = ""  # the column that tells copies of the table apart
+    keys: int = KEYS_OF_REAL_TABLES
 
 
 class Limits(NamedTuple):
@@ -67,7 +78,7 @@ class Limits(NamedTuple):
     remarks: tuple[str, ...]
 
 
-Answers = dict[tuple[str, str], Limits]  # by figure and what it is about
+Answers = dict[tuple[str, str, Any], Limits]  # by figure, what it is about, and copy
 
 
 DESIGNS: dict[str, rp.Policy] = {
@@ -92,10 +103,10 @@ def awkward(m: int) -> Made:
     rng = np.random.default_rng(m)
     values = [f"v{i:03d}" for i in range(m)]
     even = np.full(m, 1.0 / m)
-    rows: list[tuple[str, str, int, int, str]] = []
+    rows: list[tuple[int, str, str, int, int, str]] = []
 
     def add(site: str, sex: str, age: int, income: int, held: Sequence[str]) -> None:
-        rows.extend((site, sex, age, income, one) for one in held)
+        rows.extend((copy, site, sex, age, income, one) for copy in range(COPIES) for one in held)
 
     def drawn(size: int, first: float) -> list[str]:
         """A share of the first value, some of the second, a few of the third, any of the rest."""
@@ -115,7 +126,7 @@ def awkward(m: int) -> Made:
         add("rich", "FM"[i % 2], 25 + i, 800 + 10 * i, drawn(75, 0.25))
     add("rich", "F", 50, 1_000_000, values[:1])
     columns = list(zip(*rows, strict=True))
-    names = ("site", "sex", "age", "income", "ill")
+    names = ("copy", "site", "sex", "age", "income", "ill")
     sites = [f"site = '{one}'" for one in ("huge", "skewed", "full", "plain", "lone", "rich")]
     pairs = [(one, other) for one, other in itertools.combinations(sites, 2) if other > one]
     return Made(
@@ -130,6 +141,8 @@ def awkward(m: int) -> Made:
         tuple(sites),
         (*pairs, ("sex = 'F'", "age >= 40"), ("site = 'plain'", "sex = 'F'")),
         {"age": 20, "income": None},
+        copy="copy",
+        keys=KEYS,
     )
 
 
@@ -182,20 +195,22 @@ def answers(made: Made, release: Any) -> Answers:
     found: Answers = {}
 
     def ask(figures: Mapping[str, str], by: str, where: str = "", about: str = "") -> None:
-        select = ", ".join([by] * bool(by) + list(figures.values()))
-        text = f"SELECT {select} FROM release" + (f" WHERE {where}" if where else "")
+        groups = [one for one in (made.copy, by) if one]
+        text = f"SELECT {', '.join([*groups, *figures.values()])} FROM release"
+        text += f" WHERE {where}" if where else ""
+        text += f" GROUP BY {', '.join(groups)}" if groups else ""
         try:
-            table = release.sql(text + (f" GROUP BY {by}" if by else ""), scores=scores)
+            table = release.sql(text, scores=scores)
         except rp.errors.ReconprivError:
             return
-        rows = table if hasattr(table, "rows") else [({}, (table,))]
-        for labels, line in rows:
-            place = ", ".join(map(str, labels.values())) or "all"
+        for labels, line in table if hasattr(table, "rows") else [({}, (table,))]:
+            copy = labels.get(made.copy)
+            place = str(labels[by]) if by else "all"
             cells = line if isinstance(line, tuple) else (line,)
             for figure, one in zip(figures, cells, strict=True):
                 name, _, what = figure.partition(": ")
                 asked = ", ".join(filter(None, (what, place, about)))
-                found[name, asked] = _limits(one, scores)
+                found[name, asked, copy] = _limits(one, scores)
 
     numbers = {f"{kind}: {n}": f"{call}({n}{more})" for n in made.numbers
                for kind, call, more in (("average", "avg", ""), ("sum", "sum", ""),
@@ -218,25 +233,51 @@ def answers(made: Made, release: Any) -> Answers:
         ask({"count of public columns": f"count(*) FILTER ({made.some})",
              "share of public columns": f"share({made.some})", **public}, by)  # fmt: skip
     for (a, b), value in itertools.product(made.pairs, values):
-        asked = f"{a} and {b}, {value}"
-        share = release.compare(a, b, **{own: value})
-        count = release.compare(a, b, of="count", **{own: value})
-        found["difference of shares", asked] = _difference(share)
-        found["difference of counts", asked] = _difference(count)
-        ends = share.ratio, share.ratio_low, share.ratio_high
-        found["ratio", asked] = Limits(*ends, share.remarks)
+        for figure, by_copy in compared(release.answerer, a, b, {own: value}, made.copy).items():
+            for copy, one in by_copy.items():
+                found[figure, f"{a} and {b}, {value}", copy] = one
     return found
+
+
+def compared(
+    answerer: Answerer, a: str, b: str, held: dict[str, Any], copy: str
+) -> dict[str, dict[Any, Limits]]:
+    """Two counts and two shares side by side, in every copy of the table."""
+    by, settings, z = [copy] if copy else [], Settings(), quantile(0.95)
+    holders = select(answerer, held)
+    sides = [both(select(answerer, one), holders) for one in (a, b)]
+    pieces = cut_into_pieces(answerer, sides, by, settings)
+    sizes = np.ones((2, pieces.keys.shape[1], 1))
+    for i, one in enumerate(sides):
+        rows = answerer.table(public_part(one), by, settings)
+        sizes[i, :, 0] = [estimate.count for _, estimate in rows]
+    shares, counts = pieces.members[:, None] / sizes, pieces.members[:, None]
+    labels = [one.get(copy) for one in answerer.labels(by, pieces.keys)]
+    remarks = answerer.count(sides[0], settings).remarks
+    found = {
+        "difference of shares": combination_limits(shares[0] - shares[1], pieces.parts, z),
+        "difference of counts": combination_limits(counts[0] - counts[1], pieces.parts, z),
+        "ratio": ratio_limits(shares[0], shares[1], pieces.parts, z, (0.0, math.inf)),
+    }
+    values = (shares * pieces.parts.value).sum(axis=-1), (counts * pieces.parts.value).sum(axis=-1)
+    centre = {
+        "difference of shares": values[0][0] - values[0][1],
+        "difference of counts": values[1][0] - values[1][1],
+        "ratio": np.divide(*values[0], out=np.full(len(labels), np.nan), where=values[0][1] > 0),
+    }
+    return {
+        figure: {
+            label: Limits(None if math.isnan(value) else value, low, high, remarks)
+            for label, value, low, high in zip(labels, centre[figure], *ends, strict=True)
+        }
+        for figure, ends in found.items()
+    }
 
 
 def _literal(value: Any) -> str:
     if value is None:
         return "NULL"
     return f"'{value}'" if isinstance(value, str) else str(value)
-
-
-def _difference(found: Any) -> Limits:
-    ends = found.difference, found.difference_low, found.difference_high
-    return Limits(*ends, found.remarks)
 
 
 def fixed_key(number: int) -> rp.Key:
@@ -260,10 +301,10 @@ def measure(name: str, design: str, keys: Sequence[int]) -> list[Any]:
     """Cases and hits of every question of one table and design."""
     warnings.simplefilter("ignore")
     made = TABLES[name]()
+    tally: dict[tuple[str, str], np.ndarray] = {}
     with opened(made) as table, tempfile.TemporaryDirectory() as folder:
         plain = rp.Policy(UNPERTURBED, 0.5, 0.3, sample_size="none")
         truth = answers(made, table.publish(plain, f"{folder}/exact", key=fixed_key(0)))
-        tally = {asked: np.zeros(5, dtype=np.int64) for asked in truth}
         policy = policy_of(made, design)
         for number in keys:
             release = table.publish(
@@ -271,8 +312,9 @@ def measure(name: str, design: str, keys: Sequence[int]) -> list[Any]:
             )
             for asked, found in answers(made, release).items():
                 if asked in truth and truth[asked].value is not None:
-                    tally[asked] += _judged(found, truth[asked].value)
-    return [(name, design, *asked, len(keys), *map(int, line)) for asked, line in tally.items()]
+                    total = tally.setdefault(asked[:2], np.zeros(5, dtype=np.int64))
+                    total += _judged(found, truth[asked].value)
+    return [(name, design, *asked, *map(int, line)) for asked, line in tally.items()]
 
 
 WARNINGS = ("approximate", "may cover less", "does not cover")
@@ -298,7 +340,7 @@ def summed(rows: list[Any]) -> list[Any]:
     """One row for each class."""
     found: dict[tuple[Any, ...], np.ndarray] = {}
     for row in rows:
-        total = found.setdefault(tuple(row[:4]), np.zeros(6, dtype=np.int64))
+        total = found.setdefault(tuple(row[:4]), np.zeros(5, dtype=np.int64))
         total += np.array(row[4:])
     return [(*where, *map(int, total)) for where, total in found.items()]
 
@@ -310,21 +352,24 @@ def _write(file: Path, rows: list[Any]) -> None:
         writer.writerows(rows)
 
 
+_AT_ONCE = 20  # keys of one process
+
+
 def main() -> None:
     """Measure everything that is named, print the worst, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--keys", type=int, help="instead of those of each table")
     parser.add_argument("--only", default="", help="part of the names of tables")
     parser.add_argument("--designs", default=";".join(DESIGNS))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=CSV)
     chosen = parser.parse_args()
-    many = 25
     jobs = [
-        (name, design, range(first, min(first + many, chosen.keys)))
+        (name, design, range(first, min(first + _AT_ONCE, keys)))
         for name in TABLES if chosen.only in name
+        for keys in [chosen.keys or TABLES[name]().keys]
         for design in chosen.designs.split(";")
-        for first in range(0, chosen.keys, many)
+        for first in range(0, keys, _AT_ONCE)
     ]  # fmt: skip
     rows: list[Any] = []
     with ProcessPoolExecutor(chosen.processes) as pool:
@@ -332,7 +377,7 @@ def main() -> None:
             rows = summed([*rows, *found])
             _write(chosen.out, rows)
             print(f"{i + 1} of {len(jobs)}: {jobs[i][:2]}", file=sys.stderr, flush=True)
-    judged = sorted((row[6] / row[5], row) for row in rows if row[5])
+    judged = sorted((row[5] / row[4], row) for row in rows if row[4])
     for share, row in judged[:40]:
         print(f"{100 * share:5.1f} %", *row)
 
