@@ -1,0 +1,130 @@
+"""Averages and sums hold where one record dominates, with margins, and where sizes are secret."""
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import reconpriv as rp
+from interval_classes import Answer, figure_of, judged, numbered_keys
+from reconpriv.queries.answer import Settings
+from reconpriv.queries.averages import Asked, average_rows
+from reconpriv.queries.measures import measure_of
+from reconpriv.queries.selections import select
+from reconpriv.theory.intervals import last_inside
+
+SETTINGS = Settings()
+COPIES = 12
+VALUES = [f"v{i:02d}" for i in range(14)]
+
+
+def policy(size="octave", **others):
+    return rp.Policy(0.5, 0.5, 0.3, sample_size=size, **others)
+
+
+def figures(kind, column, by=("copy",)):
+    """An average or a sum among the holders of the first value, in every copy."""
+
+    def ask(answerer):
+        asked = Asked(kind, measure_of(answerer, column, None), select(answerer, {"s": "v00"}), "")
+        rows = average_rows(answerer, asked, by, SETTINGS)
+        return [None if one.low is None else figure_of(one) for _, one in rows]
+
+    return ask
+
+
+@cache
+def rich():
+    """Copies of 40 groups with incomes around a thousand, and one of a million."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for i in range(40):
+        held = rng.choice(VALUES, 75, p=[0.3, *[0.7 / 13] * 13]).tolist()
+        rows += [(copy, 800 + 10 * i, one) for copy in range(COPIES) for one in held]
+    rows += [(copy, 1_000_000, "v00") for copy in range(COPIES)]
+    columns = zip(*rows, strict=True)
+    return pa.table(dict(zip(("copy", "income", "s"), map(list, columns), strict=True)))
+
+
+@pytest.mark.parametrize("size", ["none", "octave", "public"])
+@pytest.mark.parametrize("kind", ["average", "sum"])
+def test_a_figure_that_one_record_dominates_is_covered(kind, size):
+    """Limits that take the variance at the estimate covered 53 % of such averages."""
+    found = judged(rich(), policy(size), figures(kind, "income"), numbered_keys(15))
+    assert found.total >= 150
+    assert found.at_least(0.93)
+    assert found.outside == 0
+
+
+@pytest.mark.parametrize("margins", [None, 1.0])
+def test_the_sum_of_a_constant_has_the_limits_of_the_count(tmp_path, margins):
+    """Where everybody is 40, the sum is 40 times the count, and so are its limits.
+
+    Up to what is known of counts alone: that they are whole.
+    """
+    rng = np.random.default_rng(4)
+    n = 4_000
+    table = pa.table(
+        {
+            "place": rng.choice(list("abcdefgh"), n, p=[0.65, *[0.05] * 7]),
+            "sex": rng.choice(["F", "M"], n),
+            "age": np.full(n, 40),
+            "s": rng.choice(VALUES, n, p=[0.5, *[0.5 / 13] * 13]),
+        }
+    )
+    with rp.read(table, sensitive="s", public="all") as opened:
+        release = opened.publish(policy(margins=margins), tmp_path / "r", key=numbered_keys(1)[0])
+    for where in ({"s": "v00"}, {"s": "v01", "place": "a"}, {"s": "v02", "sex": "F"}):
+        count, total = release.count(**where), release.sum("age", **where)
+        assert total.value == pytest.approx(40 * count.count)
+        close = 0.02 * 40 * (count.high - count.low)
+        assert total.low == pytest.approx(40 * count.low, abs=close)
+        assert total.high == pytest.approx(40 * count.high, abs=close)
+
+
+def test_a_sum_of_numbers_of_both_signs_is_covered():
+    rng = np.random.default_rng(5)
+    rows = [
+        (copy, int(number), one)
+        for number in (-900, -30, -2, 0, 1, 40, 700)
+        for one in rng.choice(VALUES, 40, p=[0.4, *[0.6 / 13] * 13]).tolist()
+        for copy in range(COPIES)
+    ]
+    columns = zip(*rows, strict=True)
+    table = pa.table(dict(zip(("copy", "x", "s"), map(list, columns), strict=True)))
+    keys = numbered_keys(10)
+    for kind in ("sum", "average"):
+        right, low, high = (
+            judged(table, policy(), figures(kind, "x"), keys, told=told)
+            for told in (None, 0.35, 0.65)
+        )
+        assert right.at_least(0.93), kind
+        assert right.outside == 0
+        if kind == "sum":
+            assert min(low.share, high.share) < right.share
+
+
+def test_a_count_of_a_whole_group_is_not_capped_at_its_published_size():
+    """With `paper`, coins decide how often trials are copied, so groups come out smaller."""
+    table = pa.table({"copy": np.repeat(np.arange(COPIES), 300), "s": ["v00"] * 300 * COPIES})
+
+    def ask(answerer):
+        found = answerer.table(select(answerer, {"s": "v00"}), ["copy"], SETTINGS)
+        return [Answer(one.count, one.low, one.high, one.remarks) for _, one in found]
+
+    found = judged(table, policy("paper"), ask, numbered_keys(20), domain=VALUES)
+    assert found.total == 20 * COPIES
+    assert found.share > 0.9
+
+
+def test_a_search_finds_the_border_from_either_side():
+    start, ends = np.array([1.0, 1.0, 1.0]), np.array([9.0, -9.0, 5.0])
+    border = np.array([4.0, -2.5, 30.0])
+
+    def excess(level):
+        return np.sign(border - start) * (border - level) ** 3
+
+    for guess in (start, (start + ends) / 2, ends):
+        found = last_inside(excess, start, guess, ends)
+        assert found == pytest.approx([4.0, -2.5, 5.0], abs=0.1)
