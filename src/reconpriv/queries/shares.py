@@ -234,7 +234,12 @@ def ratio_figure(
     z = quantile(settings.confidence, settings.intervals)
     counts = np.array([top.count]), np.array([bottom.count])
     possible = Range(np.zeros(1), np.ones(1))
-    low, high = fieller_limits(*counts, covariance[None], z, possible)
+    limits = fieller_limits(*counts, covariance[None], z, possible)
+    low, high = float(limits[0][0]), float(limits[1][0])
+    if top.cut or bottom.cut:
+        # Nothing is known about how the two go together, so the limits of both are used up.
+        low = min(low, top.low / bottom.high)
+        high = max(high, min(top.high / bottom.low, 1.0) if bottom.low > 0 else 1.0)
     counted = dict.fromkeys((*top.remarks, *bottom.remarks))
     remarks = tuple(remark for remark in counted if remark not in IMPOSSIBLE)
     value = error = None
@@ -250,8 +255,8 @@ def ratio_figure(
         kind=SHARE,
         name=name,
         value=value,
-        low=float(low[0]),
-        high=float(high[0]),
+        low=low,
+        high=high,
         confidence=settings.confidence,
         standard_error=error,
         exact=False,
