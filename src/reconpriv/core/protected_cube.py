@@ -63,7 +63,10 @@ class ProtectedCube(Cube):
         touched = parts._replace(
             records=self.whole.records[parts.group], share=np.ones(parts.group.size)
         )
-        inside = PartsOfGroups(*(column[parts.share >= 1.0] for column in touched))
+        whole = parts.share >= 1.0
+        inside = PartsOfGroups(
+            parts.selection[whole], parts.group[whole], parts.records[whole], parts.share[whole]
+        )
         return PartSums(
             *shared.columns(),
             inside=share_sums(self.whole, inside, selections, chosen),

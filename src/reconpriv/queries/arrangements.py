@@ -2,9 +2,9 @@
 
 A release with protection groups tells how many records of such a group hold a value, and nothing
 about where in it they are. A total whose weights differ within a group is therefore bounded over
-all arrangements (theory.arrangements). Each bound is a weighted total of whole protection groups, of
-which estimate and standard error are known. Averages are the numbers μ for which the bounds of
-Σ (u - μ), over the records that count, are not told from 0, as Fieller's limits are.
+all arrangements (theory.arrangements). Each bound is a weighted total of whole protection groups,
+of which estimate and standard error are known. The limits of an average are the smallest and the
+largest μ for which these bounds, of Σ (u - μ) over the records that count, may be 0 (as Fieller's).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.totals import Items, Spread, Term, summed_rows, weighed_part
 from reconpriv.theory.arrangements import Bound, Weights, lower_bound, upper_bound
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.combined_limits import Range
 from reconpriv.theory.weighted_totals import total_covariances, total_estimates
 
@@ -82,10 +82,11 @@ class Arranged:
         records = self._by_row(self.items.cube.records[self.items.group])
         mean = (turn * whole).sum(axis=1) / np.maximum(records, 1.0)
         span = np.where(most > least, most - least, 1.0)
-        return np.clip((mean - least) / span, 0.0, 1.0)
+        return np.asarray(np.clip((mean - least) / span, 0.0, 1.0))
 
-    def _by_row(self, of_items: Floats) -> Floats:
-        return np.bincount(self.items.row, weights=of_items, minlength=self.rows)
+    def _by_row(self, of_items: Floats | Ints) -> Floats:
+        total = np.bincount(self.items.row, weights=of_items, minlength=self.rows)
+        return np.asarray(total, dtype=np.float64)
 
     def sums(self, values: Floats, z: float) -> Range:
         """The limits of the total of the first term, with b instead of its own values."""
@@ -102,21 +103,21 @@ class Arranged:
         records = np.maximum(self._by_row(self.items.cube.records[self.items.group]), 1.0)
         same = bool((values[0] == values[1]).all())
 
-        def told(mu: Floats, side: int) -> Floats:
+        def end(mu: Floats, side: int) -> Floats:
             if same:
                 turn = np.ones((self.rows, 1))
                 found = self.limits(top - mu[row] * bottom, values[:1], turn, z)
             else:
                 turn = np.stack([np.ones(self.rows), -mu], axis=1)
                 found = self.limits(bottom, values, turn, z)
-            return found[side] / records
+            return np.asarray(found[side] / records)
 
-        low = _border(possible.low, within.low, lambda mu: told(mu, 0) <= _NONE)
-        high = _border(possible.high, within.high, lambda mu: told(mu, 1) >= -_NONE)
+        low = _border(possible.low, within.low, lambda mu: end(mu, 0) <= _NONE)
+        high = _border(possible.high, within.high, lambda mu: end(mu, 1) >= -_NONE)
         return Range(low, high)
 
 
-def _border(outside: Floats, inside: Floats, holds: Callable[[Floats], Floats]) -> Floats:
+def _border(outside: Floats, inside: Floats, holds: Callable[[Floats], Flags]) -> Floats:
     """The number nearest to ``outside`` that holds, by bisection from one inside that does."""
     far, near = outside + 0.0, inside + 0.0
     near = np.where(holds(far), far, near)
@@ -128,9 +129,9 @@ def _border(outside: Floats, inside: Floats, holds: Callable[[Floats], Floats]) 
 
 
 def arranged(answerer: Answerer, terms: Sequence[Term], by: Sequence[str] = ()) -> Arranged | None:
-    """The arrangements of the rows that :func:`totals` gives for these terms; None if no group is cut.
+    """The arrangements of the rows that :func:`totals` gives for one or two terms.
 
-    The first term has the weights; the others have the same records.
+    Both are of the same records. None if no protection group is cut.
     """
     cube = answerer.cells
     if not isinstance(cube, ProtectedCube):
@@ -142,5 +143,5 @@ def arranged(answerer: Answerer, terms: Sequence[Term], by: Sequence[str] = ()) 
     assert items.spread is not None
     spread = items.spread
     inside = np.bincount(spread.item, weights=spread.records, minlength=items.group.size)
-    outside = items.cube.records[items.group] - inside
+    outside = np.asarray(items.cube.records[items.group] - inside, dtype=np.float64)
     return Arranged(items, spread, keys.shape[1], outside, answerer.design.retention)

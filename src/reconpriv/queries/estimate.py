@@ -78,7 +78,7 @@ class Estimate(Plottable):
     ``from_margins`` how much of its precision comes from margins: what they take off its variance.
     A smoothed count has a ``mean_squared_error``, of which ``standard_error`` is the root, and
     ``from_model`` says what its model takes off the variance. ``name`` is how it is headed, and
-    ``cut`` the number of protection groups of which it is about a part only.
+    ``cut_groups`` the number of protection groups of which it is about a part only.
     """
 
     query: str
@@ -97,7 +97,7 @@ class Estimate(Plottable):
     mean_squared_error: float | None = None
     from_model: float = 0.0
     name: str = COUNT
-    cut: int = 0
+    cut_groups: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -117,6 +117,7 @@ class Estimate(Plottable):
             "from_margins": self.from_margins,
             "mean_squared_error": self.mean_squared_error,
             "from_model": self.from_model,
+            "cut_groups": self.cut_groups,
             "remarks": list(self.remarks),
         }
 
@@ -473,7 +474,7 @@ def estimated(
         trials=float(sums.trials[row]),
         remarks=() if empty else tuple(remarks),
         from_margins=0.0 if empty else from_margins,
-        cut=0 if empty else int(sums.cut[row]),
+        cut_groups=0 if empty else int(sums.cut[row]),
     )
 
 

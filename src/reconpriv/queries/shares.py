@@ -236,7 +236,7 @@ def ratio_figure(
     possible = Range(np.zeros(1), np.ones(1))
     limits = fieller_limits(*counts, covariance[None], z, possible)
     low, high = float(limits[0][0]), float(limits[1][0])
-    if top.cut or bottom.cut:
+    if top.cut_groups or bottom.cut_groups:
         # Nothing is known about how the two go together, so the limits of both are used up.
         low = min(low, top.low / bottom.high)
         high = max(high, min(top.high / bottom.low, 1.0) if bottom.low > 0 else 1.0)

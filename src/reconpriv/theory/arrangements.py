@@ -7,12 +7,13 @@ With b between b0 and b1, and any number λ,
     v b <= λ (b - b0) + v b0 + (b1 - b0) max(v - λ, 0)
     v b >= λ (b - b0) + v b0 - (b1 - b0) max(λ - v, 0)
 
-because (v - λ)(b - b0) is at most, and at least, the last term. Summed over the records of a group,
-the right-hand sides have the sensitive values in Σ b alone, which no arrangement changes: a weighted
-total with one weight λ for the whole group, plus a constant. Every λ gives a bound. The best one is
-a quantile of the v_r: if a share F of the records holds a value with b = b1 and the others b0, the
-largest total has these at the largest weights, and λ is the (1 - F)-quantile; for the smallest
-total it is the F-quantile. Where all v_r are equal, λ is their value and both bounds are the total.
+because (v - λ)(b - b0) is at most, and at least, the last term. Summed over the records of a
+group, the right-hand sides have the sensitive values in Σ b alone, which no arrangement changes: a
+weighted total with one weight λ for the whole group, plus a constant. Every λ gives a bound. The
+best one is a quantile of the v_r: if a share F of the records holds a value with b = b1 and the
+others b0, the largest total has these at the largest weights, and λ is the (1 - F)-quantile; for
+the smallest total it is the F-quantile. Where all v_r are equal, λ is their value, and both bounds
+are the total.
 """
 
 from __future__ import annotations
