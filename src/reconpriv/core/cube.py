@@ -194,7 +194,7 @@ class Sums:
 
     def columns(self) -> list[Floats]:
         """All sums, in order."""
-        return [getattr(self, one.name) for one in fields(self)]
+        return [getattr(self, one.name) for one in fields(Sums)]
 
     def __add__(self, more: Sums) -> Sums:
         """The sums over two parts, selection by selection."""

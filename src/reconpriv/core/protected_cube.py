@@ -23,6 +23,26 @@ class PartsOfGroups(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PartSums(Sums):
+    """Sums by share, and those of whole protection groups that they lie between.
+
+    ``inside`` are the sums of the groups that a selection holds whole, ``touched`` those of all
+    groups that it holds a part of.
+    """
+
+    inside: Sums
+    touched: Sums
+
+    def at(self, selections: Ints, values: Ints) -> PartSums:
+        """The sums of single values, if these are sums by sensitive value."""
+        return PartSums(
+            *super().at(selections, values).columns(),
+            inside=self.inside.at(selections, values),
+            touched=self.touched.at(selections, values),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProtectedCube(Cube):
     """Micro groups as they were dealt, and the protection group ``within`` which each lies.
 
@@ -37,7 +57,21 @@ class ProtectedCube(Cube):
     def sums(self, selection: Ints, selections: int, chosen: Sequence[int] | None) -> Sums:
         """Sum shares of protection groups into selections of micro groups."""
         parts = self.parts_in(selection)
-        return share_sums(self.whole, parts, selections, chosen)
+        shared = share_sums(self.whole, parts, selections, chosen)
+        if not shared.cut.any():
+            return shared
+        touched = parts._replace(
+            records=self.whole.records[parts.group], share=np.ones(parts.group.size)
+        )
+        whole = parts.share >= 1.0
+        inside = PartsOfGroups(
+            parts.selection[whole], parts.group[whole], parts.records[whole], parts.share[whole]
+        )
+        return PartSums(
+            *shared.columns(),
+            inside=share_sums(self.whole, inside, selections, chosen),
+            touched=share_sums(self.whole, touched, selections, chosen),
+        )
 
     def parts_in(self, selection: Ints) -> PartsOfGroups:
         """The parts of protection groups that each selection of micro groups holds."""

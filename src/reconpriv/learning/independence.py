@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,10 @@ _SHARE = 0.2
 SPARSE = (
     "many cells rest on fewer than five effective trials, so the p-value is rough, mostly too large"
 )
+COARSE = (
+    "{columns} is tested in the coarse values of protection groups: the release cannot tell whether"
+    " {sensitive} depends on it within them"
+)
 TOO_MANY = "margins were left aside: there are too many combinations to be tested with them"
 
 
@@ -53,7 +57,8 @@ class IndependenceTest(Readable):
 
     ``naive_…`` is Pearson's test with published records taken for the original ones.
     ``design_effect`` is how many published records are worth one that was only perturbed; with
-    margins it may be below 1. ``margins`` says whether the test used margins.
+    margins it may be below 1. ``margins`` says whether the test used margins. ``coarse`` are the
+    columns that were tested in the coarse values of protection groups.
     """
 
     columns: tuple[str, ...]
@@ -71,15 +76,19 @@ class IndependenceTest(Readable):
     trials: float
     remarks: tuple[str, ...] = ()
     margins: bool = False
+    coarse: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**asdict(self), "columns": list(self.columns), "remarks": list(self.remarks)}
+        listed = {name: list(getattr(self, name)) for name in ("columns", "remarks", "coarse")}
+        return asdict(self) | listed
 
     @property
     def verdict(self) -> str:
         """One sentence, at the usual level of 5 %."""
-        names = " and ".join(self.columns)
+        names = " and ".join(
+            f"the coarse values of {name}" if name in self.coarse else name for name in self.columns
+        )
         found = "depends on" if self.p_value < 0.05 else "shows no dependence on"
         return f"{self.sensitive} {found} {names} ({shown_p(self.p_value)})."
 
@@ -112,7 +121,8 @@ def chi_square(
         if name not in known and name in release.column_names()[:-1]:
             raise InputError(
                 f"The protection groups of this release ignore column {name!r}, so nothing about"
-                " it can be tested."
+                " it can be tested.",
+                hint="Ask for a release with coarser values of it, or without protection groups.",
             )
         if name == schema.sensitive.name:
             raise InputError(f"Column {name!r} is the sensitive one; name public columns.")
@@ -122,7 +132,12 @@ def chi_square(
     if not names:
         raise InputError("Name at least one public column.")
     selected = public_selection(answerer, where, **equal)
-    return independence_of(answerer, names, selected, margins=margins)
+    found = independence_of(answerer, names, selected, margins=margins)
+    coarse = tuple(name for name in names if name in release.description.pooled)
+    if not coarse:
+        return found
+    remark = COARSE.format(columns=" and ".join(coarse), sensitive=schema.sensitive.name)
+    return replace(found, coarse=coarse, remarks=(remark, *found.remarks))
 
 
 def independence_of(

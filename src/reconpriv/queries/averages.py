@@ -13,7 +13,7 @@ may hold and the upper limit that of the highest, between which the original num
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings
+from reconpriv.queries.arrangements import Arranged, arranged
 from reconpriv.queries.figure import AVERAGE, SUM, Figure
 from reconpriv.queries.impossible import impossible
 from reconpriv.queries.margins import share_of_margins
@@ -183,6 +184,35 @@ def _signed(
     return Signed.of(answerer, terms, public, tuple(sets), settings)
 
 
+def _arranged(
+    answerer: Answerer,
+    asked: Asked,
+    found: Totals,
+    public: list[str],
+    limits: Range,
+    of: Callable[[Arranged, Floats, Range, slice], Range],
+) -> Range:
+    """Limits that also hold where protection groups are cut, however their values are spread."""
+    if not found.cut.any() or is_exact(answerer, asked, found):
+        return limits
+    m = answerer.design.domain_size
+    terms = _terms(answerer, asked, each=found.values is not None)
+    spread = arranged(answerer, terms, public)
+    if spread is None:
+        return limits
+    if found.values is None:  # a line of b(x) for each term
+        lines = [(slice(None), np.array([term.values for term in terms]))]
+    else:
+        lines = [(slice(i, None, m), np.tile(np.eye(m)[i], (2, 1))) for i in range(m)]
+    low, high = limits.low + 0.0, limits.high + 0.0
+    for rows, values in lines:
+        wide = of(spread, values, Range(low[rows], high[rows]), rows)
+        cut = found.cut[rows] > 0
+        low[rows] = np.where(cut, np.minimum(low[rows], wide.low), low[rows])
+        high[rows] = np.where(cut, np.maximum(high[rows], wide.high), high[rows])
+    return Range(low, high)
+
+
 def _averages(
     answerer: Answerer, asked: Asked, found: Totals, public: list[str], settings: Settings
 ) -> list[Figure]:
@@ -197,6 +227,12 @@ def _averages(
         start = np.where(told, value, possible.low)
         ends = signed.averages(start, found.covariances, Range(low, high), possible)
         low, high = (np.where(told, one, end) for one, end in zip(ends, possible, strict=True))
+
+    def arranged_averages(one: Arranged, values: Floats, own: Range, rows: slice) -> Range:
+        return one.averages(values, z, own, Range(*(end[rows] for end in possible)))
+
+    limits = Range(low, high)
+    low, high = _arranged(answerer, asked, found, public, limits, arranged_averages)
     slope = np.stack([np.ones_like(value), -value], axis=1)
     variance, alone = (
         np.maximum(np.einsum("ri,rij,rj->r", slope, matrix, slope), 0.0)
@@ -268,7 +304,11 @@ def _sums(
 ) -> list[Figure]:
     value = found.estimates[:, 0]
     variance = np.maximum(found.covariances[:, 0, 0], 0.0)
-    low, high = _sum_limits(answerer, asked, found, public, settings, value, variance)
+    limits = Range(*_sum_limits(answerer, asked, found, public, settings, value, variance))
+    z = est.quantile(settings.confidence, settings.intervals)
+    low, high = _arranged(
+        answerer, asked, found, public, limits, lambda one, values, *_: one.sums(values, z)
+    )
     margins = share_of_margins(found.alone[:, 0, 0], variance)
     figures = []
     for i in range(value.size):

@@ -105,6 +105,7 @@ def side_of(selected: Selected, among: Selected | None, of: str) -> Side:
 def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings) -> Comparison:
     """Both sides, with limits of their difference and their ratio."""
     check_unbiased(settings, "A comparison")
+    _refuse_cut(answerer, (one, other), settings)
     figures = [_figure(answerer, side, settings) for side in (one, other)]
     for figure in figures:
         if figure.value is None:
@@ -160,6 +161,18 @@ class _Known:
     high: float
     exact: bool
     remarks: tuple[str, ...]
+
+
+def _refuse_cut(answerer: Answerer, sides: tuple[Side, Side], settings: Settings) -> None:
+    """Refuse parts of protection groups: no test can tell them apart."""
+    for side in sides:
+        for selected in (side.counted, side.among):
+            if selected and selected.values and answerer.count(selected, settings).cut_groups:
+                raise InputError(
+                    f"{selected.text!r} cuts protection groups, and nothing tells how sensitive"
+                    " values are spread within them, so there is nothing to compare.",
+                    hint="Compare whole protection groups, or ask for each count by itself.",
+                )
 
 
 def _figure(answerer: Answerer, side: Side, settings: Settings) -> _Known:

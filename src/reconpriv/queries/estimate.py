@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from reconpriv.core.cube import Sums
+from reconpriv.core.protected_cube import PartSums
 from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.messages.readable import Plottable
 from reconpriv.messages.shares import check_share
@@ -40,8 +41,8 @@ def cut_groups(groups: float) -> str:
     what = "a protection group" if groups == 1 else f"{groups:,.0f} protection groups"
     whose = "its" if groups == 1 else "their"
     return (
-        f"cuts {what}: it is answered by share, as if {whose} sensitive values were spread evenly;"
-        " the interval does not cover a departure from that"
+        f"cuts {what}: the estimate takes {whose} sensitive values as spread evenly, and the"
+        " interval allows for any spread"
     )
 
 
@@ -76,7 +77,8 @@ class Estimate(Plottable):
     may have been drawn from. ``groups`` and ``trials`` say how much data it rests on, and
     ``from_margins`` how much of its precision comes from margins: what they take off its variance.
     A smoothed count has a ``mean_squared_error``, of which ``standard_error`` is the root, and
-    ``from_model`` says what its model takes off the variance. ``name`` is how it is headed.
+    ``from_model`` says what its model takes off the variance. ``name`` is how it is headed, and
+    ``cut_groups`` the number of protection groups of which it is about a part only.
     """
 
     query: str
@@ -95,6 +97,7 @@ class Estimate(Plottable):
     mean_squared_error: float | None = None
     from_model: float = 0.0
     name: str = COUNT
+    cut_groups: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -114,6 +117,7 @@ class Estimate(Plottable):
             "from_margins": self.from_margins,
             "mean_squared_error": self.mean_squared_error,
             "from_model": self.from_model,
+            "cut_groups": self.cut_groups,
             "remarks": list(self.remarks),
         }
 
@@ -353,6 +357,32 @@ def limits(
     ``rounded`` is the number of runs that the set forms in the sorted domain. Bonferroni's
     correction applies if several ``intervals`` must hold together.
     """
+    low, high = _limits(sums, size, rounded, design, confidence, intervals)
+    if not isinstance(sums, PartSums):
+        return low, high
+    # Nothing tells where in a protection group its holders are: at most all of them are in the part
+    # that is asked about, and at most all records of the part are holders. Both must hold, hence
+    # twice the intervals.
+    inside, touched = (
+        _limits(one, size, rounded, design, confidence, 2 * intervals)
+        for one in (sums.inside, sums.touched)
+    )
+    asked, whole, every = (
+        _columns(one.records, sums.observed) for one in (sums, sums.inside, sums.touched)
+    )
+    least = np.maximum(inside[0], touched[0] - (every - asked))
+    most = np.minimum(touched[1], inside[1] + (asked - whole))
+    cut = np.broadcast_to(_columns(sums.cut, sums.observed) > 0, low.shape)
+    return (
+        np.where(cut, np.minimum(low, least), low),
+        np.where(cut, np.maximum(high, most), high),
+    )
+
+
+def _limits(
+    sums: Sums, size: int, rounded: int, design: Design, confidence: float, intervals: int
+) -> tuple[Floats, Floats]:
+    """The same for groups whose values are spread as published."""
     p = design.retention
     records = np.broadcast_to(_columns(sums.records, sums.observed), sums.observed.shape)
     low, high = np.zeros(records.shape), np.zeros(records.shape)
@@ -472,6 +502,7 @@ def estimated(
         trials=float(sums.trials[row]),
         remarks=() if empty else tuple(remarks),
         from_margins=0.0 if empty else from_margins,
+        cut_groups=0 if empty else int(sums.cut[row]),
     )
 
 

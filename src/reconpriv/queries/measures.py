@@ -48,8 +48,8 @@ class ExpressionNumber:
 
     expression: str
 
-    def of(self, part: Cube) -> Floats:
-        """The number of every group; NaN where it is missing."""
+    def values(self, part: Cube) -> pa.Array:
+        """What the expression gives for every group, as it is typed."""
         evaluator = Evaluator(part.group_table(), written_condition)
         found = evaluator.values(self.expression)
         evaluator.close()
@@ -61,7 +61,11 @@ class ExpressionNumber:
                 f"The expression {written_condition(self.expression)} gives no number, so it"
                 " cannot be averaged or added up."
             )
-        numbers = found.cast(pa.float64(), safe=False)
+        return found
+
+    def of(self, part: Cube) -> Floats:
+        """The number of every group; NaN where it is missing."""
+        numbers = self.values(part).cast(pa.float64(), safe=False)
         # NaN is how a missing number is marked, so what is not a number counts as infinite.
         known = numbers.is_valid().to_numpy(zero_copy_only=False)
         values = numbers.fill_null(0.0).to_numpy(zero_copy_only=False)

@@ -1,50 +1,41 @@
 """Quantiles, the median among them, with Woodruff's intervals (1952).
 
 The q-quantile of some records is the smallest value at or below which at least a share q of them
-lies. A value is inside the limits if the share of the records at or below it, and that below it, do
-not contradict this: so the limits are those of shares, read off at q. Estimated shares need not
-grow with the value; as many values lie below a quantile as have a share below q (a rearrangement).
+lies. With A records at or below a value v and B above it, v is below the quantile if
+
+    T(v) = (1 - q) A - q B < 0
+
+A value is inside the limits if T at it may be 0 or more, and T at the value before it less than 0.
+The limits of T are those of a difference of two counts (theory.combined_limits). Estimates of T
+need not grow with v: as many values lie below the quantile as have an estimate below 0 (a
+rearrangement), and the limits are the first and the last value that is inside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from reconpriv.core.cube import Cube
 from reconpriv.errors import InputError
 from reconpriv.messages import shares
-from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings
 from reconpriv.queries.averages import Asked, base_remarks, is_exact
 from reconpriv.queries.figure import QUANTILE, Figure
-from reconpriv.queries.measures import Measure, Steps, refuse_infinite
-from reconpriv.queries.selections import public_part
+from reconpriv.queries.ladder import Ladder, ladder_of
+from reconpriv.queries.measures import Measure, refuse_infinite
 from reconpriv.queries.shares import UNSURE, Labels, check_unbiased, empty_figure
-from reconpriv.queries.step_totals import step_totals
-from reconpriv.queries.totals import Number, Term, Totals, indicator, totals
+from reconpriv.queries.step_counts import Counted, Rows, Sides, rows_of, steps_of
+from reconpriv.queries.totals import Term, Totals, indicator, totals
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.combined_limits import Parts, combination_limits
 
-MOST_STEPS = 300
 _TIE = 1e-9
-COARSE = f"to the nearest of {MOST_STEPS} values: the column has more"
-
-
-@dataclass(frozen=True)
-class _Step:
-    """1 - q for the groups at or below a threshold, -q for the others."""
-
-    number: Number
-    threshold: float
-    share: float
-
-    def of(self, part: Cube) -> Floats:
-        found = self.number.of(part)
-        below = np.where(found <= self.threshold, 1.0, 0.0) - self.share
-        return np.where(np.isnan(found), np.nan, below)
+_PROBES = 32  # places that are tried at once, where each takes a pass over the cells
 
 
 def check_share(share: float) -> float:
@@ -96,131 +87,186 @@ def _rows(
     answerer: Answerer, asked: Asked, share: float, public: list[str], settings: Settings,
     *, simultaneous: bool,
 ) -> list[tuple[Labels, Figure]]:  # fmt: skip
-    thresholds, steps, coarse = _thresholds(answerer, asked.measure, asked.selected)
-    whole = _whole(answerer, asked, public, settings)
+    ladder = ladder_of(answerer, asked.measure)
+    whole = _whole(answerer, asked, ladder, public, settings)
     if simultaneous:
-        rows = max(whole.groups.size, 1)
-        settings = replace(settings, intervals=settings.intervals * rows)
+        every = max(whole.groups.size, 1)
+        settings = replace(settings, intervals=settings.intervals * every)
     labels = answerer.labels(public, whole.keys)
-    if not thresholds.size or not labels:
+    if asked.nobody or not labels or not whole.records[:, 0].any():
         return [(one, empty_figure(asked.text, QUANTILE, asked.name, settings.confidence))
                 for one in labels]  # fmt: skip
-    scores = asked.measure.scores
-    if scores is None or asked.selected.values is not None or np.isnan(scores).any():
-        below = _by_totals(answerer, asked, share, thresholds, public, settings)
+    values = tuple(np.flatnonzero(_member(asked, ladder, answerer.design.domain_size)).tolist())
+    rows = rows_of(answerer, asked.selected, ladder.number, public, settings)
+    if ladder.scores is None:
+        found = _of_number(rows, share, values)
     else:
-        below = _by_counts(answerer, asked, share, thresholds, public, settings, labels)
+        found = _of_scores(rows, share, values, ladder.scores)
     figures = []
     for i, one in enumerate(labels):
-        places = [int(row[i]) for row in below]
-        at = [thresholds[min(place, thresholds.size - 1)] for place in places]
-        figures.append((one, _figure(answerer, asked, whole, i, at, steps, coarse, settings)))
+        at = [ladder.at(int(place[i])) for place in (found.at, found.low, found.high)]
+        shown = at[0][0], at[1][1], at[2][2]
+        unsure = bool(found.unsure[i])
+        figures.append((one, _figure(answerer, asked, whole, i, shown, settings, unsure=unsure)))
     return figures
 
 
-def _thresholds(
-    answerer: Answerer, measure: Measure, selected: Selected
-) -> tuple[Floats, Steps | None, bool]:
-    """The distinct values that a quantile can have, in order."""
-    if measure.scores is not None:
-        chosen = selected.values
-        found = measure.scores if chosen is None else measure.scores[list(chosen)]
-        distinct = np.unique(found[~np.isnan(found)])
-        return distinct, measure.steps, False
-    assert measure.number is not None
-    seen = []
-    for part in answerer.cells.parts():
-        inside = answerer.mask(selected, part)
-        found = measure.number.of(part)[inside]
-        seen.append(np.unique(found[~np.isnan(found)]))
-    distinct = np.unique(np.concatenate(seen))
-    if distinct.size <= MOST_STEPS or measure.steps is not None:
-        return distinct, measure.steps, False
-    return np.quantile(distinct, np.linspace(0, 1, MOST_STEPS), method="lower"), None, True
-
-
-def _whole(answerer: Answerer, asked: Asked, public: list[str], settings: Settings) -> Totals:
+def _whole(
+    answerer: Answerer, asked: Asked, ladder: Ladder, public: list[str], settings: Settings
+) -> Totals:
     """The number of records that each quantile is among."""
-    m, measure = answerer.design.domain_size, asked.measure
-    if measure.number is not None:
-        term = Term(asked.selected, indicator(asked.selected.values, m), present=measure.number)
-    else:
-        term = Term(asked.selected, tuple(_scored(asked, m).tolist()))
-    return totals(answerer, [term], public, margins=settings.margins)
+    member = _member(asked, ladder, answerer.design.domain_size)
+    terms = [Term(asked.selected, tuple(member.tolist()), present=ladder.number)]
+    if ladder.number is not None:
+        # Only for its weights: a protection group in which places differ is cut.
+        terms.append(Term(asked.selected, terms[0].values, ladder.number))
+    return totals(answerer, terms, public, margins=settings.margins)
 
 
-def _scored(asked: Asked, m: int) -> Floats:
-    """1 for the sensitive values that are asked about and have a score."""
-    assert asked.measure.scores is not None
-    return np.array(indicator(asked.selected.values, m)) * ~np.isnan(asked.measure.scores)
+def _member(asked: Asked, ladder: Ladder, m: int) -> Floats:
+    """1 for the sensitive values that are asked about and, if they are ranked, have a place."""
+    member = np.array(indicator(asked.selected.values, m))
+    return member if ladder.scores is None else member * ~np.isnan(ladder.scores)
 
 
-def _by_totals(
-    answerer: Answerer,
-    asked: Asked,
-    share: float,
-    thresholds: Floats,
-    public: list[str],
-    settings: Settings,
-) -> tuple[Ints, Ints, Ints]:
-    """How many values have a share below q: as estimated, surely, and possibly.
+_Located = tuple[Ints, Ints, Ints]
+"""The step of the quantile in every row, the first that it may be, and the last."""
 
-    The total Σ (1[x <= v] - q) over the records is negative for these.
+
+class _Found(NamedTuple):
+    """The places of quantiles and of their limits; ``unsure`` where there may be no record."""
+
+    at: Ints
+    low: Ints
+    high: Ints
+    unsure: Flags
+
+
+class _Marks(NamedTuple):
+    """Which steps are below a quantile: as estimated, surely, and possibly."""
+
+    below: Flags
+    surely: Flags
+    possibly: Flags
+
+
+_BELOW, _SURELY, _POSSIBLY = range(3)
+
+
+def _marks(share: float, sides: Sides, every: Counted, z: float) -> _Marks:
+    """The sign of T from the counts at or below each step and above it.
+
+    How these two covary is told by the variance of ``every`` record. Where protection groups
+    are cut nothing tells it, so the worst is assumed: what the one count gains the other loses.
     """
-    m, measure = answerer.design.domain_size, asked.measure
-    z = est.quantile(settings.confidence, settings.intervals)
-    if measure.number is not None and (answerer.margins is None or not settings.margins):
-        term = Term(asked.selected, indicator(asked.selected.values, m), present=measure.number)
-        every = step_totals(answerer, term, thresholds, share, public)
-        if every is not None:
-            marks = _below(every.estimates, z * every.errors, every.records)
-            at, surely, possibly = (np.count_nonzero(one, axis=1) for one in marks)
-            return at, surely, possibly
-    counts: list[Ints] | None = None
-    for threshold in thresholds.tolist():
-        if measure.number is not None:
-            values = indicator(asked.selected.values, m)
-            term = Term(asked.selected, values, _Step(measure.number, threshold, share))
+    below, above = sides
+    both = np.sqrt(below.variance * above.variance)
+    shared = (every.variance - below.variance - above.variance) / 2.0
+    shared = np.where(below.cut | above.cut, -both, np.clip(shared, -both, both))
+    covariance = np.stack([below.variance, shared, shared, above.variance], axis=-1)
+    columns = [np.stack(pair, axis=-1) for pair in zip(below[:5], above[:5], strict=True)]
+    parts = Parts._make([*columns, covariance.reshape(*both.shape, 2, 2)])
+    low, high = combination_limits(np.array([1.0 - share, -share]), parts, z)
+    tie = -_TIE * np.maximum(every.number, 1.0)
+    total = (1.0 - share) * below.number - share * above.number
+    return _Marks(total < tie, high < tie, low < tie)
+
+
+def _located(marks: _Marks, row: Ints, many: Ints) -> _Located:
+    """The steps of quantiles, from marks on all steps of every row.
+
+    Everybody is at or below the last one.
+    """
+    rows, starts = many.size, np.cumsum(many) - many
+    step = np.arange(row.size) - starts[row]
+    at = np.bincount(row, weights=marks.below, minlength=rows).astype(np.int64)
+    low, high = many.copy(), np.zeros_like(many)
+    np.minimum.at(low, row, np.where(marks.surely, many[row], step))
+    np.maximum.at(high, row, np.where(marks.possibly, step + 1, 0))
+    at, low, high = (np.minimum(place, many - 1) for place in (at, low, high))
+    return at, np.minimum(low, at), np.maximum(high, at)
+
+
+def _of_number(rows: Rows, share: float, values: tuple[int, ...]) -> _Found:
+    """Quantiles of a number of public columns among the holders of some values."""
+    steps = steps_of(rows, values)
+    every, many, starts = steps.every(), steps.many, steps.starts
+    sides = steps.at_once()
+    if sides is None:
+        located = _searched(lambda step: _marks(share, steps.at(step), every, rows.z), many)
+    else:
+        located = _located(_marks(share, sides, every.of_rows(steps.row), rows.z), steps.row, many)
+    return _found(located, every, many, lambda step: steps.place[starts + step])
+
+
+def _of_scores(rows: Rows, share: float, values: tuple[int, ...], scores: Floats) -> _Found:
+    """Quantiles of the sensitive attribute: each step splits the values that are asked about."""
+    chosen = np.array(values)
+    own = scores[chosen]
+    places = np.unique(own).astype(np.int64)
+    every = rows.counted(rows.of, values)
+    known = len(values) == scores.size
+
+    @cache
+    def at(place: int) -> _Marks:
+        below = rows.counted(rows.of, tuple(chosen[own <= place].tolist()))
+        if known:  # what is not below is above
+            above = every.less(below)
         else:
-            assert measure.scores is not None
-            below = np.where(measure.scores <= threshold, 1.0, 0.0) - share
-            term = Term(asked.selected, tuple((_scored(asked, m) * below).tolist()))
-        found = totals(answerer, [term], public, margins=settings.margins)
-        half = z * np.sqrt(np.maximum(found.covariances[:, 0, 0], 0.0))
-        marks = _below(found.estimates[:, 0], half, found.records[:, 0])
-        new = [one.astype(np.int64) for one in marks]
-        counts = new if counts is None else [a + b for a, b in zip(counts, new, strict=True)]
-    assert counts is not None
-    return counts[0], counts[1], counts[2]
+            above = rows.counted(rows.of, tuple(chosen[own > place].tolist()))
+        return _marks(share, (below, above), every, rows.z)
+
+    def marks(step: Ints) -> _Marks:
+        flags = np.zeros((3, step.size), dtype=bool)
+        for one in np.unique(step[step < places.size - 1]).tolist():
+            flags[:, step == one] = np.stack(at(int(places[one])))[:, step == one]
+        return _Marks(*flags)
+
+    many = np.full(rows.many, places.size)
+    return _found(_searched(marks, many), every, many, lambda step: places[step])
 
 
-def _below(total: Floats, half: Floats, records: Floats) -> tuple[Flags, Flags, Flags]:
-    """Which totals are negative: as estimated, surely, and possibly."""
-    tie = -_TIE * np.maximum(np.abs(records), 1.0)
-    return total < tie, total + half < tie, total - half < tie
+def _searched(at: Callable[[Ints], _Marks], many: Ints) -> _Located:
+    """The same as from all steps at once, but trying some of them and then those in between.
+
+    ``at`` gives the marks of one step of every row.
+    """
+    tried: dict[bytes, _Marks] = {}
+
+    def marks(step: Ints) -> _Marks:
+        key = step.tobytes()
+        if key not in tried:
+            tried[key] = at(step)
+        return tried[key]
+
+    def narrowed(which: int) -> Ints:
+        first, last = np.zeros_like(many), many - 1
+        while (first < last).any():
+            # A row with few steps left tries some of them twice.
+            probes = np.stack([first + (last - first) * i // _PROBES for i in range(_PROBES)])
+            flags = np.stack([marks(probe)[which] for probe in probes])
+            number = np.arange(_PROBES)[:, None]
+            if which == _BELOW:
+                flags = np.sort(flags, axis=0)[::-1]  # as many as there are
+            if which == _POSSIBLY:
+                before = np.where(flags, number + 1, 0).max(axis=0)
+            else:
+                before = np.where(flags, _PROBES, number).min(axis=0)
+            edges = np.concatenate([first[None] - 1, probes, last[None]])
+            row = np.arange(before.size)
+            first, last = edges[before, row] + 1, edges[before + 1, row]
+        return first
+
+    found, low, high = (narrowed(which) for which in (_BELOW, _SURELY, _POSSIBLY))
+    return found, np.minimum(low, found), np.maximum(high, found)
 
 
-def _by_counts(
-    answerer: Answerer,
-    asked: Asked,
-    share: float,
-    thresholds: Floats,
-    public: list[str],
-    settings: Settings,
-    labels: list[Labels],
-) -> tuple[Ints, Ints, Ints]:
-    """The same from the limits of counts, for the sensitive attribute among known records."""
-    assert asked.measure.scores is not None
-    counts = np.zeros((3, len(labels)), dtype=np.int64)
-    place = {tuple(one.values()): i for i, one in enumerate(labels)}
-    base = public_part(asked.selected)
-    for threshold in thresholds[:-1].tolist():  # everybody is at or below the last one
-        values = tuple(np.flatnonzero(asked.measure.scores <= threshold).tolist())
-        for key, one in answerer.table(replace(base, values=values), public, settings):
-            below = (one.count, one.high, one.low)
-            border = share * one.records - _TIE * one.records
-            counts[:, place[tuple(key.values())]] += [number < border for number in below]
-    return counts[0], counts[1], counts[2]
+def _found(located: _Located, every: Counted, many: Ints, place: Callable[[Ints], Ints]) -> _Found:
+    """The places of steps; any is possible where there may be no record."""
+    at, low, high = located
+    unsure = (every.low <= 0.0) & (every.variance > 0.0)
+    low, high = np.where(unsure, 0, low), np.where(unsure, many - 1, high)
+    return _Found(place(at), place(low), place(high), unsure)
 
 
 def _figure(
@@ -228,28 +274,25 @@ def _figure(
     asked: Asked,
     whole: Totals,
     row: int,
-    places: list[float],
-    steps: Steps | None,
-    coarse: bool,
+    shown: tuple[Value, Value, Value],
     settings: Settings,
+    *,
+    unsure: bool,
 ) -> Figure:
-    if asked.nobody or whole.records[row, 0] == 0:
+    if whole.records[row, 0] == 0:
         return empty_figure(asked.text, QUANTILE, asked.name, settings.confidence)
-    exact = is_exact(answerer, asked, whole) and not coarse
+    exact = is_exact(answerer, asked, whole)
     remarks = base_remarks(answerer, asked, whole, row, exact=exact)
-    half = est.quantile(settings.confidence, settings.intervals) * np.sqrt(
-        max(whole.covariances[row, 0, 0], 0.0)
-    )
-    if not exact and whole.estimates[row, 0] <= half:
+    if not exact and unsure:
         remarks = (*remarks, UNSURE)
-    value, ends = _value((places[0], places[1], places[2]), steps)
+    value, low, high = shown
     return Figure(
         query=asked.text,
         kind=asked.kind if asked.kind == "median" else QUANTILE,
         name=asked.name,
         value=value,
-        low=ends[0],
-        high=ends[1],
+        low=low,
+        high=high,
         confidence=settings.confidence,
         standard_error=None,
         exact=exact,
@@ -257,17 +300,5 @@ def _figure(
         records=float(whole.estimates[row, 0]),
         groups=int(whole.groups[row]),
         trials=float(whole.trials[row]),
-        remarks=(*remarks, COARSE) if coarse else remarks,
+        remarks=remarks,
     )
-
-
-def _value(places: tuple[float, float, float], steps: Steps | None) -> tuple[Value, list[Value]]:
-    """Numbers as they are; of bins and classes, what stands at these places."""
-    at, low, high = places
-    if steps is None:
-        return _number(at), [_number(low), _number(high)]
-    return steps.shown[int(at)], [steps.low[int(low)], steps.high[int(high)]]
-
-
-def _number(value: float) -> int | float:
-    return int(value) if value == int(value) else float(value)

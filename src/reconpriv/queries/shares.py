@@ -246,6 +246,10 @@ def ratio_figure(
         return empty_figure(asked.text, SHARE, name, settings.confidence)
     z = quantile(settings.confidence, settings.intervals)
     low, high, covariance = limits
+    if top.cut_groups or bottom.cut_groups:
+        # Nothing is known about how the two go together, so the limits of both are used up.
+        low = min(low, top.low / bottom.high)
+        high = max(high, min(top.high / bottom.low, 1.0) if bottom.low > 0 else 1.0)
     counted = dict.fromkeys((*top.remarks, *bottom.remarks))
     remarks = tuple(remark for remark in counted if remark not in IMPOSSIBLE)
     value = error = None

@@ -71,10 +71,20 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The micro groups within protection groups: the item of each, its records and its weights."""
+
+    item: Ints
+    records: Ints
+    weights: Floats
+
+
+@dataclass(frozen=True)
 class Items:
     """Groups of a cube with the row they are counted in, and their weight in each term.
 
     ``low`` and ``high`` are the smallest and the largest weight of a record in the first term.
+    ``spread`` has the weights within protection groups, if these are the groups.
     """
 
     cube: Cube
@@ -84,6 +94,7 @@ class Items:
     cut: Flags | Floats
     low: Floats
     high: Floats
+    spread: Spread | None = None
 
 
 def indicator(chosen: Sequence[int] | None, domain_size: int) -> tuple[float, ...]:
@@ -193,7 +204,8 @@ def _items(part: Cube, selection: Ints, weights: Floats) -> Items:
     low, high = np.full(size.size, np.inf), np.full(size.size, -np.inf)
     np.minimum.at(low, place, weights[0][inside])
     np.maximum.at(high, place, weights[0][inside])
-    return Items(part.whole, parts.selection, parts.group, means, cut, low, high)
+    spread = Spread(place, records, weights[:, inside])
+    return Items(part.whole, parts.selection, parts.group, means, cut, low, high, spread)
 
 
 def joined_keys(parts: list[Ints]) -> tuple[Ints, list[Ints]]:

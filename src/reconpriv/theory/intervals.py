@@ -189,18 +189,22 @@ def last_inside(
     near, far = inside.copy(), end.copy()
     at_near, at_far = np.maximum(excess(inside), 0.0), np.minimum(at_end, 0.0)
     point = np.where((guess - near) * (guess - far) < 0, guess, (near + far) / 2.0)
+    done = at_end >= 0
     for _ in range(_FEW_ROUNDS):
+        if done.all():
+            break
         found = excess(point)
         good = found >= 0
         # Halving the value of the end that stays makes both ends move.
         at_near, at_far = np.where(good, found, at_near / 2.0), np.where(good, at_far / 2.0, found)
         near, far = np.where(good, point, near), np.where(good, far, point)
-        whole, last = at_near - at_far, point
+        whole = at_near - at_far
         share = np.divide(at_near, whole, out=np.full_like(whole, 0.5), where=whole > 0)
-        point = near + share * (far - near)
-        moved = np.abs(point - last) > _NEAR * np.abs(point - inside)
-        if not np.any(moved & (at_end < 0)):
-            break
+        following = near + share * (far - near)
+        close = np.abs(following - point) <= _NEAR * np.abs(following - inside)
+        # A number that is found stays, whatever others are searched beside it.
+        point = np.where(done, point, following)
+        done |= close
     return np.where(at_end >= 0, end, point)
 
 

@@ -14,11 +14,12 @@ from figure_fixtures import P, original, published
 from reconpriv.queries.answer import Answerer, Settings
 from reconpriv.queries.averages import Asked, average_rows
 from reconpriv.queries.compare import compare_sides, side_of
+from reconpriv.queries.ladder import ladder_of
 from reconpriv.queries.measures import measure_of
 from reconpriv.queries.quantiles import quantile_rows
 from reconpriv.queries.selections import select
 from reconpriv.queries.shares import asked_share, share_rows
-from reconpriv.queries.step_totals import step_totals
+from reconpriv.queries.step_counts import Steps, rows_of, steps_of
 from reconpriv.queries.totals import Term, indicator, totals
 
 SETTINGS = Settings()
@@ -102,9 +103,9 @@ def pivots(factor):
     """
     exact = figures(original())
     average, share = ([row[0] for row in exact[k]] for k in ("average", "share among holders"))
-    true_steps = _steps(original()).estimates
-    place = (true_steps < -1e-9).sum(axis=1)
-    at = np.arange(place.size), place
+    true_steps, _, row = _steps(original())
+    # The first step of every row that is not below its median.
+    at = [np.flatnonzero((row == i) & (true_steps >= -1e-9))[0] for i in np.unique(row)]
     found = {"average": [], "share among holders": [], "median": []}
     for published_one in published("public", 120):
         cube = published_one.cube
@@ -115,10 +116,10 @@ def pivots(factor):
         values, age = indicator(nurses.values, 5), measure_of(answerer, "age", None).number
         both = [Term(nurses, values, age), Term(nurses, values)]
         some = [Term(women, values), Term(nurses, values)]
-        step = _steps(answerer)
+        step, error, _ = _steps(answerer)
         found["average"] += _off(totals(answerer, both, BY), average)
         found["share among holders"] += _off(totals(answerer, some, BY[1:]), share)
-        found["median"] += ((step.estimates - true_steps)[at] / step.errors[at]).tolist()
+        found["median"] += ((step - true_steps)[at] / error[at]).tolist()
     return {kind: np.mean(np.square(each)) for kind, each in found.items()}
 
 
@@ -129,10 +130,13 @@ def _off(found, truth):
 
 
 def _steps(answerer):
+    """(A - B)/2 at every step of the ages of nurses, its standard error, and the row of each."""
     nurses = select(answerer, {"job": "nurse"})
-    age = measure_of(answerer, "age", None).number
-    term = Term(nurses, indicator(nurses.values, 5), present=age)
-    return step_totals(answerer, term, np.arange(20.0, 35.0), 0.5, BY)
+    ages = ladder_of(answerer, measure_of(answerer, "age", None)).number
+    steps = steps_of(rows_of(answerer, nurses, ages, BY, SETTINGS), nurses.values)
+    below, above = steps.at_once()
+    error = np.sqrt(below.variance + above.variance) / 2
+    return (below.number - above.number) / 2, error, steps.row
 
 
 def test_ratios_and_medians_are_off_as_far_as_they_say():
@@ -152,5 +156,5 @@ def test_steps_in_one_pass_equal_those_one_by_one(monkeypatch):
             asked = (answerer, age, share, nurses, BY, SETTINGS)
             at_once = quantile_rows(*asked, name="")
             with monkeypatch.context() as patch:
-                patch.setattr("reconpriv.queries.quantiles.step_totals", lambda *_: None)
+                patch.setattr(Steps, "at_once", lambda _: None)
                 assert quantile_rows(*asked, name="") == at_once
