@@ -75,18 +75,92 @@ def cut_into_pieces(
     """The pieces of some selections, for every combination of public attributes in one of them."""
     found = _pieces(answerer, selections)
     keys, place = _rows(answerer, selections, by)
-    rows = keys.shape[1]
-    columns = [_limits(answerer, piece, place, rows, settings, len(found)) for piece in found]
+    sums = [_sums(answerer, piece, place, keys.shape[1], settings) for piece in found]
+    covariances = _covariances(answerer, found, sums, by, settings)
+    sides = len(selections)
+    return _joined(answerer.design, keys, found, sums, covariances, settings, sides)
+
+
+def cut_each(
+    answerer: Answerer, asked: Sequence[Sequence[Selected]], settings: Settings
+) -> list[tuple[list[int], Pieces]]:
+    """The pieces of several questions: which questions, and a line for each of them.
+
+    Questions that are cut alike have their limits in one search, which takes most of the time.
+    """
+    alike: dict[object, list[tuple[int, list[_Piece], list[Sums], Floats]]] = {}
+    for number, selections in enumerate(asked):
+        found = _pieces(answerer, selections)
+        _, place = _rows(answerer, selections, ())
+        sums = [_sums(answerer, piece, place, 1, settings) for piece in found]
+        covariances = _covariances(answerer, found, sums, (), settings)
+        kind = tuple((piece.values, piece.members) for piece in found)
+        alike.setdefault(kind, []).append((number, found, sums, covariances))
+    cut = []
+    for same in alike.values():
+        numbers, pieces, sums_of, covariances_of = zip(*same, strict=True)
+        stacked = [_stacked(some) for some in zip(*sums_of, strict=True)]
+        keys = np.zeros((0, len(numbers)), dtype=np.int64)
+        every = np.concatenate(covariances_of)
+        sides = len(asked[numbers[0]])
+        whole = _joined(answerer.design, keys, pieces[0], stacked, every, settings, sides)
+        cut.append((list(numbers), whole))
+    return cut
+
+
+def _stacked(sums: Sequence[Sums]) -> Sums:
+    """The rows of several sums, one below the other."""
+    return Sums(*(np.concatenate(one) for one in zip(*(s.columns() for s in sums), strict=True)))
+
+
+def _joined(
+    design: Design,
+    keys: Ints,
+    found: Sequence[_Piece],
+    sums: Sequence[Sums],
+    covariances: Floats,
+    settings: Settings,
+    sides: int,
+) -> Pieces:
+    """The pieces of so many selections with their limits, from their sums."""
+    columns = [
+        _limits(design, piece.values, own, settings, len(found))
+        for piece, own in zip(found, sums, strict=True)
+    ]
     members = np.array([piece.members for piece in found], dtype=np.float64)
-    stacked = np.zeros((5, rows, len(found)))
-    covariances = np.zeros((rows, len(found), len(found)))
-    if found:
+    stacked = np.zeros((5, keys.shape[1], 0))
+    if columns:
         stacked = np.stack([np.stack(column) for column in columns], axis=-1)
-        terms = [piece.term for piece in found]
-        covariances = totals(answerer, terms, by, margins=settings.margins).covariances
     count, low, high, least, most = stacked
     parts = Parts(count, low, high, least, most, covariances)
-    return Pieces(keys, members.T.reshape(len(selections), len(found)), parts)
+    return Pieces(keys, members.reshape(len(found), sides).T, parts)
+
+
+def _covariances(
+    answerer: Answerer,
+    found: Sequence[_Piece],
+    sums: Sequence[Sums],
+    by: Sequence[str],
+    settings: Settings,
+) -> Floats:
+    """The covariances of pieces; those of different groups have none, unless something links them.
+
+    Margins do, protection groups that are cut do, and so do different values of the same groups.
+    """
+    design = answerer.design
+    linked = answerer.margins is not None and settings.margins
+    linked |= any(own.cut.any() for own in sums)
+    linked |= len({piece.inside for piece in found}) < len(found)
+    if linked:
+        terms = [piece.term for piece in found]
+        return totals(answerer, terms, by, margins=settings.margins).covariances
+    rows = sums[0].records.size if sums else 1
+    covariances = np.zeros((rows, len(found), len(found)))
+    for i, (piece, own) in enumerate(zip(found, sums, strict=True)):
+        if len(piece.values) < design.domain_size:
+            size, rounded = len(piece.values), est.runs(piece.values, design.domain_size)
+            covariances[:, i, i] = est.count_variances(own, size, rounded, design)
+    return covariances
 
 
 def _pieces(answerer: Answerer, selections: Sequence[Selected]) -> list[_Piece]:
@@ -133,11 +207,8 @@ def _rows(
     )  # fmt: skip
 
 
-def _limits(
-    answerer: Answerer, piece: _Piece, place: _Place, rows: int, settings: Settings, pieces: int
-) -> list[Floats]:
-    """Estimates, uncut limits, and possible ones that hold for so many pieces together."""
-    design, size = answerer.design, len(piece.values)
+def _sums(answerer: Answerer, piece: _Piece, place: _Place, rows: int, settings: Settings) -> Sums:
+    """What is published about a piece, row by row, with margins weighed in."""
 
     def row(part: Cube) -> Ints:
         return np.where(piece.mask(part), place(part), -1)
@@ -146,11 +217,19 @@ def _limits(
     sums = reduce(
         Sums.__add__, (part.sums(row(part), rows, values) for part in answerer.cells.parts())
     )
-    if size == design.domain_size:
+    whole = len(values) == answerer.design.domain_size
+    if whole or answerer.margins is None or not settings.margins or not rows:
+        return sums
+    asked = Asked(np.arange(rows), np.zeros(rows, dtype=np.int64), values)
+    return answerer.margins.combine(answerer.cells, sums, asked, row)
+
+
+def _limits(
+    design: Design, values: tuple[int, ...], sums: Sums, settings: Settings, pieces: int
+) -> list[Floats]:
+    """Estimates, uncut limits, and possible ones that hold for so many pieces together."""
+    if len(values) == design.domain_size:
         return _known(sums, design, settings)
-    if answerer.margins is not None and settings.margins and rows:
-        asked = Asked(np.arange(rows), np.zeros(rows, dtype=np.int64), values)
-        sums = answerer.margins.combine(answerer.cells, sums, asked, row)
     return uncut_limits(sums, values, design, settings, pieces)
 
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from reconpriv.queries.answer import Answerer, Selected, Settings, describe
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import SHARE, Figure
-from reconpriv.queries.pieces import cut_into_pieces
+from reconpriv.queries.pieces import cut_each
 from reconpriv.queries.selections import both
 from reconpriv.queries.shares import (
     UNSURE,
     Labels,
+    ShareLimits,
     ShareOf,
     check_unbiased,
     empty_figure,
@@ -79,17 +80,29 @@ def _of_total(
     asked = [ShareOf(both(selected, _at(answerer, labels)), base) for labels, _ in counts]
     if base.values is not None:
         check_unbiased(settings, "A share among the holders of a sensitive value")
+    limits = _limits(answerer, asked, settings)
     shares = []
-    for one, (labels, count) in zip(asked, counts, strict=True):
+    for place, (one, (labels, count)) in enumerate(zip(asked, counts, strict=True)):
         if labels.keys() == shared.keys():
             shares.append(_whole(one, count, settings))
         elif one.known:
             shares.append(of_known(count, total, one, settings, SHARE))
         else:
-            cut = cut_into_pieces(answerer, [one.counted, base], (), settings)
-            (limits,) = pieces_shares(cut, settings)
-            shares.append(ratio_figure(count, total, limits, one, settings, SHARE))
+            shares.append(ratio_figure(count, total, limits[place], one, settings, SHARE))
     return shares
+
+
+def _limits(
+    answerer: Answerer, asked: Sequence[ShareOf], settings: Settings
+) -> dict[int, ShareLimits]:
+    """The limits of every share among an estimated number of records, by its place."""
+    places = [place for place, one in enumerate(asked) if not one.known]
+    pairs = [(asked[place].counted, asked[place].among) for place in places]
+    return {
+        places[number]: one
+        for numbers, found in cut_each(answerer, pairs, settings)
+        for number, one in zip(numbers, pieces_shares(found, settings), strict=True)
+    }
 
 
 def _at(answerer: Answerer, labels: Labels) -> Selected:

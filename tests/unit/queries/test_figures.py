@@ -138,6 +138,26 @@ def test_overlapping_and_equal_sides():
     assert other.correlation < 0
 
 
+def test_counts_of_nobody_are_equal():
+    found = people_release("octave").compare("age > 90", "age > 95", of="count", job="nurse")
+    assert (found.difference, found.difference_low, found.difference_high) == (0, 0, 0)
+    assert found.exact
+
+
+def test_shares_of_a_table_are_those_asked_one_by_one():
+    """A table has the limits of all its cells in one search."""
+    release = people_release("octave")
+    table = release.crosstab(["Sex", "job"], shares="column")
+    compared = 0
+    for cell in table.cells:
+        labels, share = cell.labels, cell.share
+        if labels.get("Sex") is not None and labels.get("job") is not None:
+            alone = release.share(f"Sex = '{labels['Sex']}'", among={"job": labels["job"]})
+            assert (share.low, share.high) == (pytest.approx(alone.low), pytest.approx(alone.high))
+            compared += 1
+    assert compared == 8
+
+
 def test_exact_counts_are_compared_exactly():
     found = people_release("octave").compare("Sex = 'F'", "Sex = 'M'", of="count")
     women, men = (FRAME.Sex == "F").sum(), (FRAME.Sex == "M").sum()
