@@ -34,6 +34,7 @@ GROUPS = {
     "*/test_databases_postgresql.py": "a server of PostgreSQL",
     "*/test_inputs.py": "inputs",
     "*/test_release.py": "a release",
+    "*/test_cut_protection_groups.py": "cut protection groups",
     "*/test_asking.py": "queries",
     "*/test_bad_input.py": "bad input",
     "*/test_learning_*.py": "learning",

@@ -149,6 +149,16 @@ class Shares(Cube):
         return np.asarray(self.share < 1.0)
 
 
+def stacked_sums(pieces: Sequence[Sums]) -> Sums:
+    """The sums of several lots of selections, one after the other."""
+    columns = [np.concatenate(c) for c in zip(*(one.columns() for one in pieces), strict=True)]
+    if not any(isinstance(one, PartSums) for one in pieces):
+        return Sums(*columns)
+    inside = [one.inside if isinstance(one, PartSums) else one for one in pieces]
+    touched = [one.touched if isinstance(one, PartSums) else one for one in pieces]
+    return PartSums(*columns, inside=stacked_sums(inside), touched=stacked_sums(touched))
+
+
 def cells_of_parts(whole: Cube, parts: PartsOfGroups) -> tuple[Ints, Ints]:
     """The cells of the group of every part, and the part that each is for."""
     starts = np.searchsorted(whole.group, np.arange(whole.groups + 1))

@@ -22,7 +22,7 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.combined_limits import Range
 from reconpriv.theory.weighted_totals import total_covariances, total_estimates
 
-_ROUNDS = 40  # of narrowing down the limit of an average
+_ROUNDS = 30  # of narrowing down the limit of an average
 _NONE = 1e-9  # a total that is rounding error, as a share of the records
 
 

@@ -149,9 +149,11 @@ def _rows(answerer: Answerer, question: Question, settings: Settings) -> Rows:
     measure = _measure(answerer, question)
     if question.kind == MEDIAN:
         name = f"median({measure.name})"
-        return quantile_rows(answerer, measure, 0.5, selected, by, settings, name=name)
-    name = f"{question.kind}({measure.name})"
-    return average_rows(answerer, Asked(question.kind, measure, selected, name), by, settings)
+        rows = quantile_rows(answerer, measure, 0.5, selected, by, settings, name=name)
+    else:
+        asked_of = Asked(question.kind, measure, selected, f"{question.kind}({measure.name})")
+        rows = average_rows(answerer, asked_of, by, settings)
+    return answerer.for_display(rows, by)
 
 
 def _equal(schema: Schema, question: Question) -> dict[str, Value]:

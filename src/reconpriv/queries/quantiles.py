@@ -193,7 +193,14 @@ def _of_number(rows: Rows, share: float, values: tuple[int, ...]) -> _Found:
     every, many, starts = steps.every(), steps.many, steps.starts
     sides = steps.at_once()
     if sides is None:
-        located = _searched(lambda step: _marks(share, steps.at(step), every, rows.z), many)
+        row = np.arange(rows.many)
+
+        def at(probes: Ints) -> _Marks:
+            of_rows = every.of_rows(np.tile(row, len(probes)))
+            return _Marks(*(flags.reshape(probes.shape)
+                            for flags in _marks(share, steps.at(probes), of_rows, rows.z)))  # fmt: skip
+
+        located = _searched(at, many)
     else:
         located = _located(_marks(share, sides, every.of_rows(steps.row), rows.z), steps.row, many)
     return _found(located, every, many, lambda step: steps.place[starts + step])
@@ -204,22 +211,22 @@ def _of_scores(rows: Rows, share: float, values: tuple[int, ...], scores: Floats
     chosen = np.array(values)
     own = scores[chosen]
     places = np.unique(own).astype(np.int64)
-    every = rows.counted(rows.of, values)
+    every = rows.counted(values)
     known = len(values) == scores.size
 
     @cache
     def at(place: int) -> _Marks:
-        below = rows.counted(rows.of, tuple(chosen[own <= place].tolist()))
+        below = rows.counted(tuple(chosen[own <= place].tolist()))
         if known:  # what is not below is above
             above = every.less(below)
         else:
-            above = rows.counted(rows.of, tuple(chosen[own > place].tolist()))
+            above = rows.counted(tuple(chosen[own > place].tolist()))
         return _marks(share, (below, above), every, rows.z)
 
-    def marks(step: Ints) -> _Marks:
-        flags = np.zeros((3, step.size), dtype=bool)
-        for one in np.unique(step[step < places.size - 1]).tolist():
-            flags[:, step == one] = np.stack(at(int(places[one])))[:, step == one]
+    def marks(probes: Ints) -> _Marks:
+        flags = np.zeros((3, *probes.shape), dtype=bool)
+        for step in np.unique(probes[probes < places.size - 1]).tolist():
+            flags = np.where(probes == step, np.stack(at(int(places[step])))[:, None], flags)
         return _Marks(*flags)
 
     many = np.full(rows.many, places.size)
@@ -229,22 +236,23 @@ def _of_scores(rows: Rows, share: float, values: tuple[int, ...], scores: Floats
 def _searched(at: Callable[[Ints], _Marks], many: Ints) -> _Located:
     """The same as from all steps at once, but trying some of them and then those in between.
 
-    ``at`` gives the marks of one step of every row.
+    ``at`` gives the marks of some steps of every row, a line for each.
     """
-    tried: dict[bytes, _Marks] = {}
+    tried: dict[bytes, Flags] = {}
 
-    def marks(step: Ints) -> _Marks:
-        key = step.tobytes()
-        if key not in tried:
-            tried[key] = at(step)
-        return tried[key]
+    def marks(probes: Ints) -> Flags:
+        new = np.unique([probe for probe in probes if probe.tobytes() not in tried], axis=0)
+        if new.size:
+            found = np.stack(at(new), axis=1)
+            tried.update(zip((probe.tobytes() for probe in new), found, strict=True))
+        return np.stack([tried[probe.tobytes()] for probe in probes], axis=1)
 
     def narrowed(which: int) -> Ints:
         first, last = np.zeros_like(many), many - 1
         while (first < last).any():
             # A row with few steps left tries some of them twice.
             probes = np.stack([first + (last - first) * i // _PROBES for i in range(_PROBES)])
-            flags = np.stack([marks(probe)[which] for probe in probes])
+            flags = marks(probes)[which]
             number = np.arange(_PROBES)[:, None]
             if which == _BELOW:
                 flags = np.sort(flags, axis=0)[::-1]  # as many as there are

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reconpriv.core.cube import Cube, Sums, combinations
-from reconpriv.core.protected_cube import ProtectedCube
+from reconpriv.core.protected_cube import ProtectedCube, stacked_sums
 from reconpriv.errors import InputError
 from reconpriv.queries import estimate as est
 from reconpriv.queries.answer import Answerer, Selected, Settings, key_positions
@@ -90,8 +90,12 @@ class Rows:
         listed = [tuple(key) for key in self.keys.T.tolist()]
         return np.where(inside, key_positions(part, self.attributes, listed), -1)
 
-    def counted(self, selection: Callable[[Cube], Ints], values: tuple[int, ...]) -> Counted:
-        """The records that hold one of some values, among those of a selection of each row."""
+    def counted(self, values: tuple[int, ...]) -> Counted:
+        """The records of every row that hold one of some values."""
+        return self.of_sums(self.sums(self.of, values), values)
+
+    def sums(self, selection: Callable[[Cube], Ints], values: tuple[int, ...]) -> Sums:
+        """The sums of some values, over a selection of groups of each row."""
         answerer = self.answerer
         sums: Sums | None = None
         for part in answerer.cells.parts():
@@ -102,7 +106,7 @@ class Rows:
         if margins is not None and len(values) < answerer.design.domain_size:
             asked = Asked(np.arange(self.many), np.zeros(self.many, dtype=np.int64), values)
             sums = margins.combine(answerer.cells, sums, asked, selection)
-        return self.of_sums(sums, values)
+        return sums
 
     def of_sums(self, sums: Sums, values: tuple[int, ...]) -> Counted:
         """The counts of some values from their sums."""
@@ -141,7 +145,7 @@ class Steps:
 
     def every(self) -> Counted:
         """All records of every row."""
-        return self.rows.counted(self.rows.of, self.values)
+        return self.rows.counted(self.values)
 
     def at_once(self) -> Sides | None:
         """The counts of all steps; None with margins or protection groups.
@@ -171,19 +175,23 @@ class Steps:
         sides = (self.rows.of_sums(Sums(*side), self.values) for side in (below, above))
         return next(sides), next(sides)
 
-    def at(self, step: Ints) -> Sides:
-        """The counts at one step of every row."""
-        places = self.place[self.starts + step]
+    def at(self, steps: Ints) -> Sides:
+        """The counts at some steps of every row: a line for each step."""
+        below, above = (
+            stacked_sums([self._sums(self.place[self.starts + step], keep) for step in steps])
+            for keep in (np.less_equal, np.greater)
+        )
+        return self.rows.of_sums(below, self.values), self.rows.of_sums(above, self.values)
 
-        def within(keep: Callable[[Floats, Ints], Flags]) -> Counted:
-            def selection(part: Cube) -> Ints:
-                row = self.rows.of(part)
-                kept = keep(self.number.of(part), places[row])
-                return np.where((row >= 0) & kept, row, -1)
+    def _sums(self, places: Ints, keep: Callable[[Floats, Ints], Flags]) -> Sums:
+        """The sums of the groups on one side of a place in every row."""
 
-            return self.rows.counted(selection, self.values)
+        def selection(part: Cube) -> Ints:
+            row = self.rows.of(part)
+            kept = keep(self.number.of(part), places[row])
+            return np.where((row >= 0) & kept, row, -1)
 
-        return within(np.less_equal), within(np.greater)
+        return self.rows.sums(selection, self.values)
 
 
 def rows_of(

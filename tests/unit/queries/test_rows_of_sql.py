@@ -15,9 +15,11 @@ import pytest
 import reconpriv as rp
 from query_fixtures import numbered_key
 from reconpriv.errors import InputError
+from reconpriv.queries.beside_truth import ask as ask_both
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import Figure
 from reconpriv.queries.figure_table import FigureTable, value_of
+from reconpriv.queries.questions import Question
 from reconpriv.queries.table import EstimateTable
 
 # With so large a p, limits divide by numbers that round to 0; what comes of it is not used.
@@ -202,6 +204,47 @@ def test_bins_are_ordered_by_their_numbers(binned, figure, direction):
         assert [row[0] for row in found] == (
             ["A", "B", "C"] if direction == "ASC" else ["C", "B", "A"]
         )
+
+
+def test_groups_are_ordered_as_they_were_declared(tmp_path):
+    """ "young" is declared first and sorts last as text."""
+    groups = {"young": ["3", "4", "5"], "old": ["15", "16", "17", "27", "28", "29"], "aged": ["*"]}
+    text = people().set_column(1, "age", people()["age"].cast(pa.string()))
+    levels = {one: name for name, ones in groups.items() for one in ones}
+    recoding = {str(a): levels.get(str(a), "aged") for a in people()["age"].to_pylist()}
+    policy = rp.Policy(1 - 1e-12, 0.5, 0.3, sample_size="none")
+    read = rp.read(text, sensitive="job", public="all", missing="value", group={"age": recoding})
+    with read as table:
+        found = table.publish(policy, tmp_path / "r", key=numbered_key(1), max_unique=1)
+        labels = found.description.schema.recoding("age").labels
+        by = "SELECT region, median(age) AS m FROM release GROUP BY region ORDER BY m"
+        for direction in ("ASC", "DESC"):
+            places = [labels.index(row[1]) for row in rows_of(found.sql(f"{by} {direction}"))]
+            assert len(set(places)) == 3
+            assert places == sorted(places, reverse=direction == "DESC")
+        kept = found.sql(f"{by.replace('ORDER BY m', '')} HAVING m = 'old'")
+        assert [row[0] for row in rows_of(kept)] == ["B", "D"]
+
+
+@pytest.mark.parametrize("by", ["age", "day"])
+def test_every_surface_shows_bins_in_the_same_order(binned, by):
+    labels = binned.description.schema.recoding(by).labels
+    counted = binned.sql(f"SELECT {by}, count(*) FROM release GROUP BY 1")
+    in_sql = [row[0] for row in rows_of(counted)]
+    in_table = [row[by] for row, _ in binned.crosstab([by]).rows]
+    assert in_sql == in_table
+    known = [label for label in in_sql if label is not None]
+    assert known == [label for label in labels if label in known]
+    assert by == "day" or known != sorted(known)  # months sort as text, too
+    other = "income" if by == "age" else "age"
+    for kind in ("median", "average"):
+        if kind == "average" and other == "age":
+            continue
+        asked = Question(kind=kind, where="income > 0", column=other, by=by)
+        answered = ask_both(binned.answerer, binned.answerer, asked)
+        shown = [line.label for line in answered.lines]
+        assert shown == [label for label in known if label in shown], kind
+        assert len(shown) > 1
 
 
 @pytest.mark.parametrize(
