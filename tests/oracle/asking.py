@@ -54,7 +54,11 @@ def asked(ask: Callable[[], Any]) -> Any:
             return ask()
         except rp.ReconprivError as error:
             text = str(error)
-            if "\n" in text or len(text) > _LONGEST or not text.strip().endswith((".", "…", ")")):
+            if (
+                "\n" in text
+                or len(text) > _LONGEST
+                or not text.strip().endswith((".", "…", ")", "?"))
+            ):
                 raise BareError(f"not one sentence: {text!r}") from error
             return error
         except Exception as error:

@@ -138,6 +138,25 @@ def _own(rng: Random, column: Made, value: str, operator: str) -> list[str]:
     return [f"hour({name}) {operator} 1"] if column.kind == "time" else []
 
 
+def cutting_condition(rng: Random, table: MadeTable) -> Two | None:
+    """A condition on a recoded column that may cut its bins: refused, or answered as it is."""
+    columns = [one for one in table.columns if one.recoded is not None]
+    if not columns:
+        return None
+    column = rng.choice(columns)
+    assert column.recoded is not None
+    name, known = column.sql, [literal(one) for one in column.recoded.label_of]
+    values = [rng.choice([*known, *column.recoded.borders]) for _ in range(3)]
+    ways = ["{n} = {0}", "{n} <> {0}", "{n} IN ({0}, {1}, {2})", "{n} NOT IN ({0}, {1})",
+            "{n} IN ({every})", "{n} NOT IN ({0}, NULL)", "{n} IS DISTINCT FROM {0}"]  # fmt: skip
+    if column.kind != "groups":
+        ways += ["{n} BETWEEN {0} AND {1}", "{n} NOT BETWEEN {0} AND {1}", "{n} > {0}",
+                 "{n} <= {0}", "({n} >= {0} AND {n} < {1})", "NOT ({n} < {0} OR {n} > {1})",
+                 "({n} >= {0}) IS NOT TRUE", "coalesce({n} < {0}, TRUE)"]  # fmt: skip
+    every = ", ".join(known)
+    return Two.same(rng.choice(ways).format(*values, n=name, every=every))
+
+
 def _recoded_atom(rng: Random, column: Made) -> Two:
     """Conditions that cut no bin; a label is asked for by itself."""
     recoded = column.recoded

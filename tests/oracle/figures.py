@@ -12,8 +12,8 @@ import reconpriv as rp
 from oracle.asking import rows_of
 from oracle.conditions import Two, public_condition, put, sensitive_condition
 from oracle.counts import made_wanted
-from oracle.referee import Referee, WrongAnswerError, same, same_label
-from oracle.selects import SHARES, of_column
+from oracle.referee import Referee, WrongAnswerError, same, same_label, same_rank
+from oracle.selects import SHARES, numbers, of_column
 from oracle.tables import ROW, MadeTable
 from reconpriv.queries.figure_table import value_of
 
@@ -53,23 +53,19 @@ def _estimated(table: MadeTable, told: Two) -> bool:
     return table.sensitive.sql in told.ours
 
 
-def _value(answer: Any, wanted: Any, estimated: bool) -> None:
+def _value(answer: Any, wanted: Any, estimated: bool, *, ranked: bool = False) -> None:
     """Compare one figure; who nobody can tell are there may have any figure that is no fact."""
     if wanted is None and estimated:
         if answer.exact and value_of(answer) is not None:
             raise WrongAnswerError(f"{value_of(answer)!r}, exact, for nobody")
         return
-    if not same(value_of(answer), wanted):
+    if not (same_rank if ranked else same)(value_of(answer), wanted):
         raise WrongAnswerError(f"{value_of(answer)!r} for {wanted!r}")
 
 
 def _mean(rng: Random, table: MadeTable) -> PythonQuestion:
     where, equal, told = _selection(rng, table)
-    columns = [
-        one for one in table.columns
-        if one.kind in ("integer", "float", "decimal", "bins")
-        and all(abs(v) < 1e12 for v in one.present)
-    ]  # fmt: skip
+    columns = numbers(table)
     if not columns:
         return _share(rng, table)
     column = rng.choice(columns)
@@ -89,12 +85,7 @@ def _mean(rng: Random, table: MadeTable) -> PythonQuestion:
 
 def _quantile(rng: Random, table: MadeTable) -> PythonQuestion:
     where, equal, told = _selection(rng, table)
-    kinds = ("integer", "float", "decimal", "bins", "open bins", "periods")
-    columns = [
-        one for one in table.columns
-        if one.kind in kinds
-        and (one.recoded is not None or all(abs(v) < 1e12 for v in one.present))
-    ]  # fmt: skip
+    columns = numbers(table, ranked=True)
     if not columns:
         return _share(rng, table)
     column, share = rng.choice(columns), rng.choice(SHARES)
@@ -105,8 +96,8 @@ def _quantile(rng: Random, table: MadeTable) -> PythonQuestion:
 
     def check(referee: Referee, answer: Any) -> None:
         found = referee.one(sql)
-        _value(answer, found if recoded is None or found is None else recoded.labels[found],
-               estimated)  # fmt: skip
+        wanted = found if recoded is None or found is None else recoded.labels[found]
+        _value(answer, wanted, estimated, ranked=True)
 
     if share == 0.5:
         return PythonQuestion(

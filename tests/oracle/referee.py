@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from oracle.selects import PADDED, RAW, Select
+from oracle.selects import PADDED, RAW, Asked, Select
 from oracle.tables import ROW, MadeTable
 
 NEAR = 1e-6
@@ -79,6 +79,14 @@ def same_label(ours: Any, theirs: Any) -> bool:
     return alike and bool(ours == theirs)
 
 
+def same_rank(ours: Any, theirs: Any) -> bool:
+    """Whether two quantiles are the same: each is one of the values, to the last digit."""
+    if isinstance(ours, str) or ours is None or theirs is None:
+        return bool(ours == theirs)
+    whole = isinstance(ours, int) and isinstance(theirs, int)
+    return bool(ours == theirs if whole else float(ours) == float(theirs))
+
+
 class WrongAnswerError(Exception):
     """An answer that the referee does not give."""
 
@@ -103,13 +111,13 @@ def check_rows(
     free = unknown and chosen  # nobody knows whether there is anybody: any order may be right
     if not free and len(found) != len(wanted):
         raise WrongAnswerError(f"{len(found)} rows for {len(wanted)}")
-    rows = {_hashable(row[:labels]): row for row in every}
+    rows = {lookup(row[:labels]): row for row in every}
     whole = rows if not free else {
-        _hashable(row[:labels]): row for row in referee.rows(select.theirs(whole=True))
+        lookup(row[:labels]): row for row in referee.rows(select.theirs(whole=True))
     }  # fmt: skip
     seen = set()
     for (labelled, values), marks in zip(found, exact, strict=True):
-        key = _hashable(labelled)
+        key = lookup(labelled)
         row = whole.get(key)
         if row is None or key in seen:
             raise WrongAnswerError(f"a row {labelled!r}")
@@ -119,20 +127,21 @@ def check_rows(
         for value, theirs, figure, mark in zip(
             values, row[labels:width], select.figures, marks, strict=True
         ):
-            _check_value(value, theirs, figure.steps, select.estimated(figure), mark, labelled)
+            _check_value(value, theirs, figure, select.estimated(figure), mark, labelled)
     if select.order and not free:
-        _check_order(select, [whole[_hashable(labelled)] for labelled, _ in found], wanted, width)
+        _check_order(select, [whole[lookup(labelled)] for labelled, _ in found], wanted, width)
 
 
 def _check_value(
-    ours: Any, theirs: Any, steps: Any, estimated: bool, exact: bool, labels: Row
+    ours: Any, theirs: Any, figure: Asked, estimated: bool, exact: bool, labels: Row
 ) -> None:
     if theirs is None and estimated:
         if exact and ours not in (None, 0.0):  # 0 of nobody may be 0 of somebody
             raise WrongAnswerError(f"{ours!r}, exact, for nobody at {labels!r}")
         return
+    steps = figure.steps
     wanted = theirs if steps is None or theirs is None else steps[theirs]
-    if not same(ours, wanted):
+    if not (same_rank if figure.ranked else same)(ours, wanted):
         raise WrongAnswerError(f"{ours!r} for {wanted!r} at {labels!r}")
 
 
@@ -149,7 +158,7 @@ def _check_order(select: Select, found: list[Row], wanted: list[Row], width: int
             raise WrongAnswerError(f"the row {ours!r} in the place of {theirs!r}")
 
 
-def _hashable(row: Row) -> Row:
+def lookup(row: Row) -> Row:
     """Numbers of any type as one (labels are compared by type as well); a NaN equal to itself."""
     numbers = [isinstance(one, int | float | Decimal) for one in row]
     return tuple(

@@ -13,11 +13,13 @@ from typing import Any
 
 import reconpriv as rp
 from oracle.asking import BareError, asked, quietly, raw_release, rows_of
+from oracle.conditions import cutting_condition, public_condition
 from oracle.counts import count_surfaces, made_wanted, true_count
 from oracle.figures import made_python_question
-from oracle.referee import Referee, WrongAnswerError, check_rows, same
+from oracle.referee import Referee, WrongAnswerError, check_rows, lookup, same
 from oracle.selects import Select, made_select, share_of_values
 from oracle.tables import MadeTable, made_table
+from oracle.values import literal, same_keys
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure_table import value_of
 
@@ -135,8 +137,8 @@ def ask_shares(desk: Desk, questions: int) -> Tally:
         ours, theirs = share_of_values(Random(f"share {desk.seed} {number}"), desk.table)
 
         def check(answer: Any, theirs: str = theirs) -> None:
-            truth = {repr(label): share for label, share in desk.referee.rows(theirs)}
-            found = {repr(labels[0]): value_of(row[0]) for labels, row in rows_of(answer)}
+            truth = {lookup((label,)): share for label, share in desk.referee.rows(theirs)}
+            found = {lookup(labels): value_of(row[0]) for labels, row in rows_of(answer)}
             wrong = [one for one in truth if one not in found or not same(found[one], truth[one])]
             if wrong or len(found) != len(truth):
                 raise WrongAnswerError(f"{found!r} for {truth!r}")
@@ -166,6 +168,56 @@ def ask_counts(desk: Desk, questions: int) -> Tally:
     return tally
 
 
+def ask_cut_bins(desk: Desk, questions: int) -> Tally:
+    """Counts whose conditions may cut bins; a number inside a bin may also be a border."""
+    tally = Tally()
+    for number in range(questions):
+        told = cutting_condition(Random(f"cut {desk.seed} {number}"), desk.table)
+        if told is None:
+            break
+        truth = desk.referee.one(f"SELECT count(*) FROM raw WHERE {told.theirs}")
+
+        def check(found: Any, truth: int = truth) -> None:
+            if not same(found.count, truth):
+                raise WrongAnswerError(f"{found.count!r} for {truth!r}")
+
+        ask = partial(desk.release.count, told.ours)
+        tally.take("conditions that may cut bins", f"{desk.seed}/{number} {told.ours}", ask, check)
+    return tally
+
+
+def ask_scores(desk: Desk, questions: int) -> Tally:
+    """Averages and quantiles of the sensitive column by the scores of its values."""
+    tally = Tally()
+    sensitive = desk.table.sensitive
+    recoded = sensitive.recoded
+    name = sensitive.sql if recoded is None else sensitive.beside("label")
+    values = sensitive.present if recoded is None else list(recoded.labels)
+    for number in range(questions):
+        rng = Random(f"scores {desk.seed} {number}")
+        scores = dict(zip(values, rng.sample(range(-5, 50), len(values)), strict=True))
+        given = {rng.choice(same_keys(value)): score for value, score in scores.items()}
+        whens = " ".join(f"WHEN {literal(value)} THEN {score}" for value, score in scores.items())
+        where = public_condition(rng, desk.table)
+        figure = rng.choice(("avg", "sum", "quantile_disc"))
+        more = ", 0.5" if figure == "quantile_disc" else ""
+        truth = desk.referee.one(
+            f"SELECT {figure}(CASE {name} {whens} END{more}) FROM raw WHERE {where.theirs}"
+        )
+        method = {"avg": "average", "sum": "sum", "quantile_disc": "median"}[figure]
+
+        def check(found: Any, truth: Any = truth, scores: dict[Any, int] = scores) -> None:
+            by_text = {str(value): score for value, score in scores.items()}
+            value = by_text[found.value] if found.kind == "median" else found.value
+            if not same(value, truth):
+                raise WrongAnswerError(f"{value!r} for {truth!r}")
+
+        ask = partial(getattr(desk.release, method), sensitive.name, where.ours, scores=given)
+        text = f"{desk.seed}/{number} {method}({where.ours!r}, scores={given!r})"
+        tally.take(f"{method} of scores", text, ask, check)
+    return tally
+
+
 def ask_python(desk: Desk, questions: int) -> Tally:
     """Figures and tables in Python."""
     tally = Tally()
@@ -185,6 +237,8 @@ def ask_all(seed: int, folder: Path, *, selects: int, counts: int, python: int) 
         tally = ask_selects(desk, selects)
         tally.join(ask_shares(desk, selects // 5))
         tally.join(ask_counts(desk, counts))
+        tally.join(ask_cut_bins(desk, counts * 3))
+        tally.join(ask_scores(desk, counts))
         tally.join(ask_python(desk, python))
     finally:
         desk.close()

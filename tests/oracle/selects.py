@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
+from oracle.awaited import AWAITED, HUGE_QUANTILES
 from oracle.conditions import Two, public_condition, put, sensitive_condition
 from oracle.tables import ROW, Made, MadeTable
 
@@ -16,7 +17,8 @@ SHARES = (0.5, 0.1, 0.25, 0.9)
 class Asked:
     """A figure of a SELECT; ``estimated`` if it rests on the sensitive column.
 
-    The referee answers with the place of a label among ``steps``, if there are any.
+    The referee answers with the place of a label among ``steps``, if there are any. A quantile is
+    ``ranked``: one of the values.
     """
 
     form: str
@@ -25,6 +27,7 @@ class Asked:
     estimated: bool = False
     alias: str = ""
     steps: tuple[str, ...] | None = None
+    ranked: bool = False
 
     def written(self, *, padded: bool | None = None) -> str:
         """For the release, or for the referee."""
@@ -188,14 +191,16 @@ def _expression(rng: Random, column: Made) -> By | None:
     return By(Two.same(text), text, rng.choice(("", "e", "some name")))
 
 
-def _number(rng: Random, table: MadeTable) -> Made | None:
-    """A column with an average."""
-    fitting = [
-        one for one in table.columns
-        if one.kind in ("integer", "float", "decimal", "bins")
-        and all(abs(v) < 1e12 for v in one.present)
-    ]  # fmt: skip
-    return rng.choice(fitting) if fitting else None
+def numbers(table: MadeTable, *, ranked: bool = False) -> list[Made]:
+    """The columns that have an average, or, if ``ranked``, a quantile."""
+    kinds = ("integer", "float", "decimal", "bins", *(("open bins", "periods") if ranked else ()))
+    huge = ranked and HUGE_QUANTILES not in AWAITED
+    return [
+        one
+        for one in table.columns
+        if one.kind in kinds
+        and (huge or one.recoded is not None or all(abs(v) < 1e12 for v in one.present))
+    ]
 
 
 def _figure(rng: Random, table: MadeTable) -> Asked:
@@ -221,9 +226,10 @@ def _figure(rng: Random, table: MadeTable) -> Asked:
             )
         )
         return Asked(pattern.replace("{}", "…"), put(pattern, told), estimated=sensitive)
-    column = _number(rng, table)
-    if column is None:
+    fitting = numbers(table, ranked=way == "quantile")
+    if not fitting:
         return Asked("count", Two.same("count(*)"))
+    column = rng.choice(fitting)
     own = column is table.sensitive
     if way == "mean":
         figure = rng.choice(("avg", "sum"))
@@ -245,8 +251,6 @@ def _argument(rng: Random, column: Made, own: bool) -> str:
 
 
 def _quantile(rng: Random, table: MadeTable, column: Made) -> Asked:
-    ranked = [one for one in table.columns if one.kind in ("bins", "open bins", "periods")]
-    column = rng.choice([column, *ranked])
     own, share = column is table.sensitive, rng.choice(SHARES)
     of = column.sql if column.recoded else _argument(rng, column, own)
     ways = [f"quantile({of}, {share})", f"quantile_disc({of}, {share})",
@@ -257,7 +261,7 @@ def _quantile(rng: Random, table: MadeTable, column: Made) -> Asked:
     else:
         theirs = f"quantile_disc({column.beside('place')}, {share})"
     steps = None if column.recoded is None else column.recoded.labels
-    return Asked(ours.split("(")[0], Two(ours, theirs), estimated=own, steps=steps)
+    return Asked(ours.split("(")[0], Two(ours, theirs), None, own, "", steps, ranked=True)
 
 
 def _case(function: str, condition: str, otherwise: str) -> str:

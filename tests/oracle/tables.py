@@ -117,6 +117,14 @@ def _huge(rng: Random) -> Made:
     return Made("huge", "integer", pa.int64(), _some(rng, pool))
 
 
+FINE = "fine"
+"""The name of a column with more values than a quantile is looked up among."""
+
+
+def _fine(rng: Random) -> Made:
+    return Made(FINE, "integer", pa.int64(), tuple(rng.sample(range(5_000), 400)))
+
+
 def _floats(rng: Random) -> Made:
     pool = [0.1, -0.0, 2.5, 1e300, -3.25, 1e-9, 7.0, float(2**53)]
     return Made("x", "float", pa.float64(), _some(rng, pool))
@@ -273,14 +281,18 @@ def _sensitive(rng: Random) -> Made:
     return Made("job", kind, types.get(kind, pa.bool_()), (*values, *missing))
 
 
-def made_table(seed: int, records: int = 160, most: int = 6) -> MadeTable:
-    """The table of a seed: a few public columns, values skewed, some combinations absent."""
+def made_table(seed: int, records: int = 160, most: int = 6, *, fine: bool = False) -> MadeTable:
+    """The table of a seed: a few public columns, values skewed, some combinations absent.
+
+    If ``fine``, one of the columns has hundreds of values.
+    """
     rng = Random(f"table {seed}")
     # In turns, so that a few seeds have every kind.
     turn = [_PUBLIC[(seed * 3 + i) % len(_PUBLIC)] for i in range(min(3, most))]
     others = [one for one in _PUBLIC if one not in turn]
     more = rng.randint(min(1, most - len(turn)), most - len(turn))
     public = [make(rng) for make in [*turn, *rng.sample(others, more)]]
+    public = [_fine(rng), *public[1:]] if fine else public
     rng.shuffle(public)
     sensitive = _sensitive(rng)
     columns = [*public, sensitive]

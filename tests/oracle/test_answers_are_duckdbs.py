@@ -11,7 +11,16 @@ from oracle.command_line import ask_command_line
 from oracle.conditions import Two
 from oracle.counts import made_wanted, true_count
 from oracle.referee import Referee, WrongAnswerError, check_rows, same
-from oracle.run import Desk, Tally, ask_counts, ask_python, ask_selects, ask_shares
+from oracle.run import (
+    Desk,
+    Tally,
+    ask_counts,
+    ask_cut_bins,
+    ask_python,
+    ask_scores,
+    ask_selects,
+    ask_shares,
+)
 from oracle.selects import Asked, By, Key, Select
 from oracle.tables import made_table
 
@@ -28,14 +37,14 @@ def desks(tmp_path_factory):
         one.close()
 
 
-def judged(ask, desks, questions: int) -> None:
+def judged(ask, desks, questions: int, floor: float = FLOOR) -> None:
     tally = Tally()
     for desk in desks:
         tally.join(ask(desk, questions))
     assert not tally.faults, "\n".join(tally.faults[:10])
     answered = {form: tally.answered_share(form) for form, n in tally.asked.items() if n >= ENOUGH}
     assert answered
-    assert min(answered.values()) >= FLOOR, (answered, tally.reasons)
+    assert min(answered.values()) >= floor, (answered, tally.reasons)
 
 
 def test_selects_have_the_rows_of_duckdb(desks):
@@ -48,6 +57,14 @@ def test_shares_of_sensitive_values_are_those_of_duckdb(desks):
 
 def test_a_count_is_the_same_on_every_surface(desks):
     judged(ask_counts, desks, 8)
+
+
+def test_a_condition_that_may_cut_a_bin_is_refused_or_answered_as_it_is(desks):
+    judged(ask_cut_bins, desks, 20, floor=0.1)
+
+
+def test_scores_make_numbers_of_values_of_any_type(desks):
+    judged(ask_scores, desks, 6)
 
 
 def test_figures_and_tables_in_python_are_those_of_duckdb(desks):

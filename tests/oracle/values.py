@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import singledispatch
@@ -114,6 +114,11 @@ def _(value: dt.date) -> list[Any]:
 @same_values.register(dt.time)
 def _(value: dt.time) -> list[Any]:
     return [value, value.isoformat(), pa.scalar(value)]
+
+
+def same_keys(value: Any) -> list[Any]:
+    """Those that a dictionary can have as keys."""
+    return [one for one in same_values(value) if isinstance(one, Hashable)]
 
 
 def same_lists(rng: Random, values: Sequence[Any]) -> Any:
