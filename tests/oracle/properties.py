@@ -21,7 +21,7 @@ from oracle.awaited import AWAITED
 from oracle.figures import made_python_question
 from oracle.referee import same
 from oracle.selects import made_select
-from oracle.tables import FINE, MadeTable, made_table
+from oracle.tables import MadeTable, made_table
 from reconpriv.queries.compare import Comparison
 from reconpriv.queries.figure import Figure
 from reconpriv.queries.figure_table import value_of
@@ -64,8 +64,6 @@ def faults_in(
     """What is wrong with the intervals of an answer; ``truth`` gives that of the raw table."""
     for key, one in keyed(answer).items():
         kind = one.kind if isinstance(one, Figure) else "count"
-        if FINE in getattr(one, "name", ""):
-            kind = f"{kind} of many values"
         what = f"{design.name}, {kind}"
         said = f"{value_of(one)!r} ({one.low!r} to {one.high!r}), {one.remarks!r}"
         if _no_width(one):

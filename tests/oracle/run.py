@@ -77,7 +77,7 @@ class Desk:
     @classmethod
     def of(cls, seed: int, folder: Path) -> Desk:
         """The desk of a seed; what it writes is in a folder."""
-        table = made_table(seed)
+        table = made_table(seed, fine=seed % 6 == 5)
         with quietly():
             original = rp.read(table.records, **table.reading())
         release = raw_release(table, folder / f"oracle-{seed}")

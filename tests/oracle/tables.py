@@ -301,7 +301,7 @@ def made_table(seed: int, records: int = 160, most: int = 6, *, fine: bool = Fal
     least = max(len(one.values) for one in columns)
     data = {
         one.name: [one.values[i % len(one.values)] for i in range(least)]
-        + rng.choices(one.values, weights[one.name], k=records - least)
+        + rng.choices(one.values, weights[one.name], k=max(records, 2 * least) - least)
         for one in columns
     }
     schema = pa.schema([(one.name, one.type) for one in columns])
