@@ -8,6 +8,7 @@ from campaign.case import Generator
 from campaign.generators import (
     binary,
     delimited,
+    made_questions,
     manifests,
     names,
     options,
@@ -33,6 +34,7 @@ GENERATORS: dict[str, Generator] = {
         questions.ANSWERED,
         questions.BROKEN,
         questions.BATCH,
+        made_questions.MADE,
         stopped.KILLS,
         together.TWO,
         short_of.SHORT,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum
-from numbers import Integral, Real
+from numbers import Rational, Real
 from typing import Any
 
 
@@ -47,7 +47,7 @@ _ALL_WHOLE = 2**53  # beyond it, a floating-point number stands for several whol
 
 
 def _is_float(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, Integral)
+    return isinstance(value, Real) and not isinstance(value, Rational)
 
 
 def _integer(value: Any) -> int:

@@ -274,7 +274,12 @@ class Answerer:
         *,
         simultaneous: bool = False,
     ) -> list[tuple[dict[str, Value], Estimate]]:
-        """A count for every combination of the given attributes that occurs, sorted."""
+        """A count for every combination of the given attributes that occurs, sorted.
+
+        None occurs if no sensitive value satisfies the condition, so that nobody does.
+        """
+        if by and selected.values == ():
+            return []
         direct = replace(settings, estimator="mle") if settings.model else settings
         found = self._table(selected, by, direct, simultaneous)
         if settings.model:
@@ -325,6 +330,8 @@ class Answerer:
             counts = settings.counts(sums.observed, sums.records, self.design)
         rows: list[tuple[dict[str, Value], Estimate]] = []
         for i, key in enumerate(labels):
+            if not sums.groups[i]:  # no record has such public values, so there is no row either
+                continue
             for value in chosen:
                 label = {**key, sensitive: domain[value]}
                 figures = counts[i, value], *(part[i, value] for part in spread)

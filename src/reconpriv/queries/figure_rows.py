@@ -35,6 +35,7 @@ PICKED = (
     " simultaneous intervals hold for all rows at once"
 )
 _SAME = ("=", "<>")
+_DIGITS = 12  # to which sums of floating-point numbers are right
 _KEPT: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le,
     ">": operator.gt, ">=": operator.ge,
@@ -64,8 +65,6 @@ def figure_table(
     else:  # a row is shown even if nothing in it is counted
         listed = answerer.table(whole, by, Settings())
         every = [tuple(key[name] for name in by) for key, _ in listed]
-    if by and whole.values == ():  # no sensitive value satisfies WHERE, so nobody does
-        every = []
     labels = [grouping.label for grouping in shape.by]
     table: list[Row] = [
         (
@@ -210,10 +209,17 @@ def _keeps(having: Sequence[Having], row: Sequence[Answer], ranks: Sequence[Rank
         if value is None:
             return False
         if not (
-            value in one.labels if one.labels is not None else _KEPT[one.operator](value, wanted)
+            value in one.labels
+            if one.labels is not None
+            else _KEPT[one.operator](_comparable(value), _comparable(wanted))
         ):
             return False
     return True
+
+
+def _comparable(value: Value) -> Value:
+    """A value to compare: averages that differ only by rounding are equal."""
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
 def _sorted(
@@ -231,7 +237,7 @@ def _sorted(
         rank = {value: i for i, value in enumerate(shown)}
     pairs = list(zip(found, rows, strict=True))
     missing = [row for value, row in pairs if value is None]
-    present = [(value if rank is None else rank[value], row) for value, row in pairs
+    present = [(_comparable(value) if rank is None else rank[value], row) for value, row in pairs
                if value is not None]  # fmt: skip
     present.sort(key=lambda pair: pair[0], reverse=by.descending)
     sorted_rows = [row for _, row in present]

@@ -103,9 +103,14 @@ class FigureTable(Plottable):
 
 
 def _figures(values: list[Any]) -> pa.Array:
-    """Numbers as doubles, whatever mixture of them there is."""
-    numbers = all(value is None or type(value) in (int, float) for value in values)
-    return pa.array(values, pa.float64()) if numbers else pa.array(values)
+    """Numbers as doubles, whatever mixture of them there is; whole ones that need it in 64 bits."""
+    present = [value for value in values if value is not None]
+    if not all(type(value) in (int, float) for value in present):
+        return pa.array(values)
+    whole = all(type(value) is int and -(2**63) <= value < 2**63 for value in present)
+    if whole and any(value != float(value) for value in present):
+        return pa.array(values, pa.int64())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
 def simplified(

@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import math
 import warnings
+from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
@@ -330,3 +331,34 @@ def test_a_batch_names_what_it_cannot_answer(release):
 def test_several_figures_stay_a_table(release):
     found = release.sql("SELECT count(*) AS a, count(*) AS b FROM release")
     assert isinstance(found, FigureTable) and found.names == ("a", "b")
+
+
+@pytest.mark.parametrize("numbers", [[2**53 + 1, 5], [1e300, 2.0], [float(2**53), 7.0], [1, 2]])
+def test_a_table_of_quantiles_of_any_size_becomes_a_frame(tmp_path, numbers):
+    kind = pa.float64() if any(isinstance(one, float) for one in numbers) else pa.int64()
+    table = pa.table(
+        {"g": ["p", "q"] * 40, "x": pa.array(numbers * 40, kind), "s": ["a", "b", "b", "a"] * 20}
+    )
+    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    with rp.read(table, sensitive="s", public="all") as read:
+        release = read.publish(policy, tmp_path / "r", key=numbered_key(1))
+    found = release.sql("SELECT g, median(x) AS m FROM release GROUP BY g ORDER BY g")
+    assert found.to_arrow()["m"].to_pylist() == [row[1] for row in rows_of(found)]
+    assert len(found.to_pandas()) == len(found.to_polars()) == 2
+
+
+def test_averages_that_differ_by_rounding_are_equal(tmp_path):
+    number = Decimal("0.1")
+    sizes = {"p": 3, "q": 40}
+    assert sizes["p"] * 0.1 / sizes["p"] != 0.1  # the rounding is there
+    groups = [group for group, size in sizes.items() for _ in range(size)]
+    sick = ["a", "b"] * 21 + ["a"]
+    table = pa.table({"g": groups, "x": [number] * 43, "s": sick})
+    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    with rp.read(table, sensitive="s", public="all") as read:
+        release = read.publish(policy, tmp_path / "r", key=numbered_key(1))
+    sql = "SELECT g, avg(x) AS a FROM release GROUP BY g"
+    assert [row[0] for row in rows_of(release.sql(f"{sql} ORDER BY a, g"))] == ["p", "q"]
+    assert [row[0] for row in rows_of(release.sql(f"{sql} ORDER BY a DESC, g"))] == ["p", "q"]
+    assert len(release.sql(f"{sql} HAVING a = 0.1")) == 2
+    assert len(release.sql(f"{sql} HAVING a > 0.1")) == 0
