@@ -197,8 +197,8 @@ def _of_number(rows: Rows, share: float, values: tuple[int, ...]) -> _Found:
 
         def at(probes: Ints) -> _Marks:
             of_rows = every.of_rows(np.tile(row, len(probes)))
-            return _Marks(*(flags.reshape(probes.shape)
-                            for flags in _marks(share, steps.at(probes), of_rows, rows.z)))  # fmt: skip
+            marks = _marks(share, steps.at(probes), of_rows, rows.z)
+            return _Marks(*(flags.reshape(probes.shape) for flags in marks))
 
         located = _searched(at, many)
     else:
@@ -217,10 +217,9 @@ def _of_scores(rows: Rows, share: float, values: tuple[int, ...], scores: Floats
     @cache
     def at(place: int) -> _Marks:
         below = rows.counted(tuple(chosen[own <= place].tolist()))
-        if known:  # what is not below is above
-            above = every.less(below)
-        else:
-            above = rows.counted(tuple(chosen[own > place].tolist()))
+        # Of a known number of records, what is not below is above.
+        rest = tuple(chosen[own > place].tolist())
+        above = every.less(below) if known else rows.counted(rest)
         return _marks(share, (below, above), every, rows.z)
 
     def marks(probes: Ints) -> _Marks:
