@@ -32,6 +32,7 @@ from reconpriv.queries.totals import Term, Totals, indicator, totals
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.combined_limits import Range, fieller_limits
 
+_ROUNDING = 1e-12  # of a variance, as a share of the square of its total
 UNTOLD = "nothing tells the number of records that it is among from 0, so any average is possible"
 
 
@@ -193,7 +194,7 @@ def _arranged(
     of: Callable[[Arranged, Floats, Range, slice], Range],
 ) -> Range:
     """Limits that also hold where protection groups are cut, however their values are spread."""
-    if not found.cut.any() or is_exact(answerer, asked, found):
+    if not found.cut.any() or is_exact(asked, found, slice(None)):
         return limits
     m = answerer.design.domain_size
     terms = _terms(answerer, asked, each=found.values is not None)
@@ -243,7 +244,7 @@ def _averages(
     figures = []
     for i in range(top.size):
         # Every record counts, so nothing is estimated.
-        exact = is_exact(answerer, asked, found)
+        exact = is_exact(asked, found, i)
         remarks = base_remarks(answerer, asked, found, i, exact=exact)
         if asked.nobody or found.records[i, 1] == 0:
             figures.append(empty_figure(asked.text, AVERAGE, asked.name, settings.confidence))
@@ -272,11 +273,15 @@ def _averages(
     return figures
 
 
-def is_exact(answerer: Answerer, asked: Asked, found: Totals) -> bool:
+def is_exact(asked: Asked, found: Totals, row: int | slice) -> bool:
     """Whether only public columns take part, and are published exactly."""
     public = asked.measure.scores is None and asked.selected.values is None
     whole = public and found.values is None and not asked.measure.remarks
-    return whole and not asked.selected.remarks and not answerer.design.sampling.coins
+    noise, size = found.covariances[row], found.estimates[row]
+    certain = bool(
+        np.abs(noise).max(initial=0.0) <= _ROUNDING * (1.0 + np.abs(size).max(initial=0.0) ** 2)
+    )
+    return whole and not asked.selected.remarks and certain
 
 
 def base_remarks(
@@ -287,7 +292,7 @@ def base_remarks(
     remarks = [*asked.selected.remarks, *asked.measure.remarks]
     public = asked.measure.scores is None and asked.selected.values is None
     if public and found.values is None:
-        if design.sampling.coins:
+        if design.sampling.coins and not exact:
             remarks.append(est.coin_flips(design.sampling))
         return tuple(remarks)
     if found.groups[row] == 1:
@@ -315,7 +320,7 @@ def _sums(
         if asked.nobody or found.records[i, 1] == 0:
             figures.append(empty_figure(asked.text, SUM, asked.name, settings.confidence))
             continue
-        exact = is_exact(answerer, asked, found)
+        exact = is_exact(asked, found, i)
         figures.append(
             Figure(
                 query=asked.text,

@@ -324,9 +324,9 @@ def exact_estimate(
 ) -> Estimate:
     """A count over public attributes alone."""
     records = int(sums.records[row])
-    exact = not design.sampling.coins or records == 0
-    spread = 0.0 if exact else float(np.sqrt(sums.noise[row].sum()))
-    half = 0.0 if exact else quantile(confidence, intervals) * spread
+    spread = float(np.sqrt(sums.noise[row].sum())) if design.sampling.coins else 0.0
+    exact = spread == 0.0
+    half = quantile(confidence, intervals) * spread
     return Estimate(
         query=query,
         count=float(records),

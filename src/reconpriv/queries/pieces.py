@@ -131,6 +131,8 @@ def _joined(
     stacked = np.zeros((5, keys.shape[1], 0))
     if columns:
         stacked = np.stack([np.stack(column) for column in columns], axis=-1)
+    else:  # nobody can be counted
+        covariances = np.zeros((keys.shape[1], 0, 0))
     count, low, high, least, most = stacked
     parts = Parts(count, low, high, least, most, covariances)
     return Pieces(keys, members.reshape(len(found), sides).T, parts)
@@ -147,6 +149,8 @@ def _covariances(
 
     Margins do, protection groups that are cut do, and so do different values of the same groups.
     """
+    if not found:
+        return np.zeros((1, 0, 0))
     design = answerer.design
     linked = answerer.margins is not None and settings.margins
     linked |= any(own.cut.any() for own in sums)

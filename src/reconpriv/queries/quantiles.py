@@ -288,7 +288,7 @@ def _figure(
 ) -> Figure:
     if whole.records[row, 0] == 0:
         return empty_figure(asked.text, QUANTILE, asked.name, settings.confidence)
-    exact = is_exact(answerer, asked, whole)
+    exact = is_exact(asked, whole, row)
     remarks = base_remarks(answerer, asked, whole, row, exact=exact)
     if not exact and unsure:
         remarks = (*remarks, UNSURE)

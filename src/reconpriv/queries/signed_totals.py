@@ -99,12 +99,12 @@ class Signed:
 
     def _sums(self, level: Floats) -> Sums:
         """The sums of what adds to each total and of what takes from it, in turns."""
-        levels = level.reshape(self.rows, -1)
+        levels = level.reshape(self.rows, len(self.sets))
         every = reduce(Sums.__add__, (part.summed(levels) for part in self.alike))
         if self.answerer.margins is None or not self.settings.margins:
             return every
         weighed = [_weighed(items.weights, row, levels) for items, row in self.parts]
-        columns = [column.reshape(self.rows, -1, 2) for column in every.columns()]
+        columns = [column.reshape(self.rows, len(self.sets), 2) for column in every.columns()]
         for i in range(len(self.sets)):
             own = Sums(*(column[:, i].reshape(-1) for column in columns))
             combined = self._with_margins(i, own, [weights[i] for weights in weighed])

@@ -208,7 +208,10 @@ def plug_in_trials(cube: Cube, policy: Policy) -> Floats:
         return np.minimum(np.maximum(sizes, 1.0), cube.records)
 
     variance = (holder * np.clip(largest, 0.0, 1.0) + anybody) / trials(largest)
-    return trials(largest + np.sqrt(variance))
+    # Only a group that is private whatever its frequencies has surely not been sampled.
+    surely = trials(np.ones(cube.groups)) >= cube.records
+    likely = np.minimum(trials(largest + np.sqrt(variance)), cube.records - 0.5)
+    return np.where(surely, cube.records, likely)
 
 
 def load_rows(stored: ReleaseFolder, files: Sequence[Path]) -> pa.Table:
