@@ -3,11 +3,13 @@
 No value lies outside its own interval without a remark that says so, and no answer has an interval
 of no width unless it is exact, or nothing else is possible: a share of all, the average of a column
 with one value, a quantile next to which every other value is ruled out. So an interval of no width
-that is not the truth is a fault. The truth is what the release that loses nothing answers.
+that is not the truth is a fault; of quantiles, if that happens more often than their level says.
+The truth is what the release that loses nothing answers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,9 +17,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from scipy.stats import binom
+
 import reconpriv as rp
 from oracle.asking import Answer, BareError, asked, published, raw_release, rows_of
-from oracle.awaited import AWAITED
 from oracle.figures import made_python_question
 from oracle.referee import same
 from oracle.selects import made_select
@@ -25,8 +28,11 @@ from oracle.tables import MadeTable, made_table
 from reconpriv.queries.compare import Comparison
 from reconpriv.queries.figure import Figure
 from reconpriv.queries.figure_table import value_of
+from reconpriv.queries.shares import UNSURE
 
 SLACK = 1e-9
+RARE = 1e-3
+QUANTILE_MISSED = re.compile(r"[^:]*, (median|quantile), no width:")
 ABOUT_ITSELF = "the estimate "
 """How a remark begins that is about an estimate outside its interval."""
 
@@ -68,8 +74,9 @@ def faults_in(
         said = f"{value_of(one)!r} ({one.low!r} to {one.high!r}), {one.remarks!r}"
         if _no_width(one):
             true = keyed(truth()).get(key)
-            if true is None or value_of(true) is None or same(one.low, value_of(true)):
-                continue  # nobody is there, or it is the truth
+            nobody = true is None or value_of(true) is None or UNSURE in true.remarks
+            if true is None or nobody or same(one.low, value_of(true)):
+                continue
             yield f"{what}, no width: {said}"
         if _outside(one, table):
             yield f"{what}, outside: {said}"
@@ -103,6 +110,10 @@ def _comparison_faults(
         yield f"{design.name}, difference, no width: {said}"
     if not low - SLACK <= answer.difference <= high + SLACK and not told:
         yield f"{design.name}, difference, outside: {said}"
+
+
+def _ranked(one: Answer) -> bool:
+    return isinstance(one, Figure) and one.kind in ("median", "quantile")
 
 
 def _no_width(one: Answer) -> bool:
@@ -142,7 +153,7 @@ def property_faults(
     table = made_table(seed, records=900, most=3, fine=seed % 2 == 1)
     release = published(table, folder / f"{design.name}-{seed}", design.policy(table), key=seed)
     raw = raw_release(table, folder / f"{design.name}-{seed}-raw")
-    answered, faults = 0, []
+    answered, narrow, faults = 0, 0, []
     for number in range(questions):
         rng = Random(f"property {seed} {number}")
         if number % 2:
@@ -158,6 +169,10 @@ def property_faults(
             continue
         if not isinstance(answer, rp.ReconprivError):
             answered += 1
+            narrow += sum(_no_width(one) and _ranked(one) for one in keyed(answer).values())
             found = faults_in(answer, partial(asked, partial(ask, raw)), table, design)
             faults += [f"{one} at {seed}/{number} {text}" for one in found]
-    return answered, [one for one in faults if not one.startswith(AWAITED)]
+    missed = [one for one in faults if QUANTILE_MISSED.match(one)]
+    if binom.sf(len(missed) - 1, narrow, 0.05) > RARE:
+        faults = [one for one in faults if one not in missed]
+    return answered, faults

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from oracle.awaited import AWAITED, FINE_QUANTILES, HUGE_QUANTILES
 from oracle.conditions import Two, public_condition, put, sensitive_condition
-from oracle.tables import FINE, ROW, Made, MadeTable
+from oracle.tables import ROW, Made, MadeTable
 
 RAW, PADDED = "raw", "padded"
 SHARES = (0.5, 0.1, 0.25, 0.9)
@@ -194,14 +193,12 @@ def _expression(rng: Random, column: Made) -> By | None:
 def numbers(table: MadeTable, *, ranked: bool = False) -> list[Made]:
     """The columns that have an average, or, if ``ranked``, a quantile."""
     kinds = ("integer", "float", "decimal", "bins", *(("open bins", "periods") if ranked else ()))
-    huge = ranked and HUGE_QUANTILES not in AWAITED
-    fine = not ranked or FINE_QUANTILES not in AWAITED
+    # Floating-point sums of huge numbers are right to a share of the largest only.
     return [
         one
         for one in table.columns
         if one.kind in kinds
-        and (fine or one.name != FINE)
-        and (huge or one.recoded is not None or all(abs(v) < 1e12 for v in one.present))
+        and (ranked or one.recoded is not None or all(abs(v) < 1e12 for v in one.present))
     ]
 
 
