@@ -88,9 +88,10 @@ def test_covariances_are_those_of_many_publications(size):
 def test_a_share_is_a_count_over_known_records(release):
     count = release.count("Sex = 'F'", job="nurse")
     share = release.share("Sex = 'F'", job="nurse")
-    women = release.count(Sex="F").count
-    assert share.value == pytest.approx(count.count / women)
-    assert share.low == pytest.approx(count.low / women)
+    women = release.count(Sex="F")
+    assert share.value == pytest.approx(count.count / women.count)
+    assert share.low == pytest.approx(count.low / women.high)
+    assert share.high == pytest.approx(min(count.high / women.low, 1.0))
     assert release.share("Sex = 'F'", job="nurse", among={"Sex": "F"}).value == share.value
     assert not share.exact
 
