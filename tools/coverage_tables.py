@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import coverage_by_class
 import reconpriv as rp
 from reconpriv.core.cube import Cube, Sums, collect, combinations, sum_selections
 from reconpriv.core.kernel import Kernel
@@ -164,6 +165,11 @@ def write_rows(rows: list[Row]) -> None:
         writer.writerows(rows)
 
 
+def write_page() -> None:
+    """Write the page from the figures of both files."""
+    PAGE.write_text(page(read_rows()), encoding="utf-8")
+
+
 def _percent(rows: list[Row]) -> str:
     cases, hits = (sum(row[i] for row in rows) for i in (6, 7))
     return f"{100 * hits / cases:.1f} %" if cases else "–"
@@ -193,8 +199,10 @@ def page(rows: list[Row]) -> str:
         "\n## All cells of a table together (`simultaneous`)\n",
                "This is how often all intervals of a table hold at once:\n",
         *_by_retention([row for row in rows if row[3] == TOGETHER]),
-        "\nFor the reasons, see [intervals rest on the published design]"
-        "(decisions/0011-intervals.md).",
+        "",
+        coverage_by_class.section(coverage_by_class.read_rows()),
+        "For the reasons, see [intervals rest on the published design]"
+        "(decisions/0011-intervals.md) and [figures](decisions/0029-figures.md).",
     ]  # fmt: skip
     return "\n".join(parts) + "\n"
 
@@ -203,7 +211,8 @@ _INTRODUCTION = """\
 # How often the intervals hold
 
 A 95 % interval should contain the true count at least 95 % of the time, whatever the count and
-however few records it is about. This page measures how often it does. It is
+however few records it is about. This page measures how often it does: first counts, then
+[every other figure](#every-figure-by-its-worst-class). It is
 written by `python tools/coverage_tables.py`, and a test checks part of it again.
 
 Three tables are published with p = 0.2, 0.5 and 0.8: the census workers with Occupation or with
@@ -268,7 +277,7 @@ def main() -> None:
         rows += measure(name, size, p)
         print(name, size, p, file=sys.stderr, flush=True)
     write_rows(rows)
-    PAGE.write_text(page(rows), encoding="utf-8")
+    write_page()
 
 
 if __name__ == "__main__":

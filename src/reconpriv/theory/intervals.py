@@ -256,7 +256,9 @@ def _saddlepoint_tail(
     b = holders * r * (1 - t) + (trials - holders) * t * (1 - r) - x * (r * (1 - t) + t * (1 - r))
     c = x * (1 - r) * (1 - t)
     root = np.sqrt(b * b + 4.0 * a * c)
-    tilt = np.where(b > 0, 2.0 * c / (b + root), (root - b) / (2.0 * a))
+    # Each root is taken where it is stable; the other one may divide by 0, as a is with p near 1.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tilt = np.where(b > 0, 2.0 * c / (b + root), (root - b) / (2.0 * a))
     theta = np.log(tilt)
     lift_r, lift_t = 1.0 - r + r * tilt, 1.0 - t + t * tilt
     cumulant = holders * np.log(lift_r) + (trials - holders) * np.log(lift_t)

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import pytest
 
+import coverage_by_class as by_class
 import coverage_tables as tables
 
 LEAST, MOST = 0.93, 0.975
@@ -60,3 +61,36 @@ def test_a_new_run_gives_the_same_figures_of_the_census_table(rows):
 
 def test_the_page_shows_these_figures(rows):
     assert tables.PAGE.read_text(encoding="utf-8") == tables.page(rows)
+
+
+FIGURES = {
+    "count", "count of a set", "count of public columns", "share", "share of public columns",
+    "share among holders", "average", "sum", "median", "quantile", "average of public columns",
+    "average of the sensitive column", "sum of the sensitive column",
+    "median of the sensitive column", "difference of shares", "difference of counts", "ratio",
+}  # fmt: skip
+
+
+def test_no_class_of_any_figure_covers_too_little_without_a_remark():
+    found = by_class.read_rows()
+    judged = [row for row in found if row[4] >= by_class.ENOUGH]
+    assert {row[2] for row in judged} == FIGURES
+    assert {row[0] for row in judged} == set(by_class.TABLES)
+    assert {row[1] for row in judged} == set(by_class.DESIGNS)
+    assert len(judged) > 1_000
+    assert not [row for row in judged if by_class.below(row, 8)]
+    # What says that it is approximate is the one sample size whose trials are secret.
+    assert {row[1] for row in judged if row[8] > row[5]} <= {"paper"}
+
+
+def test_a_class_that_covers_too_little_is_noticed():
+    row = ("made", "none", "count", "all", 400, 350, 25, 25, 350)
+    assert by_class.below(row) and by_class.below(row, 8)
+    assert not by_class.below((*row[:5], 364, 18, 18, 364))
+
+
+def test_a_new_run_asks_about_the_same_classes():
+    asked = {row[2:4] for row in by_class.read_rows() if row[:2] == ("awkward, m = 14", "octave")}
+    found = by_class.measure("awkward, m = 14", "octave", range(1))
+    assert {row[2:4] for row in found} == asked
+    assert sum(row[5] for row in found) > 0.9 * sum(row[4] for row in found)

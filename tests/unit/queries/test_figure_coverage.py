@@ -1,4 +1,4 @@
-"""How often intervals of figures hold; docs/coverage-figures.csv has the whole measurement.
+"""How often intervals of figures hold; docs/coverage-by-class.csv has the whole measurement.
 
 Rows are disjoint groups, which are perturbed independently, so that few keys give many cases.
 """
