@@ -351,13 +351,15 @@ def limits(
     *,
     confidence: float,
     intervals: int = 1,
+    weighted: bool = False,
 ) -> tuple[Floats, Floats]:
     """The ends of the interval of every count of a set of ``size`` values.
 
     ``rounded`` is the number of runs that the set forms in the sorted domain. Bonferroni's
-    correction applies if several ``intervals`` must hold together.
+    correction applies if several ``intervals`` must hold together. ``weighted`` says that records
+    count as often as some number of them says, so that one may outweigh all others.
     """
-    low, high = _limits(sums, size, rounded, design, confidence, intervals)
+    low, high = _limits(sums, size, rounded, design, confidence, intervals, weighted=weighted)
     if not isinstance(sums, PartSums):
         return low, high
     # Nothing tells where in a protection group its holders are: at most all of them are in the part
@@ -380,7 +382,14 @@ def limits(
 
 
 def _limits(
-    sums: Sums, size: int, rounded: int, design: Design, confidence: float, intervals: int
+    sums: Sums,
+    size: int,
+    rounded: int,
+    design: Design,
+    confidence: float,
+    intervals: int,
+    *,
+    weighted: bool = False,
 ) -> tuple[Floats, Floats]:
     """The same for groups whose values are spread as published."""
     p = design.retention
@@ -389,7 +398,7 @@ def _limits(
     some = records > 0
     if p == 1.0 or not some.any():  # nothing is perturbed: the count itself
         return sums.observed, sums.observed
-    pooled, stray = pooled_sums(sums, size, rounded, design, some)
+    pooled, stray = pooled_sums(sums, size, rounded, design, some, weighted=weighted)
     miss = (1.0 - check_confidence(confidence)) / intervals
     low[some], high[some] = count_limits(pooled, retention=p, stray=stray, miss=miss)
     if design.sampling.coins:
@@ -399,7 +408,7 @@ def _limits(
 
 
 def pooled_sums(
-    sums: Sums, size: int, rounded: int, design: Design, some: Flags
+    sums: Sums, size: int, rounded: int, design: Design, some: Flags, *, weighted: bool = False
 ) -> tuple[Pooled, float]:
     """What the limits of some counts of ``size`` values rest on, and t_X of the set."""
     p, m = design.retention, design.domain_size
@@ -416,7 +425,7 @@ def pooled_sums(
         records=records[some],
         scaled_records=column(sums.scaled_records) + beside,
         scaled_squares=column(sums.scaled_squares),
-        holder_scale=_holder_scale(sums, size, rounded, design)[some],
+        holder_scale=_holder_scale(sums, size, rounded, design, weighted=weighted)[some],
         unsampled=column(sums.unsampled) + beside,
         uneven=column(sums.uneven),
         rounded=rounded * column(sums.sampled_squares),
@@ -439,23 +448,29 @@ def _of_unknown_size(
     return np.maximum(low - lower, 0.0), high + upper
 
 
-def _holder_scale(sums: Sums, size: int, rounded: int, design: Design) -> Floats:
+def _holder_scale(
+    sums: Sums, size: int, rounded: int, design: Design, *, weighted: bool = False
+) -> Floats:
     """How many records stand for one trial, averaged over the records that hold a value.
 
     Estimated if there are many holders, and shrunk towards the mean over all records if there are
-    too few to tell.
+    too few to tell. If records are weighted, it is shrunk towards what a record counts that adds
+    to the variance: nothing tells whether the heaviest one is among the holders.
     """
     records = _columns(sums.records, sums.observed)
     scaled = _columns(sums.scaled_records, sums.observed)
     holders = np.maximum(mle_counts(sums, size, design), 0.0)
-    weighted = reconstruct_count(
+    scaled_holders = reconstruct_count(
         sums.scaled_observed, scaled, size,
         retention=design.retention, domain_size=design.domain_size,
     )  # fmt: skip
-    weighted = np.maximum(weighted, 0.0)
+    scaled_holders = np.maximum(scaled_holders, 0.0)
     doubt = 2.0 * np.sqrt(count_variances(sums, size, rounded, design)) + 1.0
     typical = scaled / np.maximum(records, 1.0)
-    return np.asarray((weighted + doubt * typical) / (holders + doubt))
+    if weighted:
+        squares = _columns(sums.scaled_squares, sums.observed)
+        typical = np.divide(squares, scaled, out=typical, where=scaled > 0)
+    return np.asarray((scaled_holders + doubt * typical) / (holders + doubt))
 
 
 def estimated(

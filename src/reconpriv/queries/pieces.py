@@ -238,19 +238,28 @@ def _limits(
 
 
 def uncut_limits(
-    sums: Sums, values: tuple[int, ...], design: Design, settings: Settings, pieces: int
+    sums: Sums,
+    values: tuple[int, ...],
+    design: Design,
+    settings: Settings,
+    pieces: int,
+    *,
+    weighted: bool = False,
 ) -> list[Floats]:
     """Counts of some values, uncut limits, and possible ones that hold for so many together."""
     size, rounded = len(values), est.runs(values, design.domain_size)
     count = est.mle_counts(sums, size, design)
     confidence, intervals = settings.confidence, settings.intervals
-    low, high = est.limits(sums, size, rounded, design, confidence=confidence, intervals=intervals)
-    together = est.limits(
-        sums, size, rounded, design, confidence=confidence, intervals=pieces * intervals
-    )
+    (low, high), together = (
+        est.limits(
+            sums, size, rounded, design,
+            confidence=confidence, intervals=many * intervals, weighted=weighted,
+        )
+        for many in (1, pieces)
+    )  # fmt: skip
     some = sums.records > 0
     if design.retention < 1.0 and some.any():
-        pooled, stray = est.pooled_sums(sums, size, rounded, design, some)
+        pooled, stray = est.pooled_sums(sums, size, rounded, design, some, weighted=weighted)
         miss = (1.0 - confidence) / intervals
         slack = border_slack(pooled, retention=design.retention, stray=stray, miss=miss)
         none, every = np.zeros_like(count), np.ones_like(count)

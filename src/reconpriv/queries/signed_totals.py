@@ -69,7 +69,7 @@ class Signed:
         design, size = self.answerer.design, len(self.sets[0])
         rounded = est.runs(self.sets[0], design.domain_size)
         sums = self._sums(level)
-        columns = uncut_limits(sums, self.sets[0], design, self.settings, 2)
+        columns = uncut_limits(sums, self.sets[0], design, self.settings, 2, weighted=True)
         variances = est.count_variances(sums, size, rounded, design).reshape(-1, 2)
         matrices = variances[:, :, None] * np.eye(2)
         if self.answerer.margins is not None and self.settings.margins:
