@@ -261,7 +261,9 @@ def _searched(at: Callable[[Ints], _Marks], many: Ints) -> _Located:
                 before = np.where(flags, _PROBES, number).min(axis=0)
             edges = np.concatenate([first[None] - 1, probes, last[None]])
             row = np.arange(before.size)
-            first, last = edges[before, row] + 1, edges[before + 1, row]
+            last = edges[before + 1, row]
+            # Everybody is at or below the last step of a row, whatever its marks.
+            first = np.minimum(edges[before, row] + 1, last)
         return first
 
     found, low, high = (narrowed(which) for which in (_BELOW, _SURELY, _POSSIBLY))
