@@ -465,11 +465,12 @@ def _holder_scale(
         retention=design.retention, domain_size=design.domain_size,
     )  # fmt: skip
     scaled_holders = np.maximum(scaled_holders, 0.0)
-    doubt = 2.0 * np.sqrt(count_variances(sums, size, rounded, design)) + 1.0
     typical = scaled / np.maximum(records, 1.0)
+    one = np.ones_like(typical)  # what a record counts
     if weighted:
         squares = _columns(sums.scaled_squares, sums.observed)
-        typical = np.divide(squares, scaled, out=typical, where=scaled > 0)
+        one = typical = np.divide(squares, scaled, out=one, where=scaled > 0)
+    doubt = 2.0 * np.sqrt(count_variances(sums, size, rounded, design)) + one
     return np.asarray((scaled_holders + doubt * typical) / (holders + doubt))
 
 
