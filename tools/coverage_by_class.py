@@ -140,7 +140,7 @@ def awkward(m: int) -> Made:
         "sex = 'F'",
         tuple(sites),
         (*pairs, ("sex = 'F'", "age >= 40"), ("site = 'plain'", "sex = 'F'")),
-        {"age": 20, "income": None},
+        {"age": 20, "income": "*"},
         copy="copy",
         keys=KEYS,
     )
