@@ -54,7 +54,7 @@ MADE = Generator(
     "oracle",
     "60 made questions about each of many made tables, in SQL, Python and batches, compared with"
     " DuckDB on the original table; the intervals of their answers",
-    1.0,
+    0.5,
     _make,
     check=_check,
     run=_run,

@@ -32,6 +32,7 @@ GROUPS = {
     "*/test_interrupted.py": "processes that are stopped",
     "*/test_failing_output.py": "processes that cannot write",
     "*/test_databases_postgresql.py": "a server of PostgreSQL",
+    "*/test_answers_are_duckdbs.py": "the oracle",
     "*/test_inputs.py": "inputs",
     "*/test_release.py": "a release",
     "*/test_cut_protection_groups.py": "cut protection groups",
