@@ -366,12 +366,16 @@ def section(rows: list[Any]) -> str:
     judged = [row for row in rows if row[4] >= ENOUGH]
     failing = [row for row in judged if below(row)]
     unsaid = [row for row in judged if below(row, 8)]
+    sizes = [row[4] for row in judged]
     lines = [
         "## Every figure, by its worst class",
         "",
         _WORDS.format(
             classes=len(judged), cases=sum(row[4] for row in judged), enough=ENOUGH,
             failing=len(failing), unsaid=len(unsaid), copies=COPIES,
+            fewest=min(sizes), most=max(sizes),
+            least=300.0 * math.sqrt(LEAST * (1.0 - LEAST) / max(sizes)),
+            largest=300.0 * math.sqrt(LEAST * (1.0 - LEAST) / min(sizes)),
             tables="; ".join(dict.fromkeys(row[0] for row in judged)),
             designs="; ".join(dict.fromkeys(row[1] for row in judged)),
         ),
@@ -405,7 +409,8 @@ Tables: {tables}. Designs: {designs}.
 
 There are {classes:,} classes with at least {enough} cases, {cases:,} cases in all. In {failing} of
 them, intervals hold less than 93 % of the time by more than three standard errors; {unsaid} of
-these carry no remark that says so. `python tools/coverage_by_class.py` measures them again."""
+these carry no remark that says so. A class has {fewest} to {most} cases, so three standard errors
+are {least:.0f} to {largest:.0f} points. `python tools/coverage_by_class.py` measures them again."""
 
 _REMARKS = """\
 "With a remark" are answers from releases made with sample size `paper`, whose trials and sizes are
