@@ -174,8 +174,8 @@ def _border(
     return result
 
 
-_FEW_ROUNDS = 12  # of a search in which every number is a pass over the groups
-_NEAR = 1e-3  # how far off such a limit may be, as a share of its distance from the estimate
+_FEW_ROUNDS = 20  # of a search in which every number is a pass over the groups
+_NEAR = 1e-6  # how far off such a limit may be, as a share of its distance from the estimate
 
 
 def last_inside(

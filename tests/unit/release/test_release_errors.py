@@ -316,7 +316,7 @@ def test_a_table_of_an_empty_selection_has_no_public_rows():
     release = people_release("octave")
     assert len(release.crosstab(["Sex"], "age = 99")) == 0
     assert release.crosstab(["Sex"], "age = 99").to_arrow().num_rows == 0
-    assert [e.count for _, e in release.frequencies("age = 99")] == [0] * 5
+    assert len(release.frequencies("age = 99")) == 0
 
 
 # --- the test key --------------------------------------------------------------------------------
