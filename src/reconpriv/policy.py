@@ -210,15 +210,9 @@ class Policy:
         }
 
     def check_sampling(self) -> None:
-        """Refuse a sample size that cannot keep its promise with this bound, or with margins."""
+        """Refuse a sample size that cannot keep its promise with this bound."""
         if self.can_sample:
             return
-        if self._margins_break_tails:
-            raise PolicyError(
-                f"With the bound {self.tail_bound.name!r} δ is a probability, and margins would"
-                " change it by an amount that is not known.",
-                hint="Publish without margins, or choose another bound such as 'chernoff'.",
-            )
         others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.rounds_up]
         raise PolicyError(
             f"Sample size {self.sample_size!r} rounds the largest frequency up, which is safe"
@@ -238,13 +232,7 @@ class Policy:
     def can_sample(self) -> bool:
         """Whether the bound and the sample size go together."""
         by_class = self.tail_bound.sizes_classes
-        return not self._margins_break_tails and (not self.sampling.rounds_up or by_class)
-
-    @property
-    def _margins_break_tails(self) -> bool:
-        """Whether margins are counted as trials although exact tails are promised."""
-        counted = self.margins is not None and self.sampling.counts_margins
-        return counted and self.tail_bound.lattice
+        return not self.sampling.rounds_up or by_class
 
     def __repr__(self) -> str:
         """The policy as you would write it; a bound, or a user's function, by its name."""

@@ -120,6 +120,8 @@ def _in_probabilities(policy: Mapping[str, Any]) -> str:
     off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
     # The coin flips that copy the trials of `paper` are not among the exact tails.
     records = "trials" if SAMPLE_SIZES[policy["sample_size"]].coins else "records"
+    if _sources(policy) != "records":
+        records = "records, alone or weighed with the margins,"
     return (
         f"{_where(policy)}, an estimate of an exposed value's share from the group's own"
         f" {records} is more than {off} too high with a probability of at least {often}, and more"

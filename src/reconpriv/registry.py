@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
@@ -22,13 +22,20 @@ Member = TypeVar("Member", bound=Named)
 
 
 class Registry(dict[str, Member]):
-    """Members by name, in the order in which they were registered."""
+    """Members by name, in the order in which they were registered.
+
+    ``former`` maps names of earlier versions to what replaces them, for the hint of an error.
+    """
 
     def __init__(
-        self, what: str, members: Iterable[Member], error: type[ReconprivError] = PolicyError
+        self,
+        what: str,
+        members: Iterable[Member],
+        error: type[ReconprivError] = PolicyError,
+        former: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
-        self._what, self._error = what, error
+        self._what, self._error, self._former = what, error, former or {}
         for member in members:
             self.register(member)
 
@@ -50,8 +57,8 @@ class Registry(dict[str, Member]):
     def find(self, name: str) -> Member:
         """The member of this name, or an error that lists them all."""
         if not isinstance(name, str) or name not in self:
-            raise self._error(
-                f"There is no {self._what} called {name!r}.",
-                hint=f"Choose one of: {', '.join(self)}.",
-            )
+            hint = f"Choose one of: {', '.join(self)}."
+            if isinstance(name, str) and name in self._former:
+                hint = f"Use {self._former[name]!r}, which has replaced it."
+            raise self._error(f"There is no {self._what} called {name!r}.", hint=hint)
         return self[name]

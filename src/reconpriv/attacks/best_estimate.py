@@ -14,8 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, count_of
+from reconpriv.core.exposure import largest_exposed
 from reconpriv.core.margin_noise import adjusted
-from reconpriv.core.margin_tables import Candidates, index_rows, limits_and_classes, rows_of
+from reconpriv.core.margin_tables import index_rows, rows_of
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.design import exact_spread, mixing
@@ -33,7 +34,7 @@ _MANY = 1_000
 class BestEstimates:
     """Some groups of one publication, each with one value: what is known and what is estimated.
 
-    ``alone`` and ``combined`` are frequencies, from records and from everything; ``truth`` is f.
+    ``alone`` and ``combined`` are frequencies, from records and with margins; ``truth`` is f.
     ``variance`` is that of the count from records, ``information`` k: how much margins tell.
     """
 
@@ -102,7 +103,7 @@ def best_estimates(
 def combined_counts(
     target: AttackedTable, published: Publication, value: int
 ) -> tuple[Floats, Floats]:
-    """The count of one value in every group: from its records, and from everything."""
+    """The count of one value in every group: from its records, and with margins."""
     estimate, variance = _from_records(target, published, value)
     moved, _ = _Rows.of(target, published).moved(estimate, variance, value)
     return estimate, np.asarray(estimate + moved)
@@ -182,21 +183,36 @@ def limits_of(target: AttackedTable, published: Publication, groups: Ints) -> Fl
 
 
 def over_limit(target: AttackedTable, published: Publication, groups: Ints) -> Flags | None:
-    """Which groups have more effective trials than their limit, as the publisher counts them.
+    """Which groups have more trials than margins leave them, as the publisher counts margins.
 
     None if the sample size does not count margins. A group of which not even one trial is allowed
     has one nevertheless, if the policy says so, and is not counted here.
     """
-    found = limits_and_classes(target.batch, published.policy, target.schema.domain_size)
-    if found is None or published.counted is None:
+    if published.counted is None or not published.policy.sampling.counts_margins:
         return None
-    rows = rows_of(published.counted.indexes, target.batch.public, target.schema)[groups]
-    limits, classes = found[0][groups], found[1][groups]
-    told = published.counted.worth.trials(
-        Candidates(rows, target.batch.sizes[groups], limits, classes)
-    )
-    effective = published.cube.trials[groups] + told
-    return np.asarray((effective > limits + WHOLE) & (limits >= 1.0))
+    allowed = published.counted.lowered(target.batch, np.zeros(0))[groups]
+    return _more_than(allowed, published, groups)
+
+
+def truly_over_limit(
+    target: AttackedTable, published: Publication, found: BestEstimates
+) -> Flags | None:
+    """The same with what margins are truly worth about the value that was estimated."""
+    policy, m = published.policy, target.schema.domain_size
+    if not policy.sampling.counts_margins or policy.sampling.classes is None:
+        return None
+    # Exact tails have a limit by class, a bound has one for every frequency.
+    classes = found.truth
+    if policy.tail_bound.lattice:
+        largest = largest_exposed(target.batch, policy)[found.groups]
+        classes = policy.sampling.classes(largest, policy)
+    allowed = policy.sampling.limits_of_classes(found.sizes, classes, policy, m, found.worth)
+    return _more_than(allowed, published, found.groups)
+
+
+def _more_than(allowed: Floats, published: Publication, groups: Ints) -> Flags:
+    trials = published.cube.trials[groups]
+    return np.asarray((trials > np.maximum(allowed, 1.0) + WHOLE) & np.isfinite(allowed))
 
 
 def normal_share(found: BestEstimates, epsilon: float) -> Floats:

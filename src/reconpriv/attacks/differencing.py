@@ -205,11 +205,11 @@ def _with_margins(target: AttackedTable, result: AttackResult) -> AttackResult:
         result,
         figures={
             **result.figures,
-            "best estimate from everything within ε": rate(error <= epsilon, "violating groups"),
+            "best unbiased estimate within ε": rate(error <= epsilon, "violating groups"),
             "X - Y with margins in both, largest difference from it": largest,
         },
         table=tuple(rows),
-        verdict=f"{result.verdict} A margin as X is part of the best estimate from everything,"
+        verdict=f"{result.verdict} A margin as X is part of the best unbiased estimate,"
         f" which is within ε in {np.mean(error <= epsilon):.1%}; X minus Y, both estimated from"
         f" everything, equals it to {largest:.0e}.",
     )

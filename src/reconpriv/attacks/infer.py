@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, uniforms
+from reconpriv.attacks.attacked_table import AttackedTable
+from reconpriv.attacks.held_out import SplitTable, split_people
 from reconpriv.attacks.inference import OWN_GROUP, model_shares
 from reconpriv.attacks.micro import KNEW, possible_sizes
 from reconpriv.attacks.result import AttackResult, Row
@@ -22,59 +23,15 @@ from reconpriv.attacks.statistics import (
     difference_of_shares,
     true_positives,
 )
-from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube
-from reconpriv.errors import InputError
 from reconpriv.queries.estimate import Design
 from reconpriv.schema import json_value
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats
 
-# How many of the people are published.
-PUBLISHED = 0.8
 # So many published records make a group a larger one.
 LARGE = 20
 # The rate of false positives at which members are told from others.
 FALSE_POSITIVES = 0.001
-# With fewer people held out, a difference means nothing.
-_FEWEST = 20
-
-
-@dataclass(frozen=True)
-class SplitTable:
-    """A table whose people are published or held out; both have a count for each of its cells.
-
-    ``inside`` is the table of those published, ``kept`` are its groups.
-    """
-
-    target: AttackedTable
-    inside: AttackedTable
-    kept: Ints
-    published: Ints
-    held_out: Ints
-
-
-def split_people(target: AttackedTable, published: float = PUBLISHED) -> SplitTable:
-    """Split the people of a table at random, always in the same way."""
-    batch = target.batch
-    cell = np.repeat(np.arange(batch.count.size), batch.count)
-    chosen = uniforms(cell.size, "held out") < published
-    inside = np.bincount(cell[chosen], minlength=batch.count.size)
-    sizes = np.add.reduceat(inside, batch.starts)
-    if cell.size - sizes.sum() < _FEWEST or not sizes.sum():
-        raise InputError(
-            f"The table has too few people for {_FEWEST} of them to be held out.",
-            hint="Attack a table of some hundreds of people or more.",
-        )
-    kept, cells = np.flatnonzero(sizes), np.flatnonzero(inside)
-    part = CellBatch(
-        tuple(column.take(kept) for column in batch.public),
-        np.searchsorted(batch.group_of_cell[cells], kept),
-        batch.value[cells],
-        inside[cells],
-    )
-    schema = replace(target.schema, records=int(inside.sum()))
-    table = AttackedTable(schema, target.policy.on_cells(schema, part), part)
-    return SplitTable(target, table, kept, inside, batch.count - inside)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from reconpriv.attacks.best_estimate import (
     normal_share,
     over_limit,
     trial_counts,
+    truly_over_limit,
 )
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
@@ -59,7 +60,7 @@ def attack_micro(
     errors = dict(zip(sizes, (error for _, error in rows), strict=True))
     own = target.policy.sample_size
     epsilon = target.policy.epsilon
-    how = ", from everything" if with_margins else ""
+    how = ", from records and margins" if with_margins else ""
     what = f"violating groups with an error of at most ε{how} ({own})"
     return AttackResult(
         name="micro",
@@ -196,7 +197,9 @@ class _OneKey:
     @classmethod
     def of(cls, target: AttackedTable, published: Publication, found: BestEstimates) -> _OneKey:
         epsilon, limits = target.policy.epsilon, limits_of(target, published, found.groups)
-        over = (found.effective_trials > limits + WHOLE) & (limits >= 1.0)
+        over = truly_over_limit(target, published, found)
+        if over is None:
+            over = (found.effective_trials > limits + WHOLE) & (limits >= 1.0)
         counted = over_limit(target, published, found.groups)
         return cls(
             alone=relative_error(found.alone, found.truth),

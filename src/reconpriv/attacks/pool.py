@@ -1,7 +1,7 @@
 """Pooling: an adversary who looks beyond the group, at groups that differ in little from it.
 
-Sampling limits the trials of each group, and nobody can do better than Lemma 1 from those alone.
-But people of 40 are much like people of 41. How much alike, the release itself tells.
+Sampling limits the trials of each group, and no unbiased estimate from those alone does better than
+Lemma 1. But people of 40 are much like people of 41. How much alike, the release itself tells.
 """
 
 from __future__ import annotations

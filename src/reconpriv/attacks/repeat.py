@@ -91,7 +91,7 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
 def _fresh(
     target: AttackedTable, exposed: AttackedTable, releases: int
 ) -> Iterator[tuple[Floats, Floats]]:
-    """F' of each exposed group in each release: from records alone, and from everything."""
+    """F' of each exposed group in each release: from records alone, and with margins."""
     groups, top = target.violating(), exposed.values
     for number in target.steps("release", range(releases)):
         if target.policy.margins is None:

@@ -127,6 +127,25 @@ def _infer(table: Table, policy: Policy, how: Effort) -> AttackResult:
     )
 
 
+def _model(table: Table, policy: Policy, how: Effort) -> AttackResult:
+    from reconpriv.attacks.attacked_table import AttackedTable
+    from reconpriv.attacks.model import attack_model
+
+    return attack_model(
+        AttackedTable.of(table, policy, how.progress), keys=how.keys, worst=how.worst
+    )
+
+
+def _model_on_release(release: ReleaseFolder, show: int) -> AttackResult:
+    from reconpriv.attacks.attacked_table import Publication
+    from reconpriv.attacks.model import guess_from_release
+    from reconpriv.release.load import load_group_cube
+    from reconpriv.release.margin_file import read_margins
+
+    tables, policy = read_margins(release), release.manifest.policy
+    return guess_from_release(Publication(policy, load_group_cube(release), tables), show=show)
+
+
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
     from reconpriv.attacks.attacked_table import AttackedTable
     from reconpriv.attacks.ratio import attack_ratio
@@ -234,6 +253,13 @@ ATTACKS = Registry(
             "Does a model learnt from the release guess better about those who are in it?",
             _infer,
             uses=("keys", "classifier"),
+        ),
+        Attack(
+            "model",
+            "Does a model of what people are like, fitted to margins alone, give a group away?",
+            _model,
+            _model_on_release,
+            uses=("keys",),
         ),
         Attack(
             "ratio",

@@ -156,6 +156,16 @@ def difference_of_shares(right: Flags, first: Ints, second: Ints) -> tuple[float
     return shares[0] - shares[1], error
 
 
+def paired_difference(first: Flags, second: Flags) -> tuple[float, float]:
+    """How much more often the first succeeds than the second, with its standard error.
+
+    A row per repetition, a column per case; cases are independent, repetitions of one are not.
+    """
+    each = first.mean(axis=0) - second.mean(axis=0)
+    error = float(np.std(each, ddof=1)) / math.sqrt(each.size) if each.size > 1 else math.nan
+    return float(each.mean()), error
+
+
 def true_positives(
     score: Floats, first: Ints, second: Ints, false_positives: float
 ) -> tuple[float, float]:

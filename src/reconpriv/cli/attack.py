@@ -148,6 +148,9 @@ def attack(
             with contextlib.closing(opened):
                 # A line that is printed would cut through a bar.
                 say_all("warning", opened.warnings)
+                suited = policy_options.on(policy, opened.schema, margins)
+                policy = suited.policy
+                say_all("note", suited.notes)
                 with ticking(opened.schema.records, f"attack {name}") as bar:
                     result = run_attack(name, opened, policy, replace(effort, progress=bar))
         if json:

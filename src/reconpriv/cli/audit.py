@@ -93,7 +93,8 @@ def audit(
         with ticking() as bar, contextlib.ExitStack() as stack:
             opened = stack.enter_context(contextlib.closing(table.open()))
             bar.records = opened.schema.records
-            policy = opened.settled(policy)
+            suited = policy_options.on(policy, opened.schema, margins)
+            policy = opened.settled(suited.policy)
             watch: list[Watcher] = []
             if groups is not None:
                 watch.append(stack.enter_context(_groups_file(groups, opened, policy, exact_tails)))
@@ -118,6 +119,7 @@ def audit(
                 write_findings(found, report_file)
         report = replace(report, worst=report.worst[:worst])
         say_all("warning", report.warnings)
+        say_all("note", suited.notes)
         if json:
             show_json(report.as_dict())
         else:

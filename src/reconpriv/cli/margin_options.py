@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,7 +19,7 @@ Epsilon = Annotated[
         "--margins",
         metavar="ε",
         help="Also publish noisy tables of the sensitive column: the ε of all of them together"
-        " (differential privacy; 1 is usual).",
+        " (differential privacy; 1 is usual), or 0 for none.",
         rich_help_panel=POLICY,
     ),
 ]
@@ -67,8 +67,8 @@ class MarginOptions:
         """Whether any of the options was used."""
         return self != MarginOptions()
 
-    def chosen(self) -> Margins | None:
-        """The margins that the options stand for, if any."""
+    def chosen(self) -> Margins | Literal[False] | None:
+        """The margins that the options stand for, if any; False for an ε of 0: none."""
         from reconpriv.core.margins import DELTA, Margins
         from reconpriv.errors import PolicyError
 
@@ -79,6 +79,8 @@ class MarginOptions:
                 alone = "--margins-delta" if self.margin_tables is None else "--margin-tables"
                 raise PolicyError(f"{alone} needs --margins or --margins-rho.")
             return None
+        if self.margins == 0:
+            return False
         return Margins(
             self.margins,
             DELTA if self.margins_delta is None else self.margins_delta,

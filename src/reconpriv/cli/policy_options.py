@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,9 +11,12 @@ from reconpriv.cli.choices import one_of, registered
 from reconpriv.cli.options import POLICY, Texts, listed_names, several
 
 if TYPE_CHECKING:
+    from reconpriv.cli.margin_options import MarginOptions
     from reconpriv.core.margins import Margins
     from reconpriv.core.protection import Protection
     from reconpriv.policy import Policy
+    from reconpriv.presets import Fitted
+    from reconpriv.schema import Schema
 
 
 def _option(*names: str, help: str, default: str = "", **more: Any) -> Any:
@@ -119,8 +122,14 @@ class PolicyOptions:
         """Whether any of the options was used."""
         return self != PolicyOptions()
 
-    def chosen(self, margins: Margins | None = None, protect: Protection | None = None) -> Policy:
-        """The policy that the options stand for: a preset, changed by what was given."""
+    def chosen(
+        self, margins: Margins | Literal[False] | None = None, protect: Protection | None = None
+    ) -> Policy:
+        """The policy that the options stand for: a preset, changed by what was given.
+
+        ``margins`` is False if there are to be none.
+        """
+        from reconpriv.core.sample_sizes import SAMPLE_SIZES
         from reconpriv.presets import DEFAULT, PRESETS
 
         base = DEFAULT if self.preset is None else PRESETS.find(self.preset)
@@ -132,11 +141,24 @@ class PolicyOptions:
         }
         if self.harmless is not None:
             changed["harmless"] = harmless_values(self.harmless)
-        if margins is not None:
-            changed["margins"] = margins
         if protect is not None:
             changed["protect"] = protect
+        counted = SAMPLE_SIZES.find(changed.get("sample_size", base.policy.sample_size))
+        if margins is not None:
+            changed["margins"] = margins or None
+        elif protect is not None or not counted.counts_margins:
+            # Those of the preset are left out where they are not counted.
+            changed["margins"] = None
         return replace(base.policy, **changed)
+
+    def on(self, policy: Policy, schema: Schema, margins: MarginOptions) -> Fitted:
+        """The policy for a table, if the recommended one was not asked for otherwise."""
+        from reconpriv.presets import RECOMMENDED, Fitted, fitted
+
+        if self.preset != RECOMMENDED.name:
+            return Fitted(policy, ())
+        free = self.retention is None
+        return fitted(policy, schema, retention=free, margins=not margins.given)
 
 
 NO_POLICY = PolicyOptions()

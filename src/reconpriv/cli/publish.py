@@ -142,6 +142,8 @@ def publish(
         secret = Key.test() if test_key else Key.from_file(key) if key is not None else None
         with ticking() as bar, contextlib.closing(table.open()) as opened:
             bar.records = opened.schema.records
+            suited = policy_options.on(policy, opened.schema, margins)
+            policy = suited.policy
             release = opened.publish(
                 policy,
                 out,
@@ -167,7 +169,9 @@ def publish(
         if loading is not None:
             release = loading.loaded(release)
         say_all("warning", release.warnings)
-        say_all("note", [*release.notes, *([_SQL_NOTE] if table.sql is not None else [])])
+        say_all(
+            "note", [*suited.notes, *release.notes, *([_SQL_NOTE] if table.sql is not None else [])]
+        )
         if json:
             show_json(release.as_dict())
         else:

@@ -1,81 +1,163 @@
 """Margins and groups: how many trials margins are worth, and which rows would give a group away.
 
-To an adversary who wants one group, margins are worth a number of trials (theory.margins). The
+To an adversary who wants one value of one group, margins are worth E trials (theory.margins). The
 limit that a sample size sets counts them: a group that margins tell about gets fewer trials of its
 own. A row that would leave a group less than one is not published.
 
-Everything here is a function of group sizes, classes and noisy counts, never of the true ones: what
-the number of trials reveals about a group is still its class and nothing else.
+E is counted value by value. Other groups are taken to hold a value as often as their rows do, and
+the group itself at most as often as its rows let expect, times its excess: the smallest of 2, 4, 8,
+… with which that is true of all its exposed values. So nothing is assumed about the group itself.
+
+Everything here is a function of group sizes, classes, excesses and noisy counts, never of the true
+ones: the number of trials of a group reveals its class, its excess, and nothing else. A sample size
+whose trials may not depend on the class does not look at the excess either: every value may then be
+as frequent as the class allows, and be held by nobody else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.margin_tables import (
-    Candidates,
-    MarginTotals,
-    RowIndex,
-    index_rows,
-    limits_and_classes,
-    rows_of,
-)
+from reconpriv.core.margin_candidates import Candidates, candidates_of, may_exceed
+from reconpriv.core.margin_tables import MarginTotals, RowIndex, index_rows, rows_of
+from reconpriv.core.sample_sizes import private_size, round_up_to_octave
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.expected_frequencies import expected_frequencies
 from reconpriv.theory.margins import row_precision, trials_from_margins
 
-# A group may hold a value this many times as often as any of its rows does; what margins are worth
-# is counted for such a value. More would count a kind of group that real tables hardly have.
+# The smallest excess: most groups hold no exposed value more often than twice as expected.
 TYPICAL_EXCESS = 2.0
-# Sensitive values are put into classes by how frequent they are in the whole table: ½, ¼, …
-_RAREST = 2.0**-6
+# From frequencies of a value in some of the groups to the trials that are left beside the class.
+Room = Callable[[Floats, Ints], Floats]
+# So many of the rows that were left out are tried again, fewer if that takes long.
+_BROUGHT_BACK = 32
+_OPERATIONS = 2e9
+# Where the limit of a value that is less frequent than its class is looked up: steps of 1/64.
+_STEPS = 64
 
 
 @dataclass(frozen=True)
-class ValueClass:
-    """Sensitive values of about the same frequency in the whole table: at least ``others``.
+class ValuePrecision:
+    """Q^-1 over the rows for one value, and what the other groups of a row hold of it.
 
-    ``precision`` has zeros for rows that are not published. ``largest`` is the largest frequency
-    of a value of this class in each row, as far as noisy counts tell.
+    ``precision`` has zeros for rows that are not published; ``others`` are the frequencies of the
+    value in each row.
     """
 
-    others: float
+    others: Floats
     precision: Floats
-    largest: Floats
 
 
 @dataclass(frozen=True)
 class MarginWorth:
-    """What margins are worth about each group, in trials; picklable, so tasks can carry it."""
+    """What margins are worth about each group, in trials; picklable, so tasks can carry it.
+
+    ``by_row`` and ``overall`` are frequencies of the values, as far as noisy counts tell.
+    ``values`` has what rows tell of each value, ``unheld`` of a value that no other group holds.
+    """
 
     policy: Policy
     domain_size: int
-    classes: tuple[ValueClass, ...]
+    by_row: Floats
+    overall: Floats
+    values: tuple[ValuePrecision, ...]
+    unheld: ValuePrecision
 
     def trials(self, groups: Candidates) -> Floats:
-        """How many trials margins are worth about each group, for the value they tell most of."""
-        own_trials = np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
+        """The most trials that margins are worth about each group, for any of its exposed values.
+
+        A value that is less frequent than its class has a larger limit than the class. What that
+        leaves is taken off, so that the result counts towards the limit of the class.
+        """
+        if not self.policy.sampling.counts_margins:
+            return self._trials(groups)
         told = np.zeros(groups.sizes.size)
-        tables = np.ascontiguousarray(groups.rows.T)
-        for one in self.classes:
-            own = np.minimum(groups.frequency, TYPICAL_EXCESS * one.largest[tables].max(axis=0))
-            found = trials_from_margins(
-                groups.rows,
-                groups.sizes,
-                own_trials,
-                own,
-                one.others,
-                one.precision,
-                retention=self.policy.retention,
-                domain_size=self.domain_size,
-            )
-            told = np.maximum(told, found)
+        some = may_exceed(groups, self.policy, self.domain_size)
+        told[some] = self._trials(groups.take(some))
         return told
+
+    def _trials(self, groups: Candidates) -> Floats:
+        if not self.policy.sampling.tells_excess:
+            return self._worth(groups, np.arange(groups.sizes.size), groups.frequency, self.unheld)
+        deciding, room = self._deciding(groups), self._room(groups)
+        told = np.zeros(groups.sizes.size)
+        # A value that does not decide about the excess may be held by nobody else.
+        some = np.flatnonzero(deciding > self.policy.exposed_above)
+        told[some] = self._worth(groups, some, deciding[some], self.unheld)
+        told[some] = np.maximum(told[some] - room(deciding[some], some), 0.0)
+        own = self.highest_frequencies(groups)
+        for value, one in enumerate(self.values):
+            some = np.flatnonzero(own[:, value] > self.policy.exposed_above)
+            mine = own[some, value]
+            worth = self._worth(groups, some, mine, one) - room(mine, some)
+            told[some] = np.maximum(told[some], worth)
+        return told
+
+    def highest_frequencies(self, groups: Candidates) -> Floats:
+        """How often each group holds each value at most, as far as class and excess tell."""
+        expected = expected_frequencies(groups.rows, self.by_row, self.overall)
+        factor = excess(groups, expected, self._deciding(groups))
+        return np.asarray(np.minimum(expected * factor[:, None], groups.frequency[:, None]))
+
+    def limits(self, groups: Candidates) -> Floats:
+        """The most trials of its own that each group may have next to margins."""
+        sampling, told = self.policy.sampling, self.trials(groups)
+        return sampling.limits_of_classes(
+            groups.sizes, groups.frequency, self.policy, self.domain_size, told
+        )
+
+    def _deciding(self, groups: Candidates) -> Floats:
+        """The frequency above which a value decides about the excess of its group.
+
+        By a bound, a value that is half as frequent as the class may have twice as many trials, so
+        it does not decide. Exact tails are judged for all frequencies of a class at once.
+        """
+        part = 0.0 if self.policy.tail_bound.lattice else 0.5
+        return np.asarray(np.maximum(part * groups.frequency, self.policy.exposed_above))
+
+    def _worth(self, groups: Candidates, some: Ints, own: Floats, value: ValuePrecision) -> Floats:
+        trials = np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
+        return trials_from_margins(
+            groups.rows[some],
+            groups.sizes[some],
+            trials[some],
+            own,
+            value.others,
+            value.precision,
+            retention=self.policy.retention,
+            domain_size=self.domain_size,
+        )
+
+    def _room(self, groups: Candidates) -> Room:
+        """By how much the limit of a value exceeds that of its group's class."""
+        if self.policy.tail_bound.lattice:
+            return lambda mine, _some: np.zeros(mine.size)
+        steps = np.arange(1, _STEPS + 1) / _STEPS
+        table = private_size(steps, self.policy, self.domain_size)
+
+        def room(mine: Floats, some: Ints) -> Floats:
+            place = np.clip(np.ceil(mine * _STEPS).astype(np.int64), 1, _STEPS) - 1
+            return np.maximum(table[place] - groups.limits[some], 0.0)
+
+        return room
+
+
+def excess(groups: Candidates, expected: Floats, deciding: Floats) -> Floats:
+    """The smallest of 2, 4, 8, … times which every deciding value was expected at least as often.
+
+    Values decide that are more frequent in their group than ``deciding``.
+    """
+    owner = np.repeat(np.arange(groups.sizes.size), groups.exposed)
+    ratio = groups.exposed_frequency / expected[owner, groups.exposed_value]
+    largest = np.ones(groups.sizes.size)
+    np.maximum.at(largest, owner, np.where(groups.exposed_frequency > deciding[owner], ratio, 1.0))
+    return np.maximum(round_up_to_octave(largest), TYPICAL_EXCESS)
 
 
 @dataclass(frozen=True)
@@ -87,9 +169,9 @@ class CountedLimits:
     schema: Schema
 
     def lowered(self, batch: CellBatch, limits: Floats) -> Floats:
-        """The limits of a sample size, each less what margins are worth about the group."""
+        """The limits of a sample size, lowered by what margins are worth about each group."""
         groups = self._groups(batch)
-        return limits if groups is None else lowered(groups, self.worth.trials(groups))
+        return limits if groups is None else self.worth.limits(groups)
 
     def told(self, batch: CellBatch) -> Floats | None:
         """How many trials margins are worth about each group; None if they are not counted."""
@@ -97,17 +179,10 @@ class CountedLimits:
         return None if groups is None else self.worth.trials(groups)
 
     def _groups(self, batch: CellBatch) -> Candidates | None:
-        found = limits_and_classes(batch, self.worth.policy, self.worth.domain_size)
-        if found is None:
+        if not self.worth.policy.sampling.counts_margins:
             return None
         rows = rows_of(self.indexes, batch.public, self.schema)
-        return Candidates(rows, batch.sizes, *found)
-
-
-def lowered(groups: Candidates, told: Floats) -> Floats:
-    """The most trials that each group may have: with those from margins, no more than its limit."""
-    exceeded = groups.sizes + told > groups.limits
-    return np.where(exceeded, np.floor(groups.limits - told), groups.limits)
+        return candidates_of(batch, rows, self.worth.policy, self.worth.domain_size)
 
 
 def settle_rows(
@@ -119,51 +194,58 @@ def settle_rows(
 ) -> tuple[MarginWorth, Flags]:
     """Leave out rows until every group that may have a trial keeps at least one.
 
-    ``frequencies`` are those of the sensitive values in each row, table by table. Of the rows of a
-    group that margins would give away, the one that tells most about it goes: the one whose other
-    groups vary least.
+    ``frequencies`` are those of the sensitive values in each row, table by table. Each group that
+    margins would give away loses the row that tells most about it. What one group lost another may
+    not have had to: in the end rows come back, the largest first, if no group is given away.
     """
-    published = np.ones(totals.rows, dtype=bool)
-    groups = totals.candidates
-    unknown = groups.sizes**2 / np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
-    values = _value_classes(totals, frequencies)
-    while True:
-        classes = tuple(
-            replace(one, precision=_precision(totals, published, variance, one.others, policy))
-            for one in values
-        )
-        worth = MarginWorth(policy, domain_size, classes)
-        told = worth.trials(groups)
-        given_away = (
-            (groups.sizes + told > groups.limits)
-            & (groups.limits - told < 1.0)
-            & (groups.limits >= 1.0)
-            & published[groups.rows].any(axis=1)
-        )
-        if not given_away.any():
-            return worth, published
-        others = totals.products.diagonal()[groups.rows] - unknown[:, None]
-        others = np.where(published[groups.rows], others, np.inf)[given_away]
-        worst = groups.rows[given_away][np.arange(others.shape[0]), others.argmin(axis=1)]
-        published[worst] = False
-
-
-def _value_classes(totals: MarginTotals, frequencies: Sequence[Floats]) -> list[ValueClass]:
-    """The sensitive values by frequency in the whole table, as the rows of one table show it."""
     sizes = totals.tables[0].counts.sum(axis=1)
-    overall = sizes @ frequencies[0] / sizes.sum()
-    # The largest power of ½ that is not above it; the rarest values count as absent elsewhere.
-    floor = np.ldexp(1.0, np.frexp(np.maximum(overall, _RAREST / 2))[1] - 1)
-    floor = np.where(floor < _RAREST, 0.0, floor)
     by_row = np.concatenate(frequencies)
-    return [
-        ValueClass(float(others), np.zeros((0, 0)), by_row[:, floor == others].max(axis=1))
-        for others in np.unique(floor)
-    ]
+    empty = ValuePrecision(np.zeros(totals.rows), np.zeros((0, 0)))
+    overall = np.asarray(sizes @ frequencies[0] / sizes.sum())
+    blank = MarginWorth(policy, domain_size, by_row, overall, (), empty)
+    asked = by_row.T if policy.sampling.tells_excess else ()
+    groups = totals.candidates
+
+    def worth_of(published: Flags) -> MarginWorth:
+        def told_by(others: Floats) -> ValuePrecision:
+            precision = _precision(totals, published, variance, others, policy)
+            return ValuePrecision(others, precision)
+
+        values = tuple(told_by(others) for others in asked)
+        return replace(blank, values=values, unheld=told_by(np.zeros(totals.rows)))
+
+    def given_away(worth: MarginWorth, published: Flags) -> Ints:
+        kept = published[groups.rows].any(axis=1)
+        return np.flatnonzero((worth.limits(groups) < 1.0) & (groups.limits >= 1.0) & kept)
+
+    published = np.ones(totals.rows, dtype=bool)
+    worth = worth_of(published)
+    while (bad := given_away(worth, published)).size:
+        published[_telling_rows(groups.rows[bad], worth.unheld.precision)] = False
+        worth = worth_of(published)
+    records = np.concatenate([table.counts.sum(axis=1) for table in totals.tables])
+    left_out = np.flatnonzero(~published)
+    tries = min(_BROUGHT_BACK, int(_OPERATIONS / (domain_size * float(totals.rows) ** 3)))
+    for row in left_out[np.argsort(-records[left_out], kind="stable")][:tries]:
+        published[row] = True
+        again = worth_of(published)
+        if given_away(again, published).size:
+            published[row] = False
+        else:
+            worth = again
+    return worth, published
+
+
+def _telling_rows(rows: Ints, precision: Floats) -> Ints:
+    """The row that tells most about each group: without row j, b'Pb loses (P_j'b)²/P_jj."""
+    own = precision[rows[:, :, None], rows[:, None, :]].sum(axis=2)
+    diagonal = precision.diagonal()[rows]
+    loss = np.divide(own**2, diagonal, out=np.full(own.shape, -1.0), where=diagonal > 0.0)
+    return np.asarray(rows[np.arange(rows.shape[0]), loss.argmax(axis=1)])
 
 
 def _precision(
-    totals: MarginTotals, published: Flags, variance: float, others: float, policy: Policy
+    totals: MarginTotals, published: Flags, variance: float, others: Floats, policy: Policy
 ) -> Floats:
     kept = np.flatnonzero(published)
     precision = np.zeros_like(totals.products)
@@ -172,7 +254,7 @@ def _precision(
         precision[some] = row_precision(
             totals.products[some],
             variance,
-            others,
+            others[kept],
             retention=policy.retention,
             domain_size=totals.tables[0].counts.shape[1],
         )
@@ -182,8 +264,3 @@ def _precision(
 def counted_limits(worth: MarginWorth, totals: MarginTotals, schema: Schema) -> CountedLimits:
     """The limits for every batch of the table that these margins were counted on."""
     return CountedLimits(worth, index_rows(totals.tables, schema), schema)
-
-
-def effective_trials(worth: MarginWorth, groups: Candidates, trials: Ints | Floats) -> Floats:
-    """A group's own trials and those that margins are worth."""
-    return np.asarray(trials + worth.trials(groups))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.theory.discrete_gaussian import check_variance
+from reconpriv.theory.expected_frequencies import shrunken
 
 if TYPE_CHECKING:
     from reconpriv.core.cube import Cube
@@ -133,9 +134,7 @@ def plan_margins(
     tables = totals.tables
     if key is not None:
         tables = noisy_tables(tables, variance, schema, key)
-    frequencies = [
-        row_frequencies(noisy, true) for noisy, true in zip(tables, totals.tables, strict=True)
-    ]
+    frequencies = row_frequencies(tables, totals.tables, 0.0 if key is None else variance**0.5)
     worth, published = settle_rows(totals, frequencies, variance, policy, schema.domain_size)
     ends = np.cumsum([table.rows for table in tables])
     kept = [np.flatnonzero(flags) for flags in np.split(published, ends[:-1])]
@@ -155,10 +154,18 @@ def plan_margins(
     )
 
 
-def row_frequencies(noisy: MarginTable, true: MarginTable) -> Floats:
-    """How frequent each sensitive value is in each row; sizes are public."""
-    sizes = true.counts.sum(axis=1)
-    return np.asarray(np.clip(adjusted(noisy.counts, sizes) / sizes[:, None], 0.0, 1.0))
+def row_frequencies(
+    noisy: Sequence[MarginTable], true: Sequence[MarginTable], noise: float
+) -> list[Floats]:
+    """How frequent each sensitive value is in each row of every table; sizes are public."""
+    sizes = [table.counts.sum(axis=1) for table in true]
+    counts = [adjusted(table.counts, size) for table, size in zip(noisy, sizes, strict=True)]
+    # Every table adds up to the whole; their mean has the least noise.
+    whole = np.mean([count.sum(axis=0) for count in counts], axis=0).clip(0.0)
+    overall = whole / whole.sum()
+    return [
+        shrunken(count, size, overall, noise) for count, size in zip(counts, sizes, strict=True)
+    ]
 
 
 def _refuse_empty(planned: tuple[PlannedTable, ...], margins: Margins, schema: Schema) -> None:
@@ -172,6 +179,6 @@ def _refuse_empty(planned: tuple[PlannedTable, ...], margins: Margins, schema: S
         hint=either(
             Remedy("name other margin tables", Control.MARGIN_TABLES),
             Remedy("choose a smaller ε for margins", Control.MARGINS),
-            "publish without them",
+            Remedy("publish without them", Control.MARGINS, 0),
         ),
     )

@@ -8,7 +8,7 @@ and the parts are joined; nothing depends on their order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -16,14 +16,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch, Encoded, python_values, unify
-from reconpriv.core.exposure import largest_exposed
+from reconpriv.core.margin_candidates import Candidates, candidates_of, may_exceed
 from reconpriv.core.margins import Margins
 from reconpriv.errors import PolicyError
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.design import mixing
 
 # Estimates hold one matrix of rows x rows per sensitive value: at most this many numbers.
 MOST_NUMBERS = 1 << 27
@@ -153,20 +152,6 @@ def most_rows(domain_size: int) -> int:
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Groups that margins may tell more about than the policy allows, one line each.
-
-    ``rows`` has a column per table; ``limits`` are the trials that the sample size allows, and
-    ``frequency`` that of the group's class.
-    """
-
-    rows: Ints
-    sizes: Ints
-    limits: Floats
-    frequency: Floats
-
-
-@dataclass(frozen=True)
 class MarginPart:
     """The margins of some of the groups; a table that has too many rows is None.
 
@@ -268,7 +253,7 @@ class CountMargins:
                 for (i, j), found in products.items()
                 if not (counters[i].too_large or counters[j].too_large)
             },
-            _join_candidates(candidates),
+            Candidates.joined(candidates),
             not self._too_many(counters),
         )
 
@@ -313,11 +298,10 @@ class CountMargins:
         products: dict[tuple[int, int], Floats],
     ) -> Candidates:
         """Sum what is unknown about pairs of rows, and keep the groups that margins may expose."""
-        limited = limits_and_classes(batch, self.policy, self.schema.domain_size)
-        if limited is None:
-            return Candidates(rows[:0], batch.sizes[:0], np.zeros(0), np.zeros(0))
-        limits, frequency = limited
-        sizes = batch.sizes
+        groups = candidates_of(batch, rows, self.policy, self.schema.domain_size)
+        if not self.policy.sampling.counts_margins:
+            return groups.take(np.zeros(0, dtype=np.int64))
+        sizes, limits = batch.sizes, groups.limits
         unknown = sizes * sizes / np.maximum(np.minimum(limits, sizes), 1.0)
         if self._too_many(counters):
             products.clear()
@@ -330,40 +314,7 @@ class CountMargins:
                 added = np.bincount(slot, weights=unknown, minlength=shape[0] * shape[1])
                 before = products.get((i, j), np.zeros((0, 0)))
                 products[i, j] = _grown(before, shape) + added.reshape(shape)
-        exposed = np.flatnonzero(self._may_be_exposed(sizes, limits, frequency))
-        return Candidates(rows[exposed], sizes[exposed], limits[exposed], frequency[exposed])
-
-    def _may_be_exposed(self, sizes: Ints, limits: Floats, frequency: Floats) -> Floats:
-        """Whether a group would exceed its limit if margins told about it and no other group."""
-        most = most_from_margins(sizes, frequency, self.policy, self.schema.domain_size)
-        return np.asarray(sizes + most > limits)
-
-
-def most_from_margins(sizes: Ints, frequency: Floats, policy: Policy, domain_size: int) -> Floats:
-    """More trials than margins can be worth about groups with a value of this frequency.
-
-    Margins that tell about one group and no other give its count with a variance of σ²/A = 1/ρ,
-    or a little less.
-    """
-    margins = policy.wanted_margins
-    assert margins is not None
-    holder, anybody = mixing(policy.retention, domain_size)
-    precision = margins.rho / (1.0 - 1.0 / domain_size)
-    return np.asarray(sizes * sizes * (holder * frequency + anybody) * precision)
-
-
-def limits_and_classes(
-    batch: CellBatch, policy: Policy, domain_size: int
-) -> tuple[Floats, Floats] | None:
-    """The trials that each group may have, and the frequency of its class.
-
-    None if the sample size promises nothing, or is the paper's, which does not count margins.
-    """
-    sampling = policy.sampling
-    if sampling.classes is None or not sampling.counts_margins:
-        return None
-    limits = sampling.limits(batch, policy, domain_size)
-    return limits, sampling.classes(largest_exposed(batch, policy), policy)
+        return groups.take(may_exceed(groups, self.policy, self.schema.domain_size))
 
 
 def join_margins(
@@ -399,11 +350,11 @@ def join_margins(
         rows = np.stack(
             [where[one.rows[:, i]] for i, where in zip(kept, place, strict=True)], axis=1
         )
-        candidates.append(Candidates(rows, one.sizes, one.limits, one.frequency))
+        candidates.append(replace(one, rows=rows))
     return MarginTotals(
         tuple(table for table, _ in found),
         products,
-        _join_candidates(candidates),
+        Candidates.joined(candidates),
         tuple(left_out),
     )
 
@@ -444,15 +395,6 @@ def _too_large(attributes: Attributes, schema: Schema) -> PolicyError:
             Remedy("name other margin tables", Control.MARGIN_TABLES),
             Remedy("bin the column", Control.BIN),
         ),
-    )
-
-
-def _join_candidates(parts: Sequence[Candidates]) -> Candidates:
-    return Candidates(
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.sizes for part in parts]),
-        np.concatenate([part.limits for part in parts]),
-        np.concatenate([part.frequency for part in parts]),
     )
 
 

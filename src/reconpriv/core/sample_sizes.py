@@ -18,6 +18,7 @@ from reconpriv.core.exposure import exposed_borders, exposed_cells, largest_expo
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.exact_classes import ExposedClass, exact_class_sizes
+from reconpriv.theory.exact_margins import rounded_up
 from reconpriv.theory.privacy import largest_private_size, private_group_sizes, private_groups
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ class ClassedGroups:
 
     A class is named by a frequency: the one that its groups are limited by. 0 is the class of
     groups in which no value is exposed. ``above`` holds the frequency that each class starts after.
+    ``told`` are the trials that margins are worth about each group.
     """
 
     sizes: Ints
     classes: Floats
     above: Floats
     domain_size: int
+    told: Floats
 
 
 # From the largest exposed frequency of each group (0 if nothing is exposed) to its class.
@@ -108,12 +111,15 @@ def whole_size(groups: ClassedGroups, policy: Policy) -> Floats:
     """s_g of the class; whole, since it is published and must reveal no more."""
     if policy.tail_bound.lattice:
         return _exact_size(groups, policy)
-    return np.floor(private_size(groups.classes, policy, groups.domain_size))
+    limits = np.floor(private_size(groups.classes, policy, groups.domain_size))
+    exceeded = groups.sizes + groups.told > limits
+    return np.where(exceeded, np.floor(limits - groups.told), limits)
 
 
 def _exact_size(groups: ClassedGroups, policy: Policy) -> Floats:
     """The most trials at which the exact tails of every group of its class and size pass."""
     limits = np.full(groups.sizes.shape, np.inf)
+    told = rounded_up(groups.told)
     borders = np.stack([groups.above, groups.classes])
     for above, upto in np.unique(borders[:, groups.classes > 0.0], axis=1).T:
         group_class = ExposedClass(
@@ -128,7 +134,7 @@ def _exact_size(groups: ClassedGroups, policy: Policy) -> Floats:
             fillers=policy.harmless_values > 0 or policy.news_only,
         )
         inside = groups.classes == upto
-        limits[inside] = exact_class_sizes(groups.sizes[inside], group_class)
+        limits[inside] = exact_class_sizes(groups.sizes[inside], group_class, told[inside])
     return limits
 
 
@@ -181,6 +187,11 @@ class SampleSize:
         return self.trials_public or not self.samples
 
     @property
+    def tells_excess(self) -> bool:
+        """Whether its trials hide neither classes nor what margins are worth by class."""
+        return not self.counts_margins or bool(self.class_name)
+
+    @property
     def counts_margins(self) -> bool:
         """Whether its limit counts what margins tell: not if it has none, or is the paper's."""
         return self.samples and self.classes is not None
@@ -200,7 +211,13 @@ class SampleSize:
         if self.classes is None:
             return private_size(frequency, policy, domain_size)
         classes = self.classes(frequency, policy)
-        groups = ClassedGroups(sizes, classes, self.starts(classes, policy), domain_size)
+        return self.limits_of_classes(sizes, classes, policy, domain_size, np.zeros(sizes.shape))
+
+    def limits_of_classes(
+        self, sizes: Ints, classes: Floats, policy: Policy, domain_size: int, told: Floats
+    ) -> Floats:
+        """The same for groups known by size and class, next to ``told`` trials from margins."""
+        groups = ClassedGroups(sizes, classes, self.starts(classes, policy), domain_size, told)
         return self.limit(groups, policy)
 
 

@@ -22,8 +22,8 @@ from reconpriv.queries.bins import answer_membership
 from reconpriv.queries.comparisons import holds_codes, unknown_value
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.queries.margins import Asked, PreparedMargins, Selection, share_of_margins
+from reconpriv.queries.model import Model, fit_model, lean_many, lean_table
 from reconpriv.queries.ordering import sorted_for_display
-from reconpriv.queries.smooth import smoothed, smoothed_many
 from reconpriv.queries.sql import (
     Condition,
     FigureQuery,
@@ -283,8 +283,7 @@ class Answerer:
         direct = replace(settings, estimator="mle") if settings.model else settings
         found = self._table(selected, by, direct, simultaneous)
         if settings.model:
-            every = replace(settings, intervals=max(len(found), 1)) if simultaneous else settings
-            found = smoothed(self, selected, by, every, found)
+            found = lean_table(self, selected, by, found)
         rows = self.for_display(found, by)
         return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
 
@@ -344,11 +343,15 @@ class Answerer:
         keys, alone = self._sums(selected, [], selected.values)
         return self._combined(selected, [], keys, alone, selected.values, settings)
 
-    def area_sums(self, public: list[str], values: tuple[int, ...]) -> tuple[Ints, Sums]:
-        """Every combination of some public attributes, and its sums of some sensitive values."""
-        every = Selected("", {}, (), (), values)
-        keys, alone = self._sums(every, public, values)
-        return keys, self._combined(every, public, keys, alone, values, Settings())
+    def every_sums(self, attributes: Sequence[int], *, margins: bool = True) -> Sums:
+        """The sums by sensitive value of every combination of some public attributes."""
+        public = [self.cells.schema.public[one].name for one in attributes]
+        return self.sums_by_value(Selected("", {}, (), (), None), public, margins=margins)[1]
+
+    @cached_property
+    def model(self) -> Model:
+        """The main-effects model of the release."""
+        return fit_model(self)
 
     def sums_by_value(
         self, selected: Selected, public: list[str], *, margins: bool = True
@@ -514,7 +517,7 @@ class Answerer:
         """Many counts; equalities on the same attributes share one pass over the cells."""
         if settings.model:
             direct = self.count_many(queries, replace(settings, estimator="mle"))
-            return smoothed_many(self, queries, settings, direct)
+            return lean_many(self, queries, direct)
         answers: list[Estimate | None] = [None] * len(queries)
         shared: dict[tuple[int, ...], list[int]] = {}
         for i, query in enumerate(queries):

@@ -24,7 +24,7 @@ _ANSWER_COLUMNS = (
     "count", "low", "high", "confidence", "standard_error", "exact", "records", "groups", "trials",
     "from_margins", "remarks",
 )  # fmt: skip
-_MODEL_COLUMNS = ("mean_squared_error", "from_model")  # of smoothed counts
+_MODEL_COLUMNS = ("mean_squared_error", "from_model")  # of counts that lean on a model
 
 
 def read_batch(
@@ -87,8 +87,8 @@ def write_answers(stream: TextIO, rows: Sequence[list[str]], answers: Iterable[E
     An answer column that has the same name as a query column gets underscores.
     """
     answers = list(answers)
-    smoothed = any(answer.mean_squared_error is not None for answer in answers)
-    shown = (*_ANSWER_COLUMNS, "estimator", *_MODEL_COLUMNS) if smoothed else _ANSWER_COLUMNS
+    model = any(answer.leans for answer in answers)
+    shown = (*_ANSWER_COLUMNS, "estimator", *_MODEL_COLUMNS) if model else _ANSWER_COLUMNS
     writer = csv.writer(stream, lineterminator="\n")
     header, *queries = rows
     names = list(header)

@@ -65,7 +65,7 @@ class Line:
     @property
     def inside(self) -> bool | None:
         """Whether the interval holds the truth."""
-        if self.truth is None:
+        if self.truth is None or self.mean_squared_error is not None:
             return None
         edge = _EDGE * max(abs(self.truth), 1.0)
         below = self.low is not None and self.truth < self.low - edge
@@ -232,7 +232,8 @@ def _empty(one: Found) -> bool:
 def _line(label: str, one: Found, true: Found | None, steps: Steps | None = None) -> Line:
     if isinstance(one, Estimate):
         truth = round(true.count) if isinstance(true, Estimate) else 0
-        return Line(label, COUNT, one.count, one.low, one.high, one.exact, truth,
+        low, high = (None, None) if one.leans else (one.low, one.high)
+        return Line(label, COUNT, one.count, low, high, one.exact, truth,
                     from_margins=one.from_margins,
                     mean_squared_error=one.mean_squared_error)  # fmt: skip
     found = true.value if isinstance(true, Figure) else None

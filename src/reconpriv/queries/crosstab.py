@@ -14,8 +14,8 @@ from reconpriv.queries.answer import Answerer, Selected, Settings, describe
 from reconpriv.queries.estimate import Estimate
 from reconpriv.queries.figure import Figure
 from reconpriv.queries.figure_table import Answer
+from reconpriv.queries.model import HINT, WITHOUT_MODEL, with_remark
 from reconpriv.queries.shares import Labels, check_unbiased
-from reconpriv.queries.smooth import NOT_SMOOTHED
 from reconpriv.queries.table import EstimateTable, json_labels
 from reconpriv.queries.table_shares import estimated_totals, table_shares
 from reconpriv.queries.two_way import CELL, COLUMN_TOTAL, ROW_TOTAL, TOTAL, CrosstabCell, TwoWay
@@ -23,7 +23,7 @@ from reconpriv.queries.widest import Widest, asked_widest
 from reconpriv.sources.column_names import free_name
 
 ROW, COLUMN, ALL = "row", "column", "all"
-_UNSMOOTHED = NOT_SMOOTHED.format(reason="it is a total")
+_A_TOTAL = WITHOUT_MODEL.format(reason="it is a total")
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,8 @@ def cross_tabulate(
     if among is not None and settings.model:
         check_unbiased(settings, "A share")
     limit = None if widest is None else asked_widest(widest, shares=shares is not None)
+    if limit is not None and settings.model:
+        raise InputError("Counts that lean on a model have no intervals to be wide.", hint=HINT)
     parts = layout.parts(totals=totals)
     found = _counts(answerer, selected, parts, settings)
     if simultaneous:
@@ -214,5 +216,5 @@ def _counts(
 
 
 def _total(one: Estimate) -> Estimate:
-    """A total beside smoothed counts, which is the unbiased one."""
-    return one if one.exact else replace(one, remarks=(*one.remarks, _UNSMOOTHED))
+    """A total beside counts that lean on a model, which is the unbiased one."""
+    return one if one.exact else with_remark(one, _A_TOTAL)

@@ -76,9 +76,10 @@ class Estimate(Plottable):
     ``low`` and ``high`` bound the count among the people in the table, not in a population they
     may have been drawn from. ``groups`` and ``trials`` say how much data it rests on, and
     ``from_margins`` how much of its precision comes from margins: what they take off its variance.
-    A smoothed count has a ``mean_squared_error``, of which ``standard_error`` is the root, and
-    ``from_model`` says what its model takes off the variance. ``name`` is how it is headed, and
-    ``cut_groups`` the number of protection groups of which it is about a part only.
+    A count that leans on a model has a ``mean_squared_error``, of which ``standard_error`` is the
+    root, in place of an interval (``low`` and ``high`` are NaN), and ``from_model`` says what the
+    model takes off the variance. ``name`` is how it is headed, and ``cut_groups`` the number of
+    protection groups of which it is about a part only.
     """
 
     query: str
@@ -105,8 +106,8 @@ class Estimate(Plottable):
             "query": self.query,
             "name": self.name,
             "count": self.count,
-            "low": self.low,
-            "high": self.high,
+            "low": None if self.leans else self.low,
+            "high": None if self.leans else self.high,
             "confidence": self.confidence,
             "standard_error": self.standard_error,
             "exact": self.exact,
@@ -126,19 +127,23 @@ class Estimate(Plottable):
         return f"; {margins_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
 
     @property
-    def _model_words(self) -> str:
-        if self.mean_squared_error is None:
-            return ""
-        return f"; mean squared error {self.mean_squared_error:,.1f}"
+    def leans(self) -> bool:
+        """Whether it leans on a model, and so has no interval."""
+        return self.mean_squared_error is not None
 
     def __str__(self) -> str:
         """The number, its interval and what to know about it."""
         if self.exact:
             return f"{self.count:,.0f} (exact)"
+        spread = f"root mean squared error {self.standard_error:,.1f}"
+        if not self.leans:
+            spread = (
+                f"{100 * self.confidence:g} % interval for the count in the original table:"
+                f" {self.low:z,.1f} to {self.high:z,.1f}"
+            )
         text = (
-            f"{self.count:z,.1f} ({100 * self.confidence:g} % interval for the count in the"
-            f" original table: {self.low:z,.1f} to {self.high:z,.1f}; {self.groups:,} groups,"
-            f" {self.trials:,.0f} trials{self._margins_words}{self._model_words})"
+            f"{self.count:z,.1f} ({spread}; {self.groups:,} groups, {self.trials:,.0f} trials"
+            f"{self._margins_words})"
         )
         if self.estimator == WHOLE_BINS:
             text = f"{self.count:,.0f} (whole bins)"
@@ -257,7 +262,7 @@ class Estimator:
     ``counts`` is None for the unbiased one, which needs only the values asked about. ``possible``
     means that no count is negative or above |S|; the intervals are then those of the unbiased one,
     stretched to contain the estimate. ``margins`` is False if margins are left aside. With
-    ``model`` the unbiased count leans on a model of the public columns (queries.smooth).
+    ``model`` the unbiased count leans on a model of the public columns (queries.model).
     """
 
     name: str
@@ -292,13 +297,15 @@ ESTIMATORS = Registry(
             margins=False,
         ),
         Estimator(
-            "smooth",
-            "Smoothed",
-            "Leans on a model of the public columns by as much as that is more precise; given with"
-            " its mean squared error, and refused where the model fails its own test.",
+            "model",
+            "Leaning on a model",
+            "Counts over two or more public columns lean on a model, as far as it is closer: that"
+            " each column shifts the sensitive value in the same way whatever the others are."
+            " Given with the root of their mean squared error in place of an interval.",
             model=True,
         ),
     ),
+    former={"smooth": "model"},
 )
 
 

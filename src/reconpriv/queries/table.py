@@ -25,7 +25,7 @@ _COLUMNS = {
     "groups": pa.int64(), "trials": pa.float64(), "from_margins": pa.float64(),
     "remarks": pa.string(),
 }  # fmt: skip
-# Of smoothed counts; an answer that was not smoothed has another estimator, and no such error.
+# Of counts that lean on a model; one that does not has another estimator, and no such error.
 _MODEL_COLUMNS = {
     "estimator": pa.string(), "mean_squared_error": pa.float64(), "from_model": pa.float64(),
 }  # fmt: skip
@@ -78,11 +78,11 @@ class EstimateTable(Plottable):
         """
         arrays = [label_array([labels[name] for labels, _ in self.rows]) for name in self.by]
         names = list(self.by)
-        smoothed = any(one.mean_squared_error is not None for _, one in self.rows)
-        for name, kind in {**_COLUMNS, **(_MODEL_COLUMNS if smoothed else {})}.items():
+        model = any(one.leans for _, one in self.rows)
+        for name, kind in {**_COLUMNS, **(_MODEL_COLUMNS if model else {})}.items():
             values = [getattr(estimate, name) for _, estimate in self.rows]
             shown = ["; ".join(value) for value in values] if name == "remarks" else values
-            arrays.append(pa.array(shown, kind))
+            arrays.append(pa.array(shown, kind, from_pandas=True))  # no limits: null, not NaN
             names.append(free_name(self.name if name == COUNT else name, names))
         return pa.Table.from_arrays(arrays, names=names)
 

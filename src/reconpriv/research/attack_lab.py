@@ -21,6 +21,7 @@ from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, 
 from reconpriv.attacks.infer import attack_infer
 from reconpriv.attacks.margin_ratio import attack_margins
 from reconpriv.attacks.micro import attack_micro, measure_with_margins
+from reconpriv.attacks.model import attack_model
 from reconpriv.attacks.persons import PeoplesRows, attack_persons
 from reconpriv.attacks.pool import attack_pool
 from reconpriv.attacks.pool import measure as measure_pool
@@ -49,6 +50,8 @@ _WITH_MARGINS = ("none", "octave", "public")
 # How many keys neighbours are pooled with, and the classifier that learns from a release.
 _POOL_KEYS = 10
 _CLASSIFIER = "forest"
+# How many keys a model of everybody is fitted with; it is fitted seven times for each.
+_MODEL_KEYS = 2
 # Made tables of people with several rows: how many people have each number of rows, and how often a
 # row shows the person's own value rather than any.
 _PEOPLE = 2_000
@@ -223,6 +226,20 @@ def infer_study(targets: dict[str, AttackedTable]) -> dict[str, AttackResult]:
     return {name: attack_infer(one, classifier=_CLASSIFIER) for name, one in targets.items()}
 
 
+def model_study(
+    targets: dict[str, AttackedTable], keys: int = _MODEL_KEYS
+) -> tuple[list[Row], dict[str, AttackResult]]:
+    """A model of everybody, fitted to margins; and to what the records say where there are none."""
+    rows: list[Row] = []
+    results = {}
+    for name, target in targets.items():
+        results[name] = attack_model(target, keys=keys)
+        plain = replace(target, policy=replace(target.policy, margins=None))
+        for margins, result in (("yes", results[name]), ("no", attack_model(plain, keys=keys))):
+            rows += [{"table": name, "margins": margins, **row} for row in result.table]
+    return rows, results
+
+
 def margins_study(
     targets: dict[str, AttackedTable], keys: int = _MARGIN_KEYS
 ) -> tuple[list[Row], list[Row]]:
@@ -306,7 +323,8 @@ def run_lab(folder: Path) -> None:
     differencing = {base: attack_differencing(target) for base, target in raw.items()}
     write_csv(folder / "differencing.csv", _both(differencing))
     pictures.draw_differencing(pairs_of_estimates(raw["EDU"]), folder / "differencing.png")
-    attacked, alone = margins_study(margin_targets())
+    with_margins = margin_targets()
+    attacked, alone = margins_study(with_margins)
     write_csv(folder / "margins.csv", attacked)
     write_csv(folder / "margins-alone.csv", alone)
     pooled = pool_study(three)
@@ -314,6 +332,8 @@ def run_lab(folder: Path) -> None:
     write_csv(folder / "pool-protected.csv", list(protection_study(three)))
     infer = infer_study(three)
     write_csv(folder / "infer.csv", _both(infer))
+    fitted, model = model_study(with_margins)
+    write_csv(folder / "model.csv", fitted)
     persons = persons_study()
     write_csv(folder / "persons.csv", _both(persons))
     channels = list(side_channel_study())
@@ -324,6 +344,7 @@ def run_lab(folder: Path) -> None:
         "micro": micro,
         "pool": pooled,
         "infer": infer,
+        "model": model,
         "ratio": ratio,
         "granularity": {b: attack_granularity(replace(t, policy=paper)) for b, t in raw.items()},
         "repeat": repeat,

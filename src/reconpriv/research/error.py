@@ -16,6 +16,7 @@ from reconpriv.queries.workload import Workload, make_workload, mean_relative_er
 from reconpriv.research.data import BASES, Population, study_key
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import METHODS, SWEEPS, Setting, StudySize, sweep
+from reconpriv.schema import Schema
 from reconpriv.table import Table
 
 
@@ -75,10 +76,14 @@ def _key(setting: Setting, sample_size: str) -> tuple[Setting, str]:
 
 def prepare(table: Table, queries: int) -> Prepared:
     """A table's cells, and the paper's pool of queries on it."""
-    batches = list(table.batches())
-    raw = collect(batches, table.schema)
+    return prepare_cells(list(table.batches()), table.schema, queries)
+
+
+def prepare_cells(batches: list[CellBatch], schema: Schema, queries: int) -> Prepared:
+    """The same for cells that are in memory already."""
+    raw = collect(batches, schema)
     workload = make_workload(raw, queries=queries)
-    answerer = Answerer(raw, Design(1.0, table.schema.domain_size, "none"))
+    answerer = Answerer(raw, Design(1.0, schema.domain_size, "none"))
     selected = [answerer.select(None, query) for query in workload.queries]
     return Prepared(batches, raw, plan_queries(raw, selected), workload)
 

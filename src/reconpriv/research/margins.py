@@ -1,7 +1,7 @@
 """Figures 6 and 7, not in the paper: what margins give analysts, and what they give an adversary.
 
 The analysts' error is that of the paper's pool. The adversary wants the largest frequency of each
-violating group and uses everything: the best linear unbiased estimate from records and margins,
+violating group and has the best linear unbiased estimate from records and margins,
 with the true variances as weights. Its variance says how often it is within ±ε (normal form), and
 the releases show whether that is so.
 """

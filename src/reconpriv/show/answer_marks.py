@@ -83,6 +83,8 @@ def _mark(one: Answer, row: str, series: str = "", *, wide: bool = False) -> Mar
     from reconpriv.show.figures import figure_cells  # noqa: PLC0415 - imports queries late, too
 
     limits = (one.low, one.high)
+    if getattr(one, "leans", False):  # there is no interval to draw
+        limits = (number_of(one), number_of(one))
     if not all(_is_number(limit) for limit in limits):
         return None
     shown, interval = figure_cells(one)

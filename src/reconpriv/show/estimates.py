@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from reconpriv.queries.table import EstimateTable
 
 _FROM_MARGINS = "from margins"
-_ERROR = "mean squared error"
+_ERROR = "root mean squared error"
 
 
 def estimate_headings(estimates: list[Estimate], name: str = "count") -> tuple[str, ...]:
     """What is shown of estimates; margins and a model's error, if any of them rests on some."""
     margins = (_FROM_MARGINS,) if any(one.from_margins > 0 for one in estimates) else ()
-    error = (_ERROR,) if any(one.mean_squared_error is not None for one in estimates) else ()
+    error = (_ERROR,) if any(one.leans for one in estimates) else ()
     return name, "interval", "groups", "trials", *margins, *error
 
 
@@ -38,14 +38,14 @@ def estimate_cells(estimate: Estimate, headings: tuple[str, ...]) -> tuple[str, 
 
     interval = f"{estimate.low:z,.1f} to {estimate.high:z,.1f}"
     count = f"{estimate.count:z,.1f}"
+    own = f"{estimate.standard_error:,.1f}" if estimate.leans else "-"
+    if estimate.leans:
+        interval = "-" if _ERROR in headings else f"{_ERROR} {own}"
     if estimate.exact or estimate.estimator == WHOLE_BINS:
         interval = "exact" if estimate.exact else WHOLE_BINS
         count = f"{estimate.count:z,.0f}"
     margins = (margins_words(estimate.from_margins),) if _FROM_MARGINS in headings else ()
-    error: tuple[str, ...] = ()
-    if _ERROR in headings:
-        own = estimate.mean_squared_error
-        error = ("-" if own is None else f"{own:z,.1f}",)
+    error = (own,) if _ERROR in headings else ()
     return count, interval, f"{estimate.groups:,}", f"{estimate.trials:,.0f}", *margins, *error
 
 
@@ -106,15 +106,21 @@ def estimate_html(estimate: Estimate) -> str:
         parts.append(tag("div", "counted for whole bins, not for what was asked"))
     else:
         level = f"{100 * estimate.confidence:g}%"
-        top = max(estimate.high, estimate.records, 1.0)
+        words = [f"{level} interval for the count in the original table: ", tag("b", interval), " "]
         parts += [
-            tag("div", f"{level} interval for the count in the original table: ",
-                tag("b", interval), " ",
-                whisker(estimate.low, estimate.count, estimate.high, top)),
+            tag("div", *([] if estimate.leans else words), _whisker(estimate, estimate.records)),
             tag("div", f"among {estimate.records:,} records, from {groups} groups and {trials}"
                 " independent trials", *_further_words(further)),
         ]  # fmt: skip
     return box(parts, _notes([estimate]))
+
+
+def _whisker(estimate: Estimate, top: float) -> Html:
+    """The interval on a line; of a count that leans on a model, its root mean squared error."""
+    low, high = estimate.low, estimate.high
+    if estimate.leans:
+        low, high = (estimate.count + sign * estimate.standard_error for sign in (-1, 1))
+    return whisker(max(low, 0.0), estimate.count, high, max(top, 1.0))
 
 
 def _further_words(further: dict[str, str]) -> list[str]:
@@ -127,12 +133,12 @@ def _further_words(further: dict[str, str]) -> list[str]:
 def estimate_table_html(rows: EstimateTable) -> str:
     """A cross table, each row with its interval on a common scale."""
     estimates = [estimate for _, estimate in rows]
-    top = max([1.0, *(estimate.high for estimate in estimates)])
+    top = max([1.0, *(one.count if one.leans else one.high for one in estimates)])
     headings = estimate_headings(estimates, rows.name)
     body = []
     for labels, estimate in rows:
         count, interval, *rest = estimate_cells(estimate, headings)
-        picture = whisker(estimate.low, estimate.count, estimate.high, top)
+        picture = _whisker(estimate, top)
         body.append([*map(label, labels.values()), count, interval, picture, *rest])
     head = (*rows.by, *headings[:2], "", *headings[2:])
     columns = [*([LEFT] * len(rows.by)), RIGHT, RIGHT, LEFT, *([RIGHT] * len(headings[2:]))]

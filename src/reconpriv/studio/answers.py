@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from htmltools import Tag, TagChild, tags
@@ -31,16 +32,14 @@ def answer_cards(found: Sequence[Answered]) -> Tag:
 def answer_card(answer: Answered) -> Tag:
     """One question with its picture, its numbers and what to know about them."""
     margins = any(line.from_margins > 0 for line in answer.lines)
-    smoothed = any(line.mean_squared_error is not None for line in answer.lines)
+    model = any(line.mean_squared_error is not None for line in answer.lines)
     several = len(answer.lines) > 1
     head = (
         *((answer.head,) if several else ()), "Estimate", "95 % interval",
         *(("From margins",) if margins else ()),
-        *(("Mean squared error",) if smoothed else ()), "Truth", "Inside?",
+        *(("Root mean squared error",) if model else ()), "Truth", "Inside?",
     )  # fmt: skip
-    rows = [
-        _row(line, several=several, margins=margins, smoothed=smoothed) for line in answer.lines
-    ]
+    rows = [_row(line, several=several, margins=margins, model=model) for line in answer.lines]
     numbers = len(head) - 1 if several else len(head)
     return card(
         answer.title,
@@ -52,26 +51,26 @@ def answer_card(answer: Answered) -> Tag:
     )
 
 
-def _row(line: Line, *, several: bool, margins: bool, smoothed: bool) -> tuple[TagChild, ...]:
+def _row(line: Line, *, several: bool, margins: bool, model: bool) -> tuple[TagChild, ...]:
     return (
         *((line.label,) if several else ()),
         shown(line, line.value),
         interval(line),
         *((margins_words(line.from_margins),) if margins else ()),
-        *((_error(line.mean_squared_error),) if smoothed else ()),
+        *((_error(line.mean_squared_error),) if model else ()),
         shown(line, line.truth),
         _inside_tag(line.inside),
     )
 
 
 def _error(value: float | None) -> str:
-    return "–" if value is None else number(value)
+    return "–" if value is None else number(math.sqrt(value))
 
 
 def interval(line: Line) -> str:
     """The interval of a line, or that there is none."""
-    if line.exact:
-        return "exact"
+    if line.exact or line.mean_squared_error is not None:
+        return "exact" if line.exact else "–"
     if line.kind == "points" and line.low is not None:
         return f"{100 * line.low:+,.2f} to {shown(line, line.high)}"
     if line.steps is None or line.low is None or line.high is None:

@@ -13,6 +13,10 @@ tail at such a point or at the upper end.
 
 Trials are published in unequal numbers of copies, which moves an estimate that is close to a limit.
 So a number of trials must pass as published, too, for the size of the group (exact_published.py).
+
+Margins that are worth E trials make a second reader, who weighs them in: a number of trials must
+pass for both (exact_margins.py). With E > 0 the tails are smooth, so a fine grid of frequencies is
+judged besides the deciding ones.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.bounds import chernoff_full_size
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.exact_margins import combined_tails
 from reconpriv.theory.exact_published import published_tails
 
 # Groups up to this size are judged by the frequencies that they can have; for larger ones, which
@@ -35,6 +40,8 @@ _COUNTED = 32
 _MOST_SAMPLED = 500
 # Up to this size every frequency is judged as published; above, those next to the deciding ones.
 _ALL_COUNTS = 2048
+# Frequencies of a class at which an estimate that weighs in margins is judged.
+_GRID = 192
 _AT_ONCE = 64
 _KEPT = 1 << 16
 _ROUNDING = 1e-12
@@ -118,6 +125,20 @@ class ExposedClass:
         )
         return bool((np.minimum(upper, lower) >= self.delta - _ROUNDING).all())
 
+    def pass_with_margins(self, trials: int, frequency: Floats, told: float) -> bool:
+        """Whether both tails are at least δ for whoever weighs in margins worth E trials."""
+        if told == 0.0:
+            return True
+        tails = combined_tails(
+            trials,
+            frequency,
+            told,
+            retention=self.retention,
+            domain_size=self.domain_size,
+            epsilon=self.epsilon,
+        )
+        return bool((np.minimum(*tails) >= self.delta - _ROUNDING).all())
+
     def most_trials(self, frequency: float) -> float:
         """No more trials can pass: the exact tails lie below Chernoff's bound."""
         count = self._count(np.ones(1), np.array([frequency]))
@@ -129,67 +150,78 @@ class ExposedClass:
 
 
 @lru_cache(_KEPT)
-def largest_exact_size(group_class: ExposedClass, size: int) -> int:
+def largest_exact_size(group_class: ExposedClass, size: int, told: float = 0.0) -> int:
     """The largest n up to |g| at which every group of this class and size passes; 0 if none does.
 
-    With n = |g| nothing is sampled, and the holders of each value are whole.
+    ``told`` are the trials that margins are worth. With n = |g| nothing is sampled, and the holders
+    of each value are whole.
     """
     if size > _ALL_COUNTS and size > group_class.most_trials(group_class.upto * (1.0 - 1.0 / size)):
-        return _largest_sample(group_class, size)
+        return _largest_sample(group_class, size, told)
     frequency = group_class.exposed_frequencies(size)
     if not frequency.size:
         return size
     if size <= _COUNTED:
-        return _largest_of_small(group_class, size, frequency)
-    all_pass = size <= group_class.most_trials(float(frequency[-1])) and bool(
-        group_class.pass_at(np.full(frequency.size, size), frequency).all()
+        return _largest_of_small(group_class, size, frequency, told)
+    all_pass = (
+        size <= group_class.most_trials(float(frequency[-1]))
+        and bool(group_class.pass_at(np.full(frequency.size, size), frequency).all())
+        and (told == 0.0 or size <= _MOST_SAMPLED)
+        and group_class.pass_with_margins(size, frequency, told)
     )
-    return size if all_pass else _largest_sample(group_class, size)
+    return size if all_pass else _largest_sample(group_class, size, told)
 
 
-def exact_class_sizes(sizes: Ints, group_class: ExposedClass) -> Floats:
+def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> Floats:
     """The same for many groups of one class."""
-    distinct, where = np.unique(sizes, return_inverse=True)
-    found = [float(largest_exact_size(group_class, int(size))) for size in distinct]
+    pairs, where = np.unique(np.stack([sizes, told]), axis=1, return_inverse=True)
+    found = [float(largest_exact_size(group_class, int(n), float(e))) for n, e in pairs.T]
     return np.asarray(found)[where.reshape(-1)]
 
 
-def _largest_of_small(group_class: ExposedClass, size: int, frequency: Floats) -> int:
+def _largest_of_small(group_class: ExposedClass, size: int, frequency: Floats, told: float) -> int:
     trials = np.arange(1, size + 1)
     passes = group_class.pass_at(
         np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
     ).reshape(size, -1)
     for candidate in trials[passes.all(axis=1)][::-1].tolist():
-        if candidate == size or group_class.pass_as_published(size, candidate):
+        if candidate < size and not group_class.pass_as_published(size, candidate):
+            continue
+        if group_class.pass_with_margins(candidate, frequency, told):
             return int(candidate)
     return 0
 
 
-def _largest_sample(group_class: ExposedClass, size: int) -> int:
+def _largest_sample(group_class: ExposedClass, size: int, told: float) -> int:
     """The largest n below |g| at which every frequency of the class passes."""
     most = int(group_class.most_trials(group_class.upto))
     trials = min(size, most + 1, _MOST_SAMPLED + 1)
     while trials > 0:
-        trials = _next_sample(group_class, trials)
+        trials = _next_sample(group_class, trials, told)
         if trials and group_class.pass_as_published(size, trials):
             return trials
     return 0
 
 
 @lru_cache(_KEPT)
-def _next_sample(group_class: ExposedClass, below: int) -> int:
+def _next_sample(group_class: ExposedClass, below: int, told: float) -> int:
     """The largest n below this one at which the trials of every frequency pass."""
     for start in range(below - 1, 0, -_AT_ONCE):
         some = np.arange(start, max(start - _AT_ONCE, 0), -1)
         # The most frequent value fails most often; the others are judged only if it passes.
         some = some[group_class.pass_at(some, np.full(some.size, group_class.upto))]
         for trials in some.tolist():
-            if _every_frequency_passes(group_class, trials):
+            if _every_frequency_passes(group_class, trials, told):
                 return int(trials)
     return 0
 
 
 @lru_cache(_KEPT)
-def _every_frequency_passes(group_class: ExposedClass, trials: int) -> bool:
+def _every_frequency_passes(group_class: ExposedClass, trials: int, told: float) -> bool:
     frequency = group_class.deciding_frequencies(trials)
+    if told > 0.0:
+        least = float(frequency.min())
+        grid = np.concatenate([frequency, np.linspace(least, group_class.upto, _GRID)])
+        if not group_class.pass_with_margins(trials, grid, told):
+            return False
     return bool(group_class.pass_at(np.full(frequency.size, trials), frequency).all())

@@ -20,6 +20,8 @@ import numpy as np
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import mixing
 
+# Where a group is all that a row tells about, rounding must not make what it tells infinite.
+_LEAST = 1e-12
 # How many groups are looked up at once.
 _BLOCK = 8192
 
@@ -33,17 +35,19 @@ def cell_noise(variance: float, domain_size: int, values: int = 1) -> float:
 
 
 def row_precision(
-    products: Floats, variance: float, others: float, *, retention: float, domain_size: int
+    products: Floats, variance: float, others: Floats, *, retention: float, domain_size: int
 ) -> Floats:
-    """Q^-1 over the rows, if every group holds the value with the frequency ``others``.
+    """Q^-1 over the rows, if the groups of a row hold the value as often as ``others`` says.
 
-    The less the other groups vary, the more a row tells about one of them: a smaller ``others``
-    errs on the side of the adversary. ``products`` are the sums of N²/n over the groups of two
-    rows.
+    Groups that two rows share are taken to hold it as often as the geometric mean of both, which
+    keeps Q positive. The less the other groups vary, the more a row tells about one of them: a
+    smaller ``others`` errs on the side of the adversary. ``products`` are the sums of N²/n over the
+    groups of two rows.
     """
     holder, anybody = mixing(retention, domain_size)
     noise = cell_noise(variance, domain_size)
-    unknown = products * (holder * others + anybody)
+    root = np.sqrt(others)
+    unknown = products * (holder * np.outer(root, root) + anybody)
     return np.asarray(np.linalg.inv(unknown + noise * np.eye(products.shape[0])))
 
 
@@ -52,7 +56,7 @@ def trials_from_margins(
     sizes: Ints,
     trials: Floats,
     own: Floats,
-    others: float,
+    others: Floats,
     precision: Floats,
     *,
     retention: float,
@@ -61,14 +65,22 @@ def trials_from_margins(
     """N² v k: how many trials of its own margins are worth, for an adversary who wants one group.
 
     ``rows`` lists the rows of each group (-1: none). ``own`` is the frequency in the group of the
-    value asked about, ``others`` and ``trials`` are those of ``precision`` = Q^-1. With
-    h = b'Q^-1 b, k = h/(1 - V h).
+    value asked about, ``others`` (by row) and ``trials`` are those of ``precision`` = Q^-1.
+
+    In Q the group counts with the matrix V = (N²/n)(α s s' + β b b'), s having the roots of
+    ``others`` in its rows. Without it, k = b'(Q - V)^-1 b, by Woodbury's identity of rank two.
     """
     holder, anybody = mixing(retention, domain_size)
-    told = between_rows(rows, precision)
+    root = np.sqrt(others)
+    plain = between_rows(rows, precision)
+    mixed = between_rows(rows, precision * root)
+    rooted = between_rows(rows, root[:, None] * precision * root)
     squares = sizes.astype(np.float64) ** 2
-    in_matrix = squares / trials * (holder * others + anybody)
-    information = without_itself(told, in_matrix)
+    alike, held = squares / trials * anybody, squares / trials * holder
+    # (Q - V)^-1 = Q^-1 + Q^-1 [b s] (D^-1 - [b s]'Q^-1 [b s])^-1 [b s]'Q^-1, D = diag(β, α) N²/n.
+    first, second = 1.0 - alike * plain, 1.0 - held * rooted
+    determinant = np.maximum(first * second - alike * held * mixed**2, _LEAST)
+    information = (plain * second + held * mixed**2) / determinant
     return np.asarray(squares * (holder * own + anybody) * information)
 
 

@@ -20,15 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.margin_limits import lowered
+from reconpriv.core.margin_candidates import Candidates, candidates_of, may_exceed
 from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
-from reconpriv.core.margin_tables import (
-    Candidates,
-    MarginTotals,
-    index_rows,
-    most_from_margins,
-    rows_of,
-)
+from reconpriv.core.margin_tables import MarginTotals, index_rows, rows_of
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
@@ -94,40 +88,30 @@ class MarginVariances:
 
     def design(self, policy: Policy) -> MarginDesign:
         """Everything about one policy with margins."""
-        m, sampling, order = self.schema.domain_size, policy.sampling, self.queries.order
+        m, order = self.schema.domain_size, self.queries.order
         sizes = self.queries.sizes
-        limits = sample_limits(self.batch, policy, m)[order]
-        counted = sampling.counts_margins
-        frequency = self.queries.frequency
-        if counted:
-            assert sampling.classes is not None
-            frequency = sampling.classes(frequency, policy)
-        groups = Candidates(self.rows, sizes, limits, frequency)
-        plan = self._plan(policy, groups, counted=counted)
+        back = np.argsort(order)
+        groups = candidates_of(self.batch, self.rows[back], policy, m).take(order)
+        plan = self._plan(policy, groups)
         worth = plan.counted.worth
-        # Margins are worth what they are worth next to the trials that the limits count.
-        told = worth.trials(groups if counted else replace(groups, limits=_trials(sizes, limits)))
-        if counted:
-            limits = lowered(groups, told)
+        if policy.sampling.counts_margins:
+            told, limits = worth.trials(groups), worth.limits(groups)
+        else:
+            # Margins are worth what they are worth next to the trials of the sample.
+            limits = sample_limits(self.batch, policy, m)[order]
+            told = worth.trials(replace(groups, limits=_trials(sizes, limits)))
         trials = _trials(sizes, limits)
         exposed = self._most_exposed(policy, trials, told)
         variance = self._variance(policy, plan, trials)
         return MarginDesign(plan, limits, trials, trials + told, variance, exposed)
 
-    def _may_exceed(self, policy: Policy, groups: Candidates) -> Floats:
-        most = most_from_margins(groups.sizes, groups.frequency, policy, self.schema.domain_size)
-        return np.asarray(groups.sizes + most > groups.limits)
-
-    def _plan(self, policy: Policy, groups: Candidates, *, counted: bool) -> MarginPlan:
+    def _plan(self, policy: Policy, groups: Candidates) -> MarginPlan:
         """The rows that would be published; all of them if the sample size does not count them."""
         trials = np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
         products = self._products(groups.sizes**2 / trials - groups.sizes)
-        if counted:
-            some = _take(groups, np.flatnonzero(self._may_exceed(policy, groups)))
-        else:
-            first = _take(groups, np.arange(1))
-            some = replace(first, limits=np.full(1, np.inf))
-        totals = replace(self.totals, products=products, candidates=some)
+        counts = policy.sampling.counts_margins
+        some = may_exceed(groups, policy, self.schema.domain_size) if counts else np.arange(1)
+        totals = replace(self.totals, products=products, candidates=groups.take(some))
         return plan_margins(totals, policy, self.schema, None)
 
     def _most_exposed(self, policy: Policy, trials: Floats, told: Floats) -> Exposed:
@@ -277,9 +261,3 @@ def _spread(
 def _trials(sizes: Ints, limits: Floats) -> Floats:
     """The trials of each group; at least one, however strict the limit."""
     return np.where(sizes > limits, np.maximum(limits, 1.0), sizes)
-
-
-def _take(groups: Candidates, some: Ints) -> Candidates:
-    return Candidates(
-        groups.rows[some], groups.sizes[some], groups.limits[some], groups.frequency[some]
-    )

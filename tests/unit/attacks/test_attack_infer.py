@@ -14,7 +14,8 @@ import reconpriv as rp
 from made_tables import made, rounded
 from reconpriv.attacks import Effort, attack
 from reconpriv.attacks.attacked_table import AttackedTable, attack_key
-from reconpriv.attacks.infer import attack_infer, judge_guesses, split_people
+from reconpriv.attacks.held_out import split_people
+from reconpriv.attacks.infer import attack_infer, judge_guesses
 from reconpriv.attacks.inference import NAIVE_BAYES, OWN_GROUP, features, naive_bayes_shares
 from reconpriv.attacks.statistics import difference_of_shares, true_positives
 from reconpriv.errors import InputError

@@ -262,12 +262,6 @@ def test_harmless_values_must_be_a_list_of_known_ones(table):
         table.audit(Policy(0.5, 0.5, 0.3, harmless=DOMAIN))
 
 
-def test_margins_are_refused_where_tails_are_promised():
-    policy = Policy(0.5, 0.5, 0.05, bound="exact", margins=1.0)
-    with pytest.raises(PolicyError, match="δ is a probability"):
-        policy.check_sampling()
-
-
 def test_the_command_line_takes_it_all(cli, tmp_path):
     table = ["example:adult", "-s", "occupation", "--public", "age,sex", "--missing", "value"]
     asked = ["--exposed-above", "0.25", "--harmless", "NULL,Sales", "--news-only"]

@@ -21,7 +21,6 @@ from reconpriv.core.margin_tables import (
     MarginTotals,
     index_rows,
     join_margins,
-    limits_and_classes,
     most_rows,
     rows_of,
     wanted_tables,
@@ -124,7 +123,7 @@ def test_products_sum_squared_sizes_over_trials() -> None:
     schema, policy = schema_of(2, 2), policy_of(None, "public")
     batch = batch_of(rows, schema)
     totals = counted([[batch]], schema, policy)
-    limits, _ = limits_and_classes(batch, policy, 2)
+    limits = policy.sampling.limits(batch, policy, 2)
     trials = np.minimum(limits, batch.sizes)
     unknown = batch.sizes**2 / trials
     matrix = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0]])

@@ -96,7 +96,7 @@ def test_an_attack(cli, tmp_path):
         assert refused.code == 2 and "--releases works only with the attack repeat" in refused.err
         text = " ".join(cli("attack", "--help").out.replace("│", " ").split())
         assert "side-channels or toy." in text
-        assert "(micro, pool, infer, granularity, margins, persons or toy)" in text
+        assert "(micro, pool, infer, model, granularity, margins, persons or toy)" in text
         assert offers("reconpriv attack t") == ["toy"]
         assert "| `toy` | Does knowing nothing help? | no |" in registry_tables.table("attacks")
     with pytest.raises(InputError, match="no attack called 'toy'"):

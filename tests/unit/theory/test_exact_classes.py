@@ -149,8 +149,9 @@ def test_golden_sizes_of_octaves():
 def test_a_size_depends_on_nothing_but_class_and_size():
     one = a_class(0.25, 0.5)
     sizes = np.array([5, 40, 5, 1000, 40])
-    assert exact_class_sizes(sizes, one).tolist() == [
-        largest_exact_size(one, int(size)) for size in sizes
+    told = np.array([0.0, 0.0, 0.0, 8.0, 12.0])
+    assert exact_class_sizes(sizes, one, told).tolist() == [
+        largest_exact_size(one, int(size), float(e)) for size, e in zip(sizes, told, strict=True)
     ]
 
 

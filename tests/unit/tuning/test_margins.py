@@ -134,7 +134,8 @@ def test_the_most_exposed_group_is_found_among_all(tuner, monkeypatch):
     policy = rp.Policy(*USUAL, margins=1.0)
     quick = tuner("adult").setting(policy).group_error
     looked = MarginVariances._most_exposed
-    monkeypatch.setattr("reconpriv.tuning.margins.most_from_margins", lambda n, *_: n * 1e6)
+    everywhere = "reconpriv.core.margin_candidates.most_from_margins"
+    monkeypatch.setattr(everywhere, lambda n, *_: n * 1e6)
     assert MarginVariances._most_exposed is looked
     assert tuner("adult").setting(policy).group_error == pytest.approx(quick)
 

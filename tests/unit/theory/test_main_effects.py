@@ -1,0 +1,120 @@
+"""The main-effects model against full contingency tables, small enough to fit by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.main_effects import main_effects, positive_counts, row_sizes
+
+LEVELS = (4, 3, 2)
+VALUES = 5
+
+
+def _groups() -> tuple[Ints, Ints]:
+    """Every combination of three attributes, with rows numbered through, and a size for each."""
+    first = np.cumsum([0, *LEVELS])[:-1]
+    codes = np.array(list(itertools.product(*(range(k) for k in LEVELS))))
+    sizes = np.random.default_rng(1).integers(5, 60, size=codes.shape[0])
+    return codes + first, np.asarray(sizes)
+
+
+def _truth(groups: int, seed: int = 2) -> Floats:
+    return np.random.default_rng(seed).dirichlet(np.ones(VALUES), size=groups)
+
+
+def _margins(rows: Ints, sizes: Ints, frequency: Floats) -> Floats:
+    total = np.zeros((rows.max() + 1, frequency.shape[1]))
+    for table in rows.T:
+        np.add.at(total, table[table >= 0], (frequency * sizes[:, None])[table >= 0])
+    return total
+
+
+def test_the_margins_are_reproduced() -> None:
+    rows, sizes = _groups()
+    wanted = _margins(rows, sizes, _truth(sizes.size))
+    found = main_effects(rows, sizes, wanted, tolerance=1e-12, most_rounds=2000)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(_margins(rows, sizes, found), wanted, rtol=1e-7)
+
+
+def test_a_table_without_interactions_is_found_exactly() -> None:
+    rows, sizes = _groups()
+    factors = np.random.default_rng(3).uniform(0.2, 2.0, size=(rows.max() + 1, VALUES))
+    truth = factors[rows].prod(axis=1)
+    truth /= truth.sum(axis=1, keepdims=True)
+    margins = _margins(rows, sizes, truth)
+    found = main_effects(rows, sizes, margins)
+    np.testing.assert_allclose(found, truth, atol=1e-4)
+    # The same test notices margins of somebody else.
+    other = main_effects(rows, sizes, _margins(rows, sizes, _truth(sizes.size)))
+    assert np.abs(other - truth).max() > 0.05
+
+
+def test_it_equals_proportional_fitting_of_the_whole_contingency_table() -> None:
+    rows, sizes = _groups()
+    truth = _truth(sizes.size, seed=4) * sizes[:, None]
+    cube = truth.reshape(*LEVELS, VALUES)
+    fitted = np.ones_like(cube)
+    for _ in range(2000):
+        for kept in ((0, 3), (1, 3), (2, 3), (0, 1, 2)):
+            over = tuple(i for i in range(4) if i not in kept)
+            fitted *= cube.sum(over, keepdims=True) / fitted.sum(over, keepdims=True)
+    fitted = fitted.reshape(-1, VALUES) / sizes[:, None]
+    margins = _margins(rows, sizes, truth / sizes[:, None])
+    found = main_effects(rows, sizes, margins, tolerance=1e-12, most_rounds=2000)
+    np.testing.assert_allclose(found, fitted, atol=1e-8)
+    np.testing.assert_allclose(main_effects(rows, sizes, margins), fitted, atol=1e-4)
+
+
+def test_a_group_of_nobody_is_told_by_the_others() -> None:
+    rows, sizes = _groups()
+    factors = np.random.default_rng(3).uniform(0.2, 2.0, size=(rows.max() + 1, VALUES))
+    truth = factors[rows].prod(axis=1)
+    truth /= truth.sum(axis=1, keepdims=True)
+    without = np.where(np.arange(sizes.size) == 7, 0, sizes)
+    found = main_effects(rows, without, _margins(rows, without, truth))
+    np.testing.assert_allclose(found[7], truth[7], atol=1e-4)
+
+
+def test_independent_columns_give_everybody_the_shares_of_the_whole_table() -> None:
+    rows, sizes = _groups()
+    shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    margins = _margins(rows, sizes, np.tile(shares, (sizes.size, 1)))
+    np.testing.assert_allclose(main_effects(rows, sizes, margins), np.tile(shares, (24, 1)))
+
+
+def test_a_row_that_is_not_published_has_no_effect() -> None:
+    rows, sizes = _groups()
+    shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    margins = _margins(rows, sizes, np.tile(shares, (sizes.size, 1)))
+    some = rows.copy()
+    some[some == 2] = -1
+    some[:3] = -1
+    found = main_effects(some, sizes, _margins(some, sizes, np.tile(shares, (24, 1))))
+    np.testing.assert_allclose(found, np.tile(shares, (24, 1)))
+    assert np.isfinite(main_effects(np.full_like(rows, -1), sizes, margins)).all()
+
+
+def test_a_group_that_margins_exclude_still_has_a_distribution() -> None:
+    rows, sizes = np.array([[0, 2], [0, 3], [1, 2]]), np.array([5, 5, 5])
+    margins = np.array([[10.0, 0.0], [0.0, 5.0], [0.0, 10.0], [5.0, 0.0]])
+    found = main_effects(rows, sizes, margins)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_noisy_counts_become_positive_and_keep_the_sizes_of_their_rows(seed: int) -> None:
+    rows, sizes = _groups()
+    true = _margins(rows, sizes, _truth(sizes.size))
+    noisy = true + np.random.default_rng(seed).normal(0.0, 20.0, size=true.shape)
+    of_rows = row_sizes(rows, sizes, true.shape[0])
+    counts = positive_counts(noisy, of_rows)
+    assert (counts > 0).all()
+    np.testing.assert_allclose(counts.sum(axis=1), of_rows)
+    found = main_effects(rows, sizes, counts)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert (main_effects(rows, sizes, counts) == found).all()
