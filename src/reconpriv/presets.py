@@ -24,13 +24,13 @@ PRESETS = Registry(
     (
         Preset(
             "recommended",
-            "A promise that is a probability, for shares above a quarter, and margins: counts are"
-            " more accurate than with plain perturbation.",
+            "A promise that is a probability, for values that more than a quarter of a group hold,"
+            " and margins, which make counts more accurate.",
             Policy(0.5, 0.5, 0.05, bound="exact", exposed_above=0.25, margins=1.0),
         ),
         Preset(
             "paper",
-            "The paper's policy: every value of every group is protected, by Chernoff's bound.",
+            "The paper's policy: a criterion by Chernoff's bound, for every value of every group.",
             Policy(0.5, 0.5, 0.3),
         ),
         Preset(
