@@ -92,3 +92,16 @@ class Fitted:
 
     policy: Policy
     notes: tuple[str, ...]
+
+
+def policy_for(policy: Policy | str | None, schema: Schema) -> Fitted:
+    """The policy that somebody asked for on a table: a policy, a preset's name, or nothing.
+
+    Nothing stands for the recommended policy, fitted to the table.
+    """
+    if isinstance(policy, Policy):
+        return Fitted(policy, ())
+    chosen = RECOMMENDED if policy is None else PRESETS.find(policy)
+    if chosen is not RECOMMENDED:
+        return Fitted(chosen.policy, ())
+    return fitted(chosen.policy, schema, retention=True, margins=True)
