@@ -469,6 +469,7 @@ class Release(Readable):
         merge: Mapping[str, Sequence[Value]] | None = None,
         reference: Mapping[str, Value] | None = None,
         confidence: float = 0.95,
+        margins: bool = True,
         **equal: Value,
     ) -> Regression:
         """The logistic regression of the sensitive attribute that the original table would have.
@@ -481,13 +482,14 @@ class Release(Readable):
         :param merge: new names for sets of sensitive values that are one class.
         :param reference: by column, the value that the others are compared with; otherwise it is
             the most frequent one.
+        :param margins: whether margins are used if the release has any.
         :param equal: public columns with the value, or the list of values, that records must have.
         """
         from reconpriv.learning import logistic  # noqa: PLC0415 - it knows releases
 
         return logistic(
             self, target, features, where,
-            merge=merge, reference=reference, confidence=confidence, **equal,
+            merge=merge, reference=reference, confidence=confidence, margins=margins, **equal,
         )  # fmt: skip
 
     def linear(
@@ -499,6 +501,7 @@ class Release(Readable):
         merge: Mapping[str, Sequence[Value]] | None = None,
         reference: Mapping[str, Value] | None = None,
         confidence: float = 0.95,
+        margins: bool = True,
         **equal: Value,
     ) -> Regression:
         """The least squares fit of a public number that the original table would have.
@@ -510,7 +513,7 @@ class Release(Readable):
 
         return linear(
             self, outcome, features, where,
-            merge=merge, reference=reference, confidence=confidence, **equal,
+            merge=merge, reference=reference, confidence=confidence, margins=margins, **equal,
         )  # fmt: skip
 
     def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
