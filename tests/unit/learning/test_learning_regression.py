@@ -340,7 +340,7 @@ def test_margins_narrow_intervals_that_still_cover_and_wrong_noise_does_not(town
     held, narrower, squares = [], [], {0.7: [], 1.0: [], 1.3: []}
     for number in range(2 * KEYS):
         for noise, found in squares.items():
-            if noise != 1.0 and number >= 2 * WRONG:
+            if noise != 1.0 and number >= KEYS:
                 continue
             both = fits(with_margins(raw, policy, number, noise))
             error = (np.array([one.estimate for one in both]) - true) ** 2
@@ -354,7 +354,7 @@ def test_margins_narrow_intervals_that_still_cover_and_wrong_noise_does_not(town
     assert np.median(narrower, axis=0).max() < 0.5
     assert 0.8 < np.mean(squares[1.0]) < 1.2
     assert np.mean(squares[0.7]) > 1.4
-    assert np.mean(squares[1.3]) < 0.8
+    assert np.mean(squares[1.3]) < 0.85
 
 
 def test_weights_are_those_of_dense_generalised_least_squares(town):
