@@ -94,3 +94,16 @@ def _no_margins(policy: Policy, schema: Schema) -> str:
     if len(schema.public) < _TWO_COLUMNS:
         return "with one public column, each row of them would be a single group"
     return ""
+
+
+def policy_for(policy: Policy | str | None, schema: Schema) -> Fitted:
+    """The policy that somebody asked for on a table: a policy, a preset's name, or nothing.
+
+    Nothing stands for the recommended policy, fitted to the table.
+    """
+    if isinstance(policy, Policy):
+        return Fitted(policy, ())
+    chosen = RECOMMENDED if policy is None else PRESETS.find(policy)
+    if chosen is not RECOMMENDED:
+        return Fitted(chosen.policy, ())
+    return fitted(chosen.policy, schema, retention=True, margins=True)
