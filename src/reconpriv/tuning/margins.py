@@ -92,14 +92,16 @@ class MarginVariances:
         sizes = self.queries.sizes
         back = np.argsort(order)
         groups = candidates_of(self.batch, self.rows[back], policy, m).take(order)
-        plan = self._plan(policy, groups)
-        worth = plan.counted.worth
-        if policy.sampling.counts_margins:
-            told, limits = worth.trials(groups), worth.limits(groups)
-        else:
+        counts = policy.sampling.counts_margins
+        if not counts:
             # Margins are worth what they are worth next to the trials of the sample.
             limits = sample_limits(self.batch, policy, m)[order]
-            told = worth.trials(replace(groups, limits=_trials(sizes, limits)))
+            groups = replace(groups, limits=_trials(sizes, limits))
+        plan = self._plan(policy, groups)
+        worth = plan.counted.worth
+        told = worth.trials(groups)
+        if counts:
+            limits = worth.limits(groups)
         trials = _trials(sizes, limits)
         exposed = self._most_exposed(policy, trials, told)
         variance = self._variance(policy, plan, trials)

@@ -115,7 +115,8 @@ def test_the_internal_report_begins_with_the_promise_and_the_risk(internal, adul
 
 
 def test_a_promise_of_probabilities_names_what_is_exposed(tmp_path):
-    policy = replace(preset("signed"), harmless=("nurse",), unattainable="one-trial")
+    policy = replace(preset("recommended"), margins=None, harmless=("nurse",))
+    policy = replace(policy, unattainable="one-trial")
     with rp.read(people().slice(0, 900), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=numbered_key(3))
         internal = Seen(internal_html(find(table, policy))).text

@@ -24,7 +24,8 @@ from reconpriv.theory.bounds import BOUNDS
 
 EXACT = Policy(0.5, 0.5, 0.05, bound="exact")
 LOOSE = Policy(0.5, 0.5, 0.3)
-RECOMMENDED = replace(EXACT, exposed_above=0.25, margins=1.0)
+SIGNED = replace(EXACT, exposed_above=0.25)
+RECOMMENDED = replace(SIGNED, margins=1.0)
 KINDS = {
     "recommended": RECOMMENDED,
     "exact": EXACT,
@@ -167,15 +168,15 @@ def test_figures_are_those_of_the_threat_model():
 def test_a_policy_that_is_refused_promises_nothing(tmp_path):
     rows = {"g": [1] * 200 + [2] * 200, "s": ["yes"] * 200 + ["yes", "no"] * 100}
     with rp.read(pa.table(rows), sensitive="s", public="all") as table:
-        refused = table.audit(rp.preset("signed"), columns=False)
+        refused = table.audit(SIGNED, columns=False)
         assert (refused.promise, refused.not_promised) == (REFUSED, "")
         assert "not promised" not in str(refused)
         assert refused.unattainable_groups > 0
         assert "is refused: no number of trials is private in" in refused.sentence
         with pytest.raises(rp.ReconprivError, match="no number of trials"):
-            table.publish(rp.preset("signed"), tmp_path / "r")
+            table.publish(SIGNED, tmp_path / "r")
         assert table.audit(replace(EXACT, margins=1.0), columns=False).promise == REFUSED
-        kept = replace(rp.preset("signed"), retention=0.4)
+        kept = replace(SIGNED, retention=0.4)
         assert table.audit(kept, columns=False).promise.startswith("In every group of people ")
         nobody = table.audit(replace(kept, exposed_above=0.999, harmless=("yes",)), columns=False)
         assert nobody.exposed_groups == 0

@@ -103,7 +103,7 @@ def test_without_options_there_are_no_margins() -> None:
 
 
 REFUSED = {
-    "--margins 0": "ε of margins must be above 0 and at most 10; got 0",
+    "--margins 11": "ε of margins must be above 0 and at most 10; got 11",
     "--margins -1": "ε of margins must be above 0",
     "--margins nan": "ε of margins must be above 0",
     "--margins-rho 0": "ρ of margins must be above 0",
@@ -253,6 +253,8 @@ def test_an_audit_says_what_margins_cost(people: Path, tmp_path: Path, cli: Call
         "--no-columns",
         "--worst",
         1,
+        "--preset",
+        "paper",
         "-e",
         0.9,
         "-d",
@@ -396,7 +398,7 @@ def test_margins_go_into_a_database_and_are_replaced_with_the_release(
     with duckdb.connect(str(file)) as connection:
         found = connection.sql("SELECT count(*) FROM people_margins").fetchall()
     assert found == [(4 * (40 + 2 + 12),)]
-    assert cli(*words, "--overwrite").code == 0
+    assert cli(*words, "--margins", 0, "--overwrite").code == 0
     assert tables() == {"people", "people_groups", "people_manifest"}
 
 
