@@ -17,7 +17,7 @@ from reconpriv.core.verdicts import GroupVerdict
 from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
-from reconpriv.promise import ONE_ROW, REFUSED, promise
+from reconpriv.promise import ONE_ROW, REFUSED, not_promised, promise
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,11 +145,23 @@ class AuditReport(Readable):
     @property
     def promise(self) -> str:
         """What a publication with this policy would promise."""
-        refused = self.unattainable_groups and self.policy.unattainable == "refuse"
+        return REFUSED if self._refused else promise(self.promised_by)
+
+    @property
+    def not_promised(self) -> str:
+        """What it would leave open; empty if it is refused."""
+        return "" if self._refused else not_promised(self.promised_by)
+
+    @property
+    def promised_by(self) -> dict[str, Any]:
+        """The policy, and whether rows are people, as plain values."""
+        return self.policy.as_dict() | {ONE_ROW: self.one_row_per_person}
+
+    @property
+    def _refused(self) -> bool:
+        unattainable = self.unattainable_groups > 0 and self.policy.unattainable == "refuse"
         several = self.people is not None and not self.one_row_per_person
-        if refused or several or not self.policy.can_sample:
-            return REFUSED
-        return promise(self.policy.as_dict() | {ONE_ROW: self.one_row_per_person})
+        return unattainable or several or not self.policy.can_sample
 
     @property
     def one_row_per_person(self) -> bool:
@@ -202,6 +214,7 @@ class AuditReport(Readable):
             "verdict": self._verdict(),
             "policy": self.policy.as_dict(),
             "promise": self.promise,
+            "not_promised": self.not_promised,
             "sensitive": self.sensitive,
             "public": list(self.public),
             "left_out": list(self.left_out),

@@ -17,7 +17,7 @@ from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReleaseError, warn_caller
 from reconpriv.messages.arguments import checked, checked_methods
 from reconpriv.messages.readable import Readable
-from reconpriv.promise import promise
+from reconpriv.promise import not_promised, promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.averages import Asked as Averaged
 from reconpriv.queries.averages import average_rows
@@ -94,8 +94,16 @@ class Release(Readable):
 
     @property
     def promise(self) -> str:
-        """What its policy promises, in a sentence or two."""
-        return promise(self.description.policy_as_dict() | self._margins() | self._protect())
+        """What its policy promises, in one sentence."""
+        return promise(self._promised_by())
+
+    @property
+    def not_promised(self) -> str:
+        """What its policy leaves open, in one sentence."""
+        return not_promised(self._promised_by())
+
+    def _promised_by(self) -> dict[str, Any]:
+        return self.description.policy_as_dict() | self._margins() | self._protect()
 
     @property
     def domain(self) -> list[Value]:
@@ -530,6 +538,7 @@ class Release(Readable):
             "domain": by_number(domain),
             "release": self.place,
             "promise": self.promise,
+            "not_promised": self.not_promised,
             "public_counts_exact": not described.policy.sampling.coins,
             "local_dp_epsilon": local_privacy_level(described.policy.retention, len(domain)),
             **self._labels(),
@@ -674,6 +683,7 @@ class Release(Readable):
         return summary | {
             "policy": self.description.policy_as_dict(),
             "promise": self.promise,
+            "not_promised": self.not_promised,
             **self._margins(),
             **self._protect(),
             "warnings": list(self.warnings),

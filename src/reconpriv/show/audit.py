@@ -54,7 +54,7 @@ def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
         else ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
         ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
         ("policy", policy_line(report.policy.as_dict())),
-        *([("promise", report.promise)] if promise else []),
+        *(_promise_rows(report) if promise else []),
         ("violating groups", f"{report.violating_groups:,}"),
         ("violating records", f"{report.violating_records:,}"),
         ("unique records", share_words(single.unique, single.records)),
@@ -74,6 +74,12 @@ def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
     if report.margins is not None:
         rows += margins_rows(report.margins)
     return pairs_table(rows)
+
+
+def _promise_rows(report: AuditReport) -> list[tuple[str, str]]:
+    """What is promised and, unless nothing is, what is not."""
+    rows = [("promised", report.promise), ("not promised", report.not_promised)]
+    return [row for row in rows if row[1]]
 
 
 def margins_rows(cost: MarginCost) -> list[tuple[str, str]]:
@@ -183,7 +189,7 @@ def audit_html(report: AuditReport) -> str:
     return box(
         headline(report.sentences[0], TONES[report.standing]),
         [tag("p", with_code(text)) for text in (*report.sentences[1:], *report.hints)],
-        quoted("Promise", report.promise),
+        [quoted(name.capitalize(), text) for name, text in _promise_rows(report)],
         share_bar(share, palette.VERMILION, "are in groups that are not private"),
         share_bar(alone, palette.ORANGE, "are unique on the public columns"),
         html_table(audit_figures(report, promise=False)),
