@@ -19,7 +19,7 @@ from reconpriv.core.audit import audit_part, join_parts
 from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.checks import Checks
-from reconpriv.core.column_risk import ColumnRisk, column_risks
+from reconpriv.core.column_risk import ColumnRisk, ExpectedErrors, column_risks
 from reconpriv.core.columns_seen import ColumnsSeen, WithPairs
 from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
@@ -306,10 +306,12 @@ class Table:
             see(batch)
         part = audit_part([batch], schema, policy, worst, k)
         report = join_parts([part], schema, policy, worst=worst, k=k)
-        error = None
+        errors = None
         wanted = columns or (columns is None and raw.count.size <= CELLS_IN_MEMORY)
         if wanted and policy.can_sample and (pool := standard_workload(raw)) is not None:
             error = expected_error(raw, coarsened, policy, pool)
+            plain = replace(policy, sample_size="none", protect=None)
+            errors = ExpectedErrors(error, error, Tuner.on(raw, pool).setting(plain).error)
         found = column_risks(distinct_in(raw), report.records, kept=kept)
         self.checks.identifiers = {c.name: c.distinct for c in found if c.identifier}
         self._warn_of(c for c in found if c.identifier)
@@ -319,7 +321,7 @@ class Table:
             report,
             columns=found,
             columns_note=note if columns is not False else "",
-            error=error,
+            errors=errors,
             protection=settled,
             warnings=settled.notes + ((MERGED_NOTE,) if guessed else ()),
         )
@@ -376,13 +378,11 @@ class Table:
         self, report: AuditReport, *, asked: bool, kept: frozenset[str], cube: Cube | None
     ) -> AuditReport:
         if cube is not None:
-            # Margins by a column that is left out would be other margins.
-            policy = replace(report.policy, margins=None)
-            effects = column_effects(cube, policy, k=report.single_records.k)
+            effects = column_effects(cube, report.policy, k=report.single_records.k)
             columns = column_risks(
                 distinct_in(cube), report.records, kept=kept, without=effects.without
             )
-            return replace(report, columns=columns, error=effects.error)
+            return replace(report, columns=columns, errors=effects.errors)
         distinct = distinct_values(self.engine, self.schema, drop_missing=self._drop_missing)
         note = "What the audit would be without each column was not computed"
         if not asked:

@@ -334,7 +334,7 @@ def columns_table(report: rp.AuditReport) -> TagList:
             f"{now.groups:,}",
             f"{now.violating_records / report.records:.1%}",
             f"{now.unique:,}",
-            "–" if report.error is None else f"{report.error:.1%}",
+            "–" if report.errors is None else f"{report.errors.alone:.1%}",
         )
     ]
     for column in report.columns:
