@@ -24,13 +24,13 @@ PRESETS = Registry(
     (
         Preset(
             "recommended",
-            "A promise that is a probability, for shares above a quarter, and margins: counts are"
-            " more accurate than with plain perturbation.",
+            "A promise that is a probability, for values that more than a quarter of a group hold,"
+            " and margins, which make counts more accurate.",
             Policy(0.5, 0.5, 0.05, bound="exact", exposed_above=0.25, margins=1.0),
         ),
         Preset(
             "paper",
-            "The paper's policy: every value of every group is protected, by Chernoff's bound.",
+            "The paper's policy: a criterion by Chernoff's bound, for every value of every group.",
             Policy(0.5, 0.5, 0.3),
         ),
         Preset(
@@ -94,3 +94,16 @@ def _no_margins(policy: Policy, schema: Schema) -> str:
     if len(schema.public) < _TWO_COLUMNS:
         return "with one public column, each row of them would be a single group"
     return ""
+
+
+def policy_for(policy: Policy | str | None, schema: Schema) -> Fitted:
+    """The policy that somebody asked for on a table: a policy, a preset's name, or nothing.
+
+    Nothing stands for the recommended policy, fitted to the table.
+    """
+    if isinstance(policy, Policy):
+        return Fitted(policy, ())
+    chosen = RECOMMENDED if policy is None else PRESETS.find(policy)
+    if chosen is not RECOMMENDED:
+        return Fitted(chosen.policy, ())
+    return fitted(chosen.policy, schema, retention=True, margins=True)

@@ -320,12 +320,19 @@ def on_releases() -> list[str]:
 
 
 @checked
-def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None) -> AttackResult:
+def attack(
+    name: str,
+    table: Table,
+    policy: Policy | str | None = None,
+    effort: Effort | None = None,
+) -> AttackResult:
     """Run an attack against a publisher's own table and measure it against the truth.
 
     :param name: the name of one of :data:`ATTACKS`, such as ``micro``.
+    :param policy: a policy or the name of a preset; without one, the recommended policy.
     """
     chosen = ATTACKS.find(name)
+    policy = table.chosen(policy)
     policy.check_sampling()
     return chosen.on_table(table, policy, effort or Effort())
 

@@ -406,6 +406,13 @@ class Answerer:
 
         return find
 
+    def rows_of_groups(self, selected: Selected, public: list[str]) -> Ints:
+        """The combination of public values of every group in memory, as in ``sums_by_value``."""
+        names = [column.name for column in self.cells.schema.public]
+        attributes = [names.index(name) for name in public]
+        cube = self.cube
+        return combinations(cube, attributes, self.mask(selected, cube))[1]
+
     def _sums(
         self,
         selected: Selected,

@@ -23,7 +23,7 @@ from reconpriv.core.margin_tables import MarginTable, RowIndex, index_rows, rows
 from reconpriv.queries.estimate import Design
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.intervals import ROUNDING
-from reconpriv.theory.margins import cell_noise
+from reconpriv.theory.margins import RowSpectrum, cell_noise
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.theory.reconstruction import reconstruct_count
 
@@ -98,7 +98,7 @@ class PreparedMargins:
 
     Matrices have a line and a column per row: ``products`` sums s N over the groups of two rows (s
     records per trial), ``observed`` s O for each sensitive value, ``uneven`` and ``squares`` what
-    uneven copies and rounded quotas add. ``vectors`` and ``spectrum`` decompose ``products``.
+    uneven copies and rounded quotas add. ``spectrum`` decomposes ``products``.
     ``distance`` is M - B D, a column per value; ``shares`` are the frequencies in the whole table.
     """
 
@@ -111,8 +111,7 @@ class PreparedMargins:
     observed: NDArray[np.float32]
     uneven: Floats
     squares: Floats
-    vectors: Floats
-    spectrum: Floats
+    spectrum: RowSpectrum
     rounding: Floats
     _rows: dict[int, tuple[object, Ints]] = field(default_factory=dict, repr=False)
     _cells: dict[tuple[int, ...] | None, tuple[object, CellVariances]] = field(
@@ -190,7 +189,7 @@ class PreparedMargins:
     def _weights(
         self, cells: InParts, asked: Asked, selection: Selection, weight: Weight
     ) -> Floats:
-        """λ = v (v P + σ² I)^-1 B U q, a line per question; v is the variance of one trial."""
+        """λ of every question: see :class:`reconpriv.theory.margins.RowSpectrum`."""
         chosen, place = np.unique(asked.selection, return_inverse=True)
         number = np.full(int(chosen.max(initial=0)) + 2, -1)
         number[chosen] = np.arange(chosen.size)
@@ -204,23 +203,38 @@ class PreparedMargins:
                 inside = np.flatnonzero((line >= 0) & (rows >= 0))
                 slot = line[inside] * self.rows + rows[inside]
                 unknown += np.bincount(slot, weights=known[inside], minlength=unknown.size)
-        turned = unknown.reshape(chosen.size, self.rows) @ self.vectors
-        one_trial = self._one_trial(asked)[:, None]
-        scaled = turned[place.reshape(-1)] * one_trial
-        scaled /= one_trial * self.spectrum + self.noise(asked.size)
-        return np.asarray(scaled @ self.vectors.T)
+        return self.spectrum.weights(
+            unknown.reshape(chosen.size, self.rows),
+            self._one_trial(asked),
+            self.noise(asked.size),
+            place.reshape(-1),
+        )
 
     def _one_trial(self, asked: Asked) -> Floats:
-        """v = (T + (R - T) f)/p² of every question, f that of its values in the whole table."""
-        p, m = self.design.retention, self.design.domain_size
-        stray = asked.size * replacement_probability(p, m)
-        kept = keep_probability(p, m) + stray - replacement_probability(p, m)
+        """v of every question, with the frequency of its values in the whole table."""
         if asked.values is None:
             share = self.shares[asked.value]
         else:
             share = np.full(asked.questions, min(float(self.shares[list(asked.values)].sum()), 1.0))
+        return self.one_trial(asked.size, share)
+
+    def one_trial(self, size: Floats | int, share: Floats) -> Floats:
+        """v = (T + (R - T) f)/p² of sets of so many values that such shares of the records hold."""
+        p, m = self.design.retention, self.design.domain_size
+        stray = size * replacement_probability(p, m)
+        kept = keep_probability(p, m) + stray - replacement_probability(p, m)
         low, high = stray * (1.0 - stray), kept * (1.0 - kept)
         return np.asarray((low + (high - low) * share) / p**2)
+
+    def alike(self, members: Floats) -> tuple[float, float]:
+        """v and σ² for weights that all classes share, so that these still add up: the means.
+
+        ``members`` has a line of 0 and 1 for each class, over the values.
+        """
+        sizes = members.sum(axis=1)
+        one_trial = self.one_trial(sizes, members @ self.shares)
+        noise = np.mean([self.noise(size) for size in sizes.astype(int).tolist()])
+        return float(one_trial.mean()), float(noise)
 
     def _distance(self, asked: Asked) -> Floats:
         if asked.values is None:
@@ -426,7 +440,6 @@ def prepare_margins(
     shares = np.clip(
         reconstruct_count(whole, whole.sum(), retention=p, domain_size=m) / whole.sum(), 0.0, 1.0
     )
-    spectrum, vectors = np.linalg.eigh(products)
     simple = sampled * shares * (1.0 - shares)
     return PreparedMargins(
         design=design,
@@ -438,8 +451,7 @@ def prepare_margins(
         observed=observed,
         uneven=uneven,
         squares=squares,
-        vectors=vectors,
-        spectrum=np.maximum(spectrum, 0.0),
+        spectrum=RowSpectrum.of(products),
         # As in the interval of a count: no more than a simple sample would vary.
         rounding=simple / np.maximum(ROUNDING * quotas + simple, 1.0),
     )

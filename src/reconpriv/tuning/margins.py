@@ -28,7 +28,7 @@ from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import Spread, coin_spread, exact_spread, group_error, mixing
-from reconpriv.theory.margins import cell_noise
+from reconpriv.theory.margins import RowSpectrum, cell_noise
 from reconpriv.tuning.spread import Incidence, QueryVariances, spans
 
 
@@ -166,16 +166,14 @@ class MarginVariances:
     def _weights(
         self, policy: Policy, noise: float, groups: Ints, unknown: Floats, kept: Ints
     ) -> Floats:
-        """λ = v (v P + σ² I)^-1 B U q of every question, as queries.margins has it."""
+        """λ of every question, as queries.margins has it."""
         holder, anybody = mixing(policy.retention, self.schema.domain_size)
         products = self._base.products + self._pairs(groups, unknown)
-        spectrum, vectors = np.linalg.eigh(products[np.ix_(kept, kept)])
+        spectrum = RowSpectrum.of(products[np.ix_(kept, kept)])
         parts = (self._base.parts + self._rows_of_groups(groups, unknown))[:, kept]
         asked = self.queries.questions
-        one_trial = (holder * self._base.shares + anybody)[asked.value][:, None]
-        turned = (parts @ vectors)[asked.part] * one_trial
-        turned /= one_trial * np.maximum(spectrum, 0.0) + noise
-        return np.asarray(turned @ vectors.T)
+        one_trial = (holder * self._base.shares + anybody)[asked.value]
+        return spectrum.weights(parts, one_trial, noise, asked.part)
 
     @cached_property
     def _base(self) -> _Base:
