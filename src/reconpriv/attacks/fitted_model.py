@@ -46,6 +46,11 @@ def fitted_model(published: Publication, people: Cube, kept: Ints | None = None)
     return main_effects(rows, sizes, counts, tolerance=_TOLERANCE, most_rounds=_ROUNDS)
 
 
+def model_of_margins(published: Publication) -> Floats | None:
+    """What the model says about every published group; None if no margins are published."""
+    return fitted_model(published, published.cube) if published.tables else None
+
+
 def _from_records(cube: Cube, people: Cube, kept: Ints, retention: float) -> tuple[Ints, Floats]:
     """The margins by each public column, estimated from the records."""
     first = np.cumsum([0, *(len(values) for values in people.values)])

@@ -30,8 +30,8 @@ def pooled_share(
 
     What counts as exposed is up to ``exposing``, by default the policy itself; what counts as
     close is the same for all policies.
-    Measured on publications in memory with the lab's own keys. Margins, which may tell a group
-    more, are left aside.
+    Measured on publications in memory with the lab's own keys. Margins are not used: fitting a
+    model to them takes as long as all else, and adds next to nothing to what neighbours tell.
     """
     judge = yardstick(policy if exposing is None else exposing)
     batch = cube.as_batch()

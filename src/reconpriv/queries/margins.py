@@ -159,6 +159,15 @@ class PreparedMargins:
         ]
         return pieces[0] if len(pieces) == 1 else _join(pieces)
 
+    def combine_by_value(self, cells: InParts, sums: Sums, selection: Selection) -> Sums:
+        """The sums by sensitive value of every selection, with margins weighed in."""
+        rows, m = sums.observed.shape
+        asked = Asked(np.repeat(np.arange(rows), m), np.tile(np.arange(m), rows))
+        found = self.combine(cells, sums.at(asked.selection, asked.value), asked, selection)
+        shaped = Sums(*(column.reshape(rows, m) for column in found.columns()))
+        alike = {name: getattr(sums, name) for name in ("groups", "records", "trials", "cut")}
+        return replace(shaped, **alike)
+
     def _combine(
         self, cells: InParts, sums: Sums, asked: Asked, selection: Selection, weight: Weight
     ) -> Sums:
