@@ -424,3 +424,25 @@ def test_a_workload_measures_a_release_with_and_without_margins(
     assert refused.code == 2 and "--estimator needs --release" in refused.err
     unknown = cli(*words, "--estimator", "best")
     assert unknown.code == 2 and "best" in unknown.err
+
+
+def test_every_figure_says_whether_it_used_margins(release: Path, cli: Callable) -> None:
+    """The same words on the terminal, in JSON and in Python; --no-margins takes them away."""
+    opened = rp.open(release)
+    for command, words in (
+        (["logistic", "--target", "b", "--features", "age,sex"], "records and margins"),
+        (["linear", "--outcome", "age", "--features", "job"], "records and margins"),
+        (["learn"], "records and margins"),
+        (["chi-square", "age"], "from records and margins"),
+    ):
+        for used in (True, False):
+            given = [command[0], release, *command[1:], *([] if used else ["--no-margins"])]
+            shown, plain = cli(*given), cli(*given, "--json")
+            assert shown.code == plain.code == 0, shown.err
+            assert (words in shown.out) == used
+            assert json.loads(plain.out)["margins"] is used
+    median = opened.median("age", job="b")
+    assert "; with margins)" in str(median) and median.as_dict()["margins"]
+    alone = opened.median("age", job="b", estimator="records")
+    assert "margins" not in str(alone) and not alone.as_dict()["margins"]
+    assert "from margins" in str(opened.compare({"sex": "F"}, {"sex": "M"}, job="b"))
