@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -20,7 +20,7 @@ _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
 # Distributions of up to this many trials are made once for each p, and few of these tables kept.
-_TABLED = 100
+MOST_TABLED = 128
 _TABLES = 2
 
 
@@ -38,6 +38,9 @@ class _Lattice:
     share: Floats
     highest_low: Floats
     lowest_high: Floats
+
+    def take(self, some: Ints) -> _Lattice:
+        return _Lattice(*(getattr(self, field.name)[some] for field in fields(self)))
 
     @classmethod
     def of(cls, count: ObservedCount) -> _Lattice:
@@ -80,12 +83,10 @@ def within_epsilon(count: ObservedCount) -> Floats:
     """Pr[|F'-f| <= εf] for each element: 1 less both tails, made for many elements at once."""
     at = _Lattice.of(count)
     found = np.empty(at.n.size)
-    few = at.n <= _TABLED
+    few = at.n <= MOST_TABLED
     some = np.flatnonzero(few)
-    below = _looked_up(at, some, at.below[some], count)
-    # Nobody is rounded up beyond the trials; where the share is 0 it makes no difference.
-    above = _looked_up(at, some, np.minimum(at.below + 1, at.n)[some], count)
-    found[some] = below + at.share[some] * (above - below)
+    low, high = _chances_below(at.take(some), count)
+    found[some] = high - low
     rest = np.flatnonzero(~few)
     if rest.size:
         pairs = np.stack([at.n[rest], np.ravel(count.frequency)[rest]])
@@ -97,13 +98,26 @@ def within_epsilon(count: ObservedCount) -> Floats:
     return np.clip(found, 0.0, 1.0).reshape(np.shape(count.trials))
 
 
-def _looked_up(at: _Lattice, some: Ints, holders: Floats, count: ObservedCount) -> Floats:
-    """Pr[highest_low < O* < lowest_high] of the elements with few trials."""
+def tabled_tails(count: ObservedCount) -> tuple[Floats, Floats]:
+    """The exact tails of few trials, looked up: for many elements of one p."""
+    low, high = _chances_below(_Lattice.of(count), count)
+    return 1.0 - high, low
+
+
+def _chances_below(at: _Lattice, count: ObservedCount) -> tuple[Floats, Floats]:
+    """The probability of a count that is too low, and of one that is not too high."""
     table = _cumulative(count.retention, count.domain_size)
-    n, h = at.n[some].astype(np.int64), holders.astype(np.int64)
-    low = np.clip(at.highest_low[some] + 1, 0, n + 1).astype(np.int64)
-    high = np.clip(at.lowest_high[some], 0, n + 1).astype(np.int64)
-    return np.asarray(table[n, h, high] - table[n, h, low])
+    n, below = at.n.astype(np.int64), at.below.astype(np.int64)
+    # Nobody is rounded up beyond the trials; where the share is 0 it makes no difference.
+    above = np.minimum(below + 1, n)
+    low = np.clip(at.highest_low + 1, 0, n + 1).astype(np.int64)
+    high = np.clip(at.lowest_high, 0, n + 1).astype(np.int64)
+
+    def mixed(limit: Ints) -> Floats:
+        less, more = table[n, below, limit], table[n, above, limit]
+        return np.asarray(less + at.share * (more - less))
+
+    return mixed(low), mixed(high)
 
 
 @lru_cache(_TABLES)
@@ -111,9 +125,9 @@ def _cumulative(retention: float, domain_size: int) -> Floats:
     """Pr[O* < k] for every number of trials, holders and k up to a limit, one trial at a time."""
     r = keep_probability(retention, domain_size)
     t = replacement_probability(retention, domain_size)
-    table = np.zeros((_TABLED + 1, _TABLED + 1, _TABLED + 2))
+    table = np.zeros((MOST_TABLED + 1, MOST_TABLED + 1, MOST_TABLED + 2))
     table[0, 0, 1] = 1.0
-    for n in range(_TABLED):
+    for n in range(MOST_TABLED):
         # Shifted by one place, so that the sum up to a place is the chance of fewer.
         for rows, new, chance in ((slice(n + 1), slice(n + 1), t), (n, n + 1, r)):
             old = table[n, rows]
