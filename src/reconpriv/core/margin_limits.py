@@ -29,7 +29,7 @@ from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.expected_frequencies import expected_frequencies
-from reconpriv.theory.margins import row_precision, trials_from_margins
+from reconpriv.theory.margins import row_precision, same_everywhere, trials_from_margins
 
 # The smallest excess: most groups hold no exposed value more often than twice as expected.
 TYPICAL_EXCESS = 2.0
@@ -254,7 +254,7 @@ def settle_rows(
     sizes = totals.tables[0].counts.sum(axis=1)
     by_row = np.concatenate(frequencies)
     empty = ValuePrecision(np.zeros(totals.rows), np.zeros((0, 0)))
-    overall = np.asarray(sizes @ frequencies[0] / sizes.sum())
+    overall = np.asarray((sizes[:, None] * frequencies[0]).sum(axis=0) / sizes.sum())
     blank = MarginWorth(policy, domain_size, by_row, overall, (), empty)
 
     def worth_of(published: Flags, asked: Flags) -> MarginWorth:
@@ -302,7 +302,7 @@ def _telling_rows(rows: Ints, precision: Floats) -> Ints:
     own = precision[rows[:, :, None], rows[:, None, :]].sum(axis=2)
     diagonal = precision.diagonal()[rows]
     loss = np.divide(own**2, diagonal, out=np.full(own.shape, -1.0), where=diagonal > 0.0)
-    return np.asarray(rows[np.arange(rows.shape[0]), loss.argmax(axis=1)])
+    return np.asarray(rows[np.arange(rows.shape[0]), same_everywhere(loss).argmax(axis=1)])
 
 
 def _precision(

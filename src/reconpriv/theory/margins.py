@@ -24,6 +24,7 @@ from reconpriv.theory.design import mixing
 
 # Where a group is all that a row tells about, rounding must not make what it tells infinite.
 _LEAST = 1e-12
+_DIGITS = 2.0**30
 # Rows of a matrix that is inverted at once.
 _ONE_THREAD = 64
 # How many groups are looked up at once: what stays in the cache.
@@ -100,7 +101,16 @@ def trials_from_margins(
     first, second = 1.0 - alike * plain, 1.0 - held * rooted
     determinant = np.maximum(first * second - alike * held * mixed**2, _LEAST)
     information = (plain * second + held * mixed**2) / determinant
-    return np.asarray(squares * (holder * own + anybody) * information)
+    return same_everywhere(squares * (holder * own + anybody) * information)
+
+
+def same_everywhere(numbers: Floats) -> Floats:
+    """Numbers to nine digits; the others depend on how many threads a machine has.
+
+    So numbers that are equal on paper are, and none of them is just below a whole number.
+    """
+    mantissa, exponent = np.frexp(numbers)
+    return np.asarray(np.ldexp(np.round(mantissa * _DIGITS) / _DIGITS, exponent))
 
 
 def between_rows(rows: Ints, matrix: Floats) -> Floats:
