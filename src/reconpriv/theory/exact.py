@@ -19,7 +19,9 @@ _REACH = 9.0
 _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
-# Distributions of up to this many trials are made once for each p, and few of these tables kept.
+# Distributions of up to this many trials are made once for each p, and few of these tables kept: for
+# a sweep over many p, and for the groups of one policy.
+_TABLED = 100
 MOST_TABLED = 128
 _TABLES = 2
 
@@ -83,9 +85,9 @@ def within_epsilon(count: ObservedCount) -> Floats:
     """Pr[|F'-f| <= εf] for each element: 1 less both tails, made for many elements at once."""
     at = _Lattice.of(count)
     found = np.empty(at.n.size)
-    few = at.n <= MOST_TABLED
+    few = at.n <= _TABLED
     some = np.flatnonzero(few)
-    low, high = _chances_below(at.take(some), count)
+    low, high = _chances_below(at.take(some), count, _TABLED)
     found[some] = high - low
     rest = np.flatnonzero(~few)
     if rest.size:
@@ -100,13 +102,13 @@ def within_epsilon(count: ObservedCount) -> Floats:
 
 def tabled_tails(count: ObservedCount) -> tuple[Floats, Floats]:
     """The exact tails of few trials, looked up: for many elements of one p."""
-    low, high = _chances_below(_Lattice.of(count), count)
+    low, high = _chances_below(_Lattice.of(count), count, MOST_TABLED)
     return 1.0 - high, low
 
 
-def _chances_below(at: _Lattice, count: ObservedCount) -> tuple[Floats, Floats]:
+def _chances_below(at: _Lattice, count: ObservedCount, most: int) -> tuple[Floats, Floats]:
     """The probability of a count that is too low, and of one that is not too high."""
-    table = _cumulative(count.retention, count.domain_size)
+    table = _cumulative(count.retention, count.domain_size, most)
     n, below = at.n.astype(np.int64), at.below.astype(np.int64)
     # Nobody is rounded up beyond the trials; where the share is 0 it makes no difference.
     above = np.minimum(below + 1, n)
@@ -121,13 +123,13 @@ def _chances_below(at: _Lattice, count: ObservedCount) -> tuple[Floats, Floats]:
 
 
 @lru_cache(_TABLES)
-def _cumulative(retention: float, domain_size: int) -> Floats:
+def _cumulative(retention: float, domain_size: int, most: int) -> Floats:
     """Pr[O* < k] for every number of trials, holders and k up to a limit, one trial at a time."""
     r = keep_probability(retention, domain_size)
     t = replacement_probability(retention, domain_size)
-    table = np.zeros((MOST_TABLED + 1, MOST_TABLED + 1, MOST_TABLED + 2))
+    table = np.zeros((most + 1, most + 1, most + 2))
     table[0, 0, 1] = 1.0
-    for n in range(MOST_TABLED):
+    for n in range(most):
         # Shifted by one place, so that the sum up to a place is the chance of fewer.
         for rows, new, chance in ((slice(n + 1), slice(n + 1), t), (n, n + 1, r)):
             old = table[n, rows]
