@@ -45,13 +45,13 @@ def cost_of(batch: CellBatch, counted: CountedLimits) -> CostPart:
     policy = counted.worth.policy
     limits = sample_limits(batch, policy, counted.worth.domain_size)
     alone = own_trials(batch.sizes, limits)
-    trials = own_trials(batch.sizes, counted.lowered(batch, limits))
-    told = counted.told(batch)
+    lowered, most = counted.cost(batch, limits)
+    trials = own_trials(batch.sizes, lowered)
     return CostPart(
         groups=int((trials < alone).sum()),
         trials=round(float(alone.sum())),
         trials_lost=round(float((alone - trials).sum())),
-        most=0.0 if told is None else float(told.max(initial=0.0)),
+        most=most,
     )
 
 
