@@ -136,6 +136,11 @@ def margin_cost(
 
 def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
     """Which margins are not published, and what they are not counted in."""
+    if not plan.published:
+        return (
+            "No margins are published: every row of them would give a group away. Counts rest on"
+            " the records alone.",
+        )
     # A release says of how many rows; that it has no such table at all deserves a warning.
     notes = _not_published(plan, schema, rows=False)
     if policy.sampling.samples and not policy.sampling.counts_margins:

@@ -45,6 +45,8 @@ _ALL_COUNTS = 2048
 # Frequencies of a class at which an estimate that weighs in margins is judged.
 _GRID = 192
 _AT_ONCE = 64
+# Whether smaller groups pass as published is remembered.
+_REMEMBERED = 1 << 22
 _KEPT = 1 << 16
 _ROUNDING = 1e-12
 # A little above a step of E: rounded up, it is the next one.
@@ -315,6 +317,9 @@ class _Published:
 
     def passes(self, sizes: Ints) -> Flags:
         """Whether each of the sizes does."""
+        if sizes.max(initial=0) >= _REMEMBERED:
+            each, where = np.unique(sizes, return_inverse=True)
+            return self.group_class.pass_as_published(each, self.trials)[where.reshape(-1)]
         if sizes.max(initial=0) >= self.known.size:
             more = np.zeros(2 * int(sizes.max()) - self.known.size, dtype=np.int8)
             self.known = np.concatenate([self.known, more])
