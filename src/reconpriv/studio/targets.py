@@ -12,7 +12,8 @@ from shiny import ui
 import reconpriv as rp
 from reconpriv.studio.desk import explain
 from reconpriv.studio.parts import button, check, notice
-from reconpriv.tuning.recommend import check_target, missed
+from reconpriv.tuning.reach import missed
+from reconpriv.tuning.recommend import check_target
 from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.risk import CLOSE
 from reconpriv.tuning.sentences import budget
