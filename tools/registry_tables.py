@@ -45,10 +45,10 @@ def _bounds() -> list[Row]:
 
 
 def _presets() -> list[Row]:
-    head = ("`--preset`", "", "p", "ε", "δ", "bound", "sample size", "exposed above")
+    head = ("`--preset`", "", "p", "ε", "δ", "bound", "sample size", "exposed above", "margins")
     rows = []
     for one in PRESETS.values():
-        policy = one.policy
+        policy, margins = one.policy, one.policy.wanted_margins
         numbers = (policy.retention, policy.epsilon, policy.delta)
         name = f"`{one.name}`{' (default)' if one is DEFAULT else ''}"
         rows.append(
@@ -59,6 +59,7 @@ def _presets() -> list[Row]:
                 f"`{policy.tail_bound.name}`",
                 f"`{policy.sample_size}`",
                 f"{policy.exposed_above:g}",
+                "none" if margins is None else f"ε = {margins.epsilon:.3g}",
             )
         )
     return [head, *rows]

@@ -51,7 +51,7 @@ def publication(source: str, name: str, form: str, *more: str, out: str = "out")
     return Step(
         (
             "publish", source, out, "-s", SENSITIVE, "--public", ",".join(PUBLIC),
-            "--key", "my.key", "-p", str(RETENTIONS[name]), "-e", "0.5", "-d", "0.3",
+            "--key", "my.key", "--preset", "paper", "-p", str(RETENTIONS[name]),
             "--format", form, "--second-sample", *more,
         ),
         codes=(DONE, REFUSED),

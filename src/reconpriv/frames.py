@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from reconpriv.policy import Policy
 from reconpriv.reading import read
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_records
+from reconpriv.release.publication import no_folder
 from reconpriv.release.release import Release
 from reconpriv.schema import MAX_UNIQUE, Schema, Value
 from reconpriv.sources.frame_types import (
@@ -37,11 +39,18 @@ from reconpriv.writing.scratch import temporary
 if TYPE_CHECKING:
     from reconpriv.core.randomness import Key
 
+_RELEASE = "release"
+_RETURNS = ("frame", _RELEASE)
+WITHOUT_MARGINS = (
+    "A frame holds the published records alone: margins and the numbers of trials, which accurate"
+    " counts and intervals need, are left out. To get them: publish(…, returns='release')."
+)
+
 
 @checked
 def audit(
     source: Any,
-    policy: Policy,
+    policy: Policy | str | None = None,
     *,
     sensitive: str,
     worst: int = 10,
@@ -52,7 +61,10 @@ def audit(
     max_unique: float = MAX_UNIQUE,
     **roles: Any,
 ) -> AuditReport:
-    """Audit a table in one call; ``roles`` and further settings are those of :func:`read`."""
+    """Audit a table in one call; ``roles`` and further settings are those of :func:`read`.
+
+    ``policy`` may be the name of a preset; without one it is the recommended policy.
+    """
     with read(source, sensitive=sensitive, **roles) as table:
         return table.audit(
             policy,
@@ -68,10 +80,11 @@ def audit(
 @checked
 def publish(
     source: Any,
-    policy: Policy,
+    policy: Policy | str | None = None,
     *,
     sensitive: str,
     out: str | os.PathLike[str] | None = None,
+    returns: str = "frame",
     key: Key | bytes | str | os.PathLike[str] | None = None,
     file_format: str = "parquet",
     overwrite: bool = False,
@@ -84,12 +97,18 @@ def publish(
 ) -> Any:
     """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
 
+    ``policy`` may be the name of a preset; without one it is the recommended policy, fitted to the
+    table. What is refused, and how to insist, is as in :meth:`Table.publish`.
+
     A pandas, Polars or Arrow table comes back as one of the same kind, with the types that its
     columns had, including categories: the published records, one row each, in canonical order; a
     recoded column comes back as text. A lazy Polars frame comes back lazy, an Arrow stream as a
-    stream, a DuckDB relation as an Arrow table. With ``out`` the release folder is written too;
-    analysts need it for intervals. From a path, a database or Spark the release folder is what
-    comes out. What is refused, and how to insist, is as in :meth:`Table.publish`.
+    stream, a DuckDB relation as an Arrow table.
+
+    Margins and the numbers of trials, which intervals need, have no place in a frame.
+    ``returns="release"`` gives a release that has them, and is kept as long as the object is if no
+    folder is named. With ``out`` the release folder is written, too. From a path, a database or
+    Spark a release is what comes out.
     """
     given: dict[str, Any] = {
         "key": key,
@@ -101,30 +120,21 @@ def publish(
         "second_sample": second_sample,
         "role_change": role_change,
     }
+    if returns not in _RETURNS:
+        raise InputError(f"returns must be one of {', '.join(_RETURNS)}; got {returns!r}.")
     give_back = _kind_of(source)
-    if give_back is None:
-        if out is None:
-            if not may_be_table(source):
-                raise not_a_table(source)
-            raise InputError(
-                "There is no folder to write the release to.",
-                hint="Give one: publish(source, policy, sensitive=…, out='release').",
-            )
+    if give_back is not None and out is not None and is_uri(out):
+        raise OutputError("The release of a frame goes into a folder on this machine.")
+    if give_back is None and not may_be_table(source):
+        raise not_a_table(source)
+    if give_back is None or returns == _RELEASE:
+        if out is None and returns != _RELEASE:
+            raise no_folder("publish(source, sensitive=…, out='release')")
         with read(source, sensitive=sensitive, **roles) as table:
             return _publish(table, policy, out, **given)
-    if out is not None and is_uri(out):
-        raise OutputError("The release of a frame goes into a folder on this machine.")
-    if out is None and policy.margins is not None:
-        raise InputError(
-            "A frame of published records has no place for margins.",
-            hint="Give a folder for the release: publish(…, out='release').",
-        )
     made: list[Any] = []
     notes: list[str] = []
-    with (
-        temporary() as scratch,
-        read(source, sensitive=sensitive, **roles) as table,
-    ):
+    with read(source, sensitive=sensitive, **roles) as table:
         # A query makes its own columns and types.
         schema = table.schema if roles.get("sql") is None else None
 
@@ -133,19 +143,25 @@ def publish(
             made.append(give_back(source, load_records(ReleaseFolder.open(finished)), schema))
             notes.extend(unused_categories(made[0], table.schema))
 
-        folder = scratch / "release" if out is None else out
-        _publish(table, policy, folder, also=convert, **given)
+        release = _publish(table, policy, out, also=convert, **given)
+    if out is None and release.description.margins is not None:
+        notes.append(WITHOUT_MARGINS)
     for note in notes:
         warn_caller(note)
     return made[0]
 
 
-def _publish(table: Table, policy: Policy, out: str | os.PathLike[str], **given: Any) -> Release:
-    release = table.publish(policy, out, **given)
+def _publish(
+    table: Table, policy: Policy | str | None, out: str | os.PathLike[str] | None, **given: Any
+) -> Release:
+    """Publish into a folder, or into one that goes with the release; give its warnings."""
+    kept = temporary("release") if out is None else None
+    folder = out if kept is None else kept.path / "release"
+    release = table.publish(policy, folder, **given)
     for note in release.warnings:
         if note not in table.warnings:  # already given
             warn_caller(note)
-    return release
+    return replace(release, kept=kept)
 
 
 GiveBack = Callable[[Any, pa.Table, Schema | None], Any]

@@ -24,45 +24,47 @@ PRESETS = Registry(
     (
         Preset(
             "recommended",
-            "A promise that is a probability, for shares above a quarter, and margins: counts are"
-            " more accurate than with plain perturbation.",
+            "A promise that is a probability, for values that more than a quarter of a group hold,"
+            " and margins, which make counts more accurate.",
             Policy(0.5, 0.5, 0.05, bound="exact", exposed_above=0.25, margins=1.0),
         ),
         Preset(
             "paper",
-            "The paper's policy: every value of every group is protected, by Chernoff's bound.",
+            "The paper's policy: a criterion by Chernoff's bound, for every value of every group.",
             Policy(0.5, 0.5, 0.3),
         ),
         Preset(
-            "signed",
-            "The promise is a probability that a steward can sign: exact tails, for shares above"
-            " a quarter.",
-            Policy(0.5, 0.5, 0.05, bound="exact", exposed_above=0.25),
-        ),
-        Preset(
             "strict",
-            "The same promise for every value, with trials that depend on group size alone.",
+            "A promise that is a probability for every value, with trials that depend on group size"
+            " alone, and no margins.",
             Policy(0.5, 0.5, 0.05, bound="exact", sample_size="public"),
         ),
-        Preset(
-            "accurate",
-            "Only values that most of a group hold are protected; counts are nearly as accurate as"
-            " with plain perturbation.",
-            Policy(0.5, 0.5, 0.3, exposed_above=0.5),
-        ),
     ),
+    former={
+        "signed": "Use 'recommended' with an ε of 0 for margins, which is the same policy.",
+        "accurate": "Use 'paper' with values exposed above 0.5, which is the same policy.",
+    },
 )
 
 DEFAULT = RECOMMENDED = PRESETS["recommended"]
 # Of two values, one trial at p = ½ tells too much; this is the largest p that the promise allows.
 _TWO_VALUES = 2
 _RETENTION_OF_TWO = 0.49
+_TWO_COLUMNS = 2
 
 
 @checked
 def preset(name: str) -> Policy:
     """The policy of this name; change a field with :func:`dataclasses.replace`."""
     return PRESETS.find(name).policy
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A policy for one table, and sentences on what was chosen for it."""
+
+    policy: Policy
+    notes: tuple[str, ...]
 
 
 def fitted(policy: Policy, schema: Schema, *, retention: bool, margins: bool) -> Fitted:
@@ -77,18 +79,31 @@ def fitted(policy: Policy, schema: Schema, *, retention: bool, margins: bool) ->
             f"p = {_RETENTION_OF_TWO}: with two sensitive values, p = 0.5 would leave no number of"
             " trials that keeps the promise."
         )
-    if margins and policy.margins is not None and len(schema.public) < _TWO_VALUES:
+    if margins and (reason := _no_margins(policy, schema)):
         policy = replace(policy, margins=None)
-        notes.append(
-            "No margins are published: with one public column, each row of them would be a single"
-            " group. Counts rest on the records alone."
-        )
+        notes.append(f"No margins are published: {reason}. Counts rest on the records alone.")
     return Fitted(policy, tuple(notes))
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A policy for one table, and sentences on what was chosen for it."""
+def _no_margins(policy: Policy, schema: Schema) -> str:
+    """Why the recommended policy has no margins on this table; empty if it has."""
+    if policy.protect is not None:
+        return "they cannot be combined with protection groups"
+    if not policy.sampling.counts_margins:
+        return f"sample size {policy.sample_size!r} does not count what they tell about a group"
+    if len(schema.public) < _TWO_COLUMNS:
+        return "with one public column, each row of them would be a single group"
+    return ""
 
-    policy: Policy
-    notes: tuple[str, ...]
+
+def policy_for(policy: Policy | str | None, schema: Schema) -> Fitted:
+    """The policy that somebody asked for on a table: a policy, a preset's name, or nothing.
+
+    Nothing stands for the recommended policy, fitted to the table.
+    """
+    if isinstance(policy, Policy):
+        return Fitted(policy, ())
+    chosen = RECOMMENDED if policy is None else PRESETS.find(policy)
+    if chosen is not RECOMMENDED:
+        return Fitted(chosen.policy, ())
+    return fitted(chosen.policy, schema, retention=True, margins=True)

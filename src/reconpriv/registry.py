@@ -24,7 +24,7 @@ Member = TypeVar("Member", bound=Named)
 class Registry(dict[str, Member]):
     """Members by name, in the order in which they were registered.
 
-    ``former`` maps names of earlier versions to what replaces them, for the hint of an error.
+    ``former`` maps names of earlier versions to the hint that says what to use instead.
     """
 
     def __init__(
@@ -59,6 +59,6 @@ class Registry(dict[str, Member]):
         if not isinstance(name, str) or name not in self:
             hint = f"Choose one of: {', '.join(self)}."
             if isinstance(name, str) and name in self._former:
-                hint = f"Use {self._former[name]!r}, which has replaced it."
+                hint = self._former[name]
             raise self._error(f"There is no {self._what} called {name!r}.", hint=hint)
         return self[name]

@@ -19,7 +19,7 @@ from reconpriv.core.audit import audit_part, join_parts
 from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.checks import Checks
-from reconpriv.core.column_risk import ColumnRisk, column_risks
+from reconpriv.core.column_risk import ColumnRisk, ExpectedErrors, column_risks
 from reconpriv.core.columns_seen import ColumnsSeen, WithPairs
 from reconpriv.core.cube import CellKeeper, Cube, collect
 from reconpriv.core.identifiers import (
@@ -40,7 +40,8 @@ from reconpriv.errors import InputError, warn_caller
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.phrases import dropped_note
 from reconpriv.messages.remedies import Advice, Control, Remedy
-from reconpriv.policy import Policy, check_policy
+from reconpriv.policy import Policy
+from reconpriv.presets import policy_for
 from reconpriv.release.labels import labels_of
 from reconpriv.schema import MAX_UNIQUE, Schema, Value, looks_like_identifier
 from reconpriv.theory.bounds import Bound, TailBound
@@ -105,7 +106,7 @@ class Table:
 
     def audit(
         self,
-        policy: Policy,
+        policy: Policy | str | None = None,
         *,
         worst: int = 10,
         k: int = K,
@@ -118,6 +119,7 @@ class Table:
     ) -> AuditReport:
         """Test micro groups (Corollary 2), single records and columns against the policy.
 
+        ``policy`` may be the name of a preset; without one it is the recommended policy.
         ``k``: records in groups of fewer than ``k`` are counted. ``columns`` says whether to
         compute what the audit would be without each public column; None leaves that out if the
         cells do not fit into memory. ``keep_identifier`` names nearly unique columns, and
@@ -258,9 +260,22 @@ class Table:
         chosen = self._all_rows is not None
         return Checks(self.engine, self.schema, self._drop_missing, one_row_each=chosen)
 
-    def settled(self, policy: Policy) -> Policy:
+    def chosen(self, policy: Policy | str | None = None) -> Policy:
+        """A policy, that of a preset's name, or (None) the recommended one for this table.
+
+        What is different in it because of the table is among the warnings.
+        """
+        found = policy_for(policy, self.schema)
+        for note in found.notes:
+            if note not in self.warnings:
+                self.warnings += (note,)
+                warn_caller(note)
+        return found.policy
+
+    def settled(self, policy: Policy | str | None = None) -> Policy:
         """The policy with what it has to know about this table: harmless values, frequencies."""
-        if not check_policy(policy).needs_facts:
+        policy = self.chosen(policy)
+        if not policy.needs_facts:
             return policy
         overall = None
         if policy.news_only:
@@ -291,10 +306,12 @@ class Table:
             see(batch)
         part = audit_part([batch], schema, policy, worst, k)
         report = join_parts([part], schema, policy, worst=worst, k=k)
-        error = None
+        errors = None
         wanted = columns or (columns is None and raw.count.size <= CELLS_IN_MEMORY)
         if wanted and policy.can_sample and (pool := standard_workload(raw)) is not None:
             error = expected_error(raw, coarsened, policy, pool)
+            plain = replace(policy, sample_size="none", protect=None)
+            errors = ExpectedErrors(error, error, Tuner.on(raw, pool).setting(plain).error)
         found = column_risks(distinct_in(raw), report.records, kept=kept)
         self.checks.identifiers = {c.name: c.distinct for c in found if c.identifier}
         self._warn_of(c for c in found if c.identifier)
@@ -304,7 +321,7 @@ class Table:
             report,
             columns=found,
             columns_note=note if columns is not False else "",
-            error=error,
+            errors=errors,
             protection=settled,
             warnings=settled.notes + ((MERGED_NOTE,) if guessed else ()),
         )
@@ -361,13 +378,11 @@ class Table:
         self, report: AuditReport, *, asked: bool, kept: frozenset[str], cube: Cube | None
     ) -> AuditReport:
         if cube is not None:
-            # Margins by a column that is left out would be other margins.
-            policy = replace(report.policy, margins=None)
-            effects = column_effects(cube, policy, k=report.single_records.k)
+            effects = column_effects(cube, report.policy, k=report.single_records.k)
             columns = column_risks(
                 distinct_in(cube), report.records, kept=kept, without=effects.without
             )
-            return replace(report, columns=columns, error=effects.error)
+            return replace(report, columns=columns, errors=effects.errors)
         distinct = distinct_values(self.engine, self.schema, drop_missing=self._drop_missing)
         note = "What the audit would be without each column was not computed"
         if not asked:
@@ -388,9 +403,13 @@ class Table:
                 self.warnings += (note,)
                 warn_caller(note)
 
-    def audit_groups(self, policy: Policy, *, exact: bool = False) -> Iterator[pa.Table]:
+    def audit_groups(
+        self, policy: Policy | str | None = None, *, exact: bool = False
+    ) -> Iterator[pa.Table]:
         """Every group with its verdict, batch by batch; ``exact`` adds the exact tails."""
-        policy = self.settled(policy)
+        return self._verdicts(self.settled(policy), exact)
+
+    def _verdicts(self, policy: Policy, exact: bool) -> Iterator[pa.Table]:
         if policy.protect is not None:
             from reconpriv.core.coarsening import coarsen  # noqa: PLC0415
 
@@ -409,8 +428,8 @@ class Table:
 
     def publish(
         self,
-        policy: Policy,
-        out: str | os.PathLike[str],
+        policy: Policy | str | None = None,
+        out: str | os.PathLike[str] | None = None,
         *,
         key: Key | bytes | str | os.PathLike[str] | None = None,
         file_format: str = "parquet",
@@ -424,6 +443,9 @@ class Table:
         also: Callable[[Path], None] | None = None,
     ) -> Release:
         """Write a release folder; see docs/threat-model.md for what it promises.
+
+        ``policy`` may be the name of a preset; without one it is the recommended policy, fitted to
+        the table. ``out`` is the folder, which has to be named.
 
         A nearly unique public column is refused unless ``keep_identifier`` names it, one that gives
         the sensitive value away unless ``keep_giveaway`` does, people with several rows always, and
@@ -440,14 +462,17 @@ class Table:
         from reconpriv.ledger.account import Account  # noqa: PLC0415
         from reconpriv.release.publication import (  # noqa: PLC0415
             check_format,
+            no_folder,
             publication_notes,
             write_release,
         )
         from reconpriv.release.release import Release  # noqa: PLC0415
 
+        if out is None:
+            raise no_folder("publish(out='release')")
         check_format(file_format)
         secret = as_key(key)
-        check_policy(policy).check_sampling()
+        self.chosen(policy).check_sampling()
         policy = self.settled(policy)
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         if self._all_rows is not None:
@@ -577,7 +602,7 @@ class Table:
         min_group_error: float | None = None,
         max_reconstructed: float | None = None,
         max_pooled: float | None = None,
-        current: Policy | None = None,
+        current: Policy | str | None = None,
         weaker_records: bool = False,
         pooled: bool | None = None,
         queries: int = 5_000,
@@ -604,10 +629,9 @@ class Table:
         describes; None does so if that takes seconds.
         """
         from reconpriv.attacks.pooled_risk import pooled_share, quickly_pooled  # noqa: PLC0415
-        from reconpriv.presets import fitted  # noqa: PLC0415
         from reconpriv.tuning.recommend import check_target  # noqa: PLC0415
         from reconpriv.tuning.report import Target  # noqa: PLC0415
-        from reconpriv.tuning.sweep import CURRENT, sweep  # noqa: PLC0415
+        from reconpriv.tuning.sweep import sweep  # noqa: PLC0415
 
         target = Target(
             max_error,
@@ -619,10 +643,8 @@ class Table:
             max_pooled=max_pooled,
         )
         check_target(target)
-        notes: tuple[str, ...] = ()
-        if current is None:
-            fit = fitted(CURRENT, self.schema, retention=True, margins=True)
-            current, notes = fit.policy, fit.notes
+        fit = policy_for(current, self.schema)
+        current = fit.policy
         if harmless is not None:
             current = replace(current, harmless=harmless)  # type: ignore[arg-type]
         if news_only is not None:
@@ -657,12 +679,12 @@ class Table:
         )
         warned = tuple(one.sentence for one in obstacles if one is not None)
         report = replace(report, warnings=self.warnings + warned, identifiers=found)
-        return report.noted(notes)
+        return report.noted(fit.notes)
 
     def report(
         self,
-        policy: Policy,
-        path: str | os.PathLike[str],
+        policy: Policy | str | None = None,
+        path: str | os.PathLike[str] | None = None,
         *,
         release: Release | None = None,
         source: str = "",
@@ -673,16 +695,22 @@ class Table:
     ) -> None:
         """Write the publisher's report, one HTML file about the raw table: not for release.
 
+        ``policy`` is as in :meth:`publish`; ``path`` has to be named.
         ``release`` is what was published with this policy, ``source`` a name to show for the table.
         ``accepted`` is what the steward accepts, as :meth:`audit` takes it: ``keep_identifier``, ….
         """
         from reconpriv.reports import internal  # noqa: PLC0415 - needs an extra
 
+        if path is None:
+            raise InputError(
+                "There is no file to write the report to.",
+                hint="Give one: report(path='report.html').",
+            )
         out = None if release is None else release.path
         internal.check_internal(Path(path), overwrite=overwrite, out=out)
         found = internal.find(
             self,
-            policy,
+            self.chosen(policy),
             release=release,
             source=source,
             k=k,

@@ -211,7 +211,7 @@ def _with_margins(target: AttackedTable, result: AttackResult) -> AttackResult:
         table=tuple(rows),
         verdict=f"{result.verdict} A margin as X is part of the best unbiased estimate,"
         f" which is within ε in {np.mean(error <= epsilon):.1%}; X minus Y, both estimated from"
-        f" everything, equals it to {largest:.0e}.",
+        f" records and margins, equals it to {largest:.0e}.",
     )
 
 

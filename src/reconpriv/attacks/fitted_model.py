@@ -19,9 +19,13 @@ from reconpriv.theory.reconstruction import reconstruct_count
 # A frequency that is off by less makes no difference to an adversary.
 _TOLERANCE = 1e-4
 _ROUNDS = 30
+# A group's own records correct the rest: on the census, pooling gains nothing by more rounds.
+_FEW_ROUNDS = 4
 
 
-def fitted_model(published: Publication, people: Cube, kept: Ints | None = None) -> Floats:
+def fitted_model(
+    published: Publication, people: Cube, kept: Ints | None = None, *, rounds: int = _ROUNDS
+) -> Floats:
     """What the model says about every group of ``people``: a line of frequencies each.
 
     ``kept`` are the groups of ``people`` that were published, in the order of the publication; all
@@ -43,7 +47,14 @@ def fitted_model(published: Publication, people: Cube, kept: Ints | None = None)
     else:
         rows, counts = _from_records(cube, people, kept, published.policy.retention)
     counts = positive_counts(counts, row_sizes(rows, sizes, counts.shape[0]))
-    return main_effects(rows, sizes, counts, tolerance=_TOLERANCE, most_rounds=_ROUNDS)
+    return main_effects(rows, sizes, counts, tolerance=_TOLERANCE, most_rounds=rounds)
+
+
+def model_of_margins(published: Publication) -> Floats | None:
+    """What the model says about every published group, roughly; None without margins."""
+    if not published.tables:
+        return None
+    return fitted_model(published, published.cube, rounds=_FEW_ROUNDS)
 
 
 def _from_records(cube: Cube, people: Cube, kept: Ints, retention: float) -> tuple[Ints, Floats]:

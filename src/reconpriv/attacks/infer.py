@@ -8,12 +8,12 @@ out, and the same model guesses both: only the difference comes from being in th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable
+from reconpriv.attacks.attacked_table import AttackedTable, Publication
 from reconpriv.attacks.held_out import SplitTable, split_people
 from reconpriv.attacks.inference import OWN_GROUP, model_shares
 from reconpriv.attacks.micro import KNEW, possible_sizes
@@ -23,7 +23,6 @@ from reconpriv.attacks.statistics import (
     difference_of_shares,
     true_positives,
 )
-from reconpriv.core.cube import Cube
 from reconpriv.queries.estimate import Design
 from reconpriv.schema import json_value
 from reconpriv.theory.arrays import Floats
@@ -72,7 +71,7 @@ def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None
     headline = models[-1] if classifiers else OWN_GROUP
     mine = found[own, headline]
     people, others = int(split.published.sum()), int(split.held_out.sum())
-    left_aside = target.policy.margins is not None
+    told = {} if target.policy.margins is None else {"margins": _margins(classifiers)}
     return AttackResult(
         name="infer",
         knew=KNEW,
@@ -89,11 +88,10 @@ def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None
             "difference": _plus_minus(*mine.difference),
             f"members found at {FALSE_POSITIVES:g} false positives": _plus_minus(*mine.members),
             **_worst_figure(mine),
-            **({"margins": "published, but left aside here"} if left_aside else {}),
+            **told,
         },
         table=tuple(_row(split, size, model, one, keys) for (size, model), one in found.items()),
-        verdict=_verdict(mine, people * keys, others * keys, own)
-        + (" Margins were left aside." if left_aside else ""),
+        verdict=_verdict(mine, people * keys, others * keys, own),
     )  # fmt: skip
 
 
@@ -102,17 +100,24 @@ def _measure(
 ) -> dict[str, Guessed]:
     each: dict[str, list[Guessed]] = {}
     for number in range(keys):
-        cube = split.inside.publication(number, size).cube
-        for model, shares in _shares(split, cube, size, classifiers).items():
+        published = split.inside.publication(number, size)
+        for model, shares in _shares(split, published, classifiers).items():
             each.setdefault(model, []).append(judge_guesses(split, shares))
     return {model: _mean(every) for model, every in each.items()}
 
 
+def _margins(classifiers: Sequence[Any]) -> str:
+    """What margins are used for."""
+    return "used by naive Bayes" + (
+        "; not used by the classifier, which learns from records" if classifiers else ""
+    )
+
+
 def _shares(
-    split: SplitTable, cube: Cube, size: str, classifiers: Sequence[Any]
+    split: SplitTable, published: Publication, classifiers: Sequence[Any]
 ) -> dict[str, Floats]:
-    design = Design.of(replace(split.target.policy, sample_size=size), cube.schema)
-    return model_shares(cube, split.target.raw, split.kept, design, classifiers)
+    design = Design.of(published.policy, published.cube.schema)
+    return model_shares(published, split.target.raw, split.kept, design, classifiers)
 
 
 def judge_guesses(split: SplitTable, shares: Floats) -> Guessed:
@@ -169,8 +174,7 @@ def _means(pairs: list[tuple[float, float]]) -> tuple[float, float]:
 def _control(split: SplitTable, size: str, model: str, classifiers: Sequence[Any]) -> Rate:
     """The release of a shuffled column: what it says about people's true values is nothing."""
     shuffled = split.inside.shuffled()
-    cube = shuffled.publish(0, size)
-    shares = _shares(split, cube, size, classifiers)[model]
+    shares = _shares(split, shuffled.publication(0, size), classifiers)[model]
     right = judge_guesses(split, shares).inside
     what = "the same from a release with the sensitive column shuffled"
     return Rate(right, int(split.published.sum()), what)

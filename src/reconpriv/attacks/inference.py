@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from reconpriv.attacks.attacked_table import Publication
 from reconpriv.attacks.neighbourhoods import FAR, places_of
 from reconpriv.attacks.pooling import with_model
-from reconpriv.core.cube import Cube
+from reconpriv.core.cube import Cube, Sums
 from reconpriv.learning.classifiers import learned_shares, possible
 from reconpriv.learning.distributions import (
     log_conditional,
@@ -21,6 +22,7 @@ from reconpriv.learning.distributions import (
     sensitive_counts,
 )
 from reconpriv.queries.estimate import Design
+from reconpriv.queries.margins import prepare_margins
 from reconpriv.theory.arrays import Floats, Ints
 
 NAIVE_BAYES = "naive Bayes"
@@ -29,35 +31,47 @@ _SMOOTHING = 1.0
 
 
 def model_shares(
-    published: Cube, people: Cube, kept: Ints, design: Design, classifiers: Sequence[Any] = ()
+    published: Publication,
+    people: Cube,
+    kept: Ints,
+    design: Design,
+    classifiers: Sequence[Any] = (),
 ) -> dict[str, Floats]:
     """What each model says about every group of ``people``, by name.
 
     ``kept`` are the groups of ``people`` that were published, in the order of ``published``.
+    Classifiers learn from the records alone, naive Bayes from margins, too.
     """
-    bayes = naive_bayes_shares(published, people, kept, design)
+    bayes, cube = naive_bayes_shares(published, people, kept, design), published.cube
     own = bayes.copy()
-    own[kept] = possible(with_model(published, bayes[kept], retention=design.retention))
+    own[kept] = possible(with_model(cube, bayes[kept], retention=design.retention))
     shares = {NAIVE_BAYES: bayes, OWN_GROUP: own}
     for chosen in classifiers:
         lines = features(people)
         name = chosen if isinstance(chosen, str) else type(chosen).__name__
-        shares[name] = learned_shares(
-            chosen, published, lines[kept], lines, retention=design.retention
-        )
+        shares[name] = learned_shares(chosen, cube, lines[kept], lines, retention=design.retention)
     return shares
 
 
-def naive_bayes_shares(published: Cube, people: Cube, kept: Ints, design: Design) -> Floats:
+def naive_bayes_shares(published: Publication, people: Cube, kept: Ints, design: Design) -> Floats:
     """The package's naive Bayes on reconstructed distributions, as ``ReconstructedNaiveBayes``."""
     from scipy.special import softmax  # noqa: PLC0415 - slow import
 
-    m = design.domain_size
-    observed = np.bincount(published.value, weights=published.count, minlength=m)
-    class_counts = sensitive_counts(observed.astype(np.float64), design.retention)
+    cube, margins = published.cube, None
+    if published.tables:
+        margins = prepare_margins(cube, published.tables, published.variance, design)
+
+    def by_value(selection: Ints, selections: int) -> Sums:
+        sums = cube.sums(selection, selections, None)
+        if margins is None:
+            return sums
+        return margins.combine_by_value(cube, sums, lambda _: selection)
+
+    whole = by_value(np.zeros(cube.groups, dtype=np.int64), 1)
+    class_counts = sensitive_counts(whole.observed[0], design.retention)
     logs = np.tile(log_prior(class_counts, _SMOOTHING), (people.groups, 1))
     for codes, values in zip(people.codes, people.values, strict=True):
-        sums = published.sums(codes[kept].astype(np.int64), len(values), None)
+        sums = by_value(codes[kept].astype(np.int64), len(values))
         conditional, _ = log_conditional(release_table(sums, design), class_counts, _SMOOTHING)
         # A value that was not published says nothing.
         logs += np.where(sums.records[:, None] > 0, conditional, 0.0)[codes]

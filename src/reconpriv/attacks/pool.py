@@ -11,13 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, largest_values
+from reconpriv.attacks.fitted_model import model_of_margins
 from reconpriv.attacks.micro import KNEW, possible_sizes, predicted_share
-from reconpriv.attacks.pooling import pool
+from reconpriv.attacks.pooling import Pooled, pool
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error
-from reconpriv.core.cube import Cube
 from reconpriv.schema import json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
+
+MARGINS = "used: a model of them is tried like a kind of neighbours"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def pooled_errors(
     groups = target.violating() if groups is None else groups
     top, truth = target.values[groups], target.frequency[groups]
     most, every = largest_values(target.raw)[groups], np.arange(groups.size)
-    each = [pool(one.cube, groups, retention=one.policy.retention) for one in published]
+    each = [pool_all(one, groups) for one in published]
     return PooledErrors(
         alone=np.array([relative_error(one.alone[every, top], truth) for one in each]),
         pooled=np.array([relative_error(one.estimate[every, top], truth) for one in each]),
@@ -56,6 +58,12 @@ def pooled_errors(
         right_pooled=np.array([one.estimate.argmax(axis=1) == most for one in each]),
         words=tuple(one.words(top) for one in each),
     )
+
+
+def pool_all(published: Publication, groups: Ints) -> Pooled:
+    """Some groups of a publication, from their neighbours, and from its margins if it has any."""
+    model = model_of_margins(published)
+    return pool(published.cube, groups, retention=published.policy.retention, model=model)
 
 
 def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
@@ -68,7 +76,7 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
     alone = "from their own records"
     if target.policy.protect is not None:
         alone = "from their protection groups"
-    left_aside = target.policy.margins is not None
+    told = {} if target.policy.margins is None else {"margins": MARGINS}
     return AttackResult(
         name="pool",
         knew=KNEW,
@@ -82,12 +90,11 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
             "keys": keys,
             "a guess from the whole table": _whole_table(exposed, target.overall),
             "mostly pooled with": _most_used(mine),
-            **({"margins": "published, but left aside here"} if left_aside else {}),
+            **told,
         },
         table=table,
         worst=_worst(exposed, mine, worst),
-        verdict=_verdict(mine, own, epsilon, alone)
-        + (" Margins were left aside." if left_aside else ""),
+        verdict=_verdict(mine, own, epsilon, alone),
     )
 
 
@@ -172,12 +179,11 @@ def _verdict(errors: PooledErrors, own: str, epsilon: float, alone: str) -> str:
     )
 
 
-def guess_from_release(
-    cube: Cube, *, retention: float, margins: bool = False, show: int = 20
-) -> AttackResult:
+def guess_from_release(published: Publication, *, show: int = 20) -> AttackResult:
     """The adversary's guesses from a release alone; nothing here says whether they are right."""
+    cube = published.cube
     order = np.argsort(-cube.trials, kind="stable")[:show]
-    found = pool(cube, order, retention=retention)
+    found = pool_all(published, order)
     guess = found.estimate.argmax(axis=1)
     words = found.words(guess)
     values = cube.group_table().take(order).to_pylist()
@@ -194,12 +200,11 @@ def guess_from_release(
         }
         for i, (g, public) in enumerate(zip(order, values, strict=True))
     )
-    aside = " Margins were left aside." if margins else ""
     return AttackResult(
         name="pool",
         knew=KNEW,
         table=table,
-        figures={"groups": cube.groups},
+        figures={"groups": cube.groups, **({"margins": MARGINS} if published.tables else {})},
         verdict="Guesses only, for the groups with the most trials: without the table, nobody"
-        f" can say which of them are right.{aside}",
+        " can say which of them are right.",
     )

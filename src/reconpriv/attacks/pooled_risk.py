@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable
-from reconpriv.attacks.pooling import pool
+from reconpriv.attacks.pool import pool_all
 from reconpriv.attacks.statistics import relative_error
 from reconpriv.core.cube import Cube
 from reconpriv.core.exposure import largest_exposed, most_exposed
@@ -30,8 +30,7 @@ def pooled_share(
 
     What counts as exposed is up to ``exposing``, by default the policy itself; what counts as
     close is the same for all policies.
-    Measured on publications in memory with the lab's own keys. Margins, which may tell a group
-    more, are left aside.
+    Measured on publications in memory with the lab's own keys, margins included.
     """
     judge = yardstick(policy if exposing is None else exposing)
     batch = cube.as_batch()
@@ -43,7 +42,7 @@ def pooled_share(
     target = AttackedTable(cube.schema, replace(policy, unattainable="one-trial"), batch)
     people, found = batch.sizes[groups], 0.0
     for number in range(keys):
-        seen = pool(target.publication(number).cube, groups, retention=policy.retention)
+        seen = pool_all(target.publication(number), groups)
         estimate = seen.estimate[np.arange(groups.size), top]
         found += float(people[relative_error(estimate, truth) <= judge.epsilon].sum())
     return found / keys / float(batch.sizes.sum())

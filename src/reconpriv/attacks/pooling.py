@@ -10,6 +10,7 @@ differ by c f(1-f) in the mean square, besides the chance of finite groups, then
 and c follows by the method of moments from many groups. The best combination weighs F' and P by the
 inverse of their mean squared errors, V and B = U + (c + 1/N + h) f(1-f), and has the error
 VB/(V + B). Of several kinds of neighbourhood each cell takes the one with the smallest such error.
+Where margins are published, a model of them is one more kind, with P known exactly.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from reconpriv.theory.design import FrequencyVariance, frequency_variance
 from reconpriv.theory.reconstruction import reconstruct_frequency
 
 ALONE = "its own records alone"
+MODEL = "a model of the margins"
+_NONE, _MODEL = -1, -2
 # Scatter is measured on this many groups, those with the most trials.
 _MEASURED = 3_000
 # Pairs of attributes are tried among so many of the best single kinds.
@@ -43,7 +46,8 @@ class Pooled:
 
     ``alone`` is F' of the group's own records, ``estimate`` that of the best combination, and
     ``error`` its mean squared error as the adversary reckons it. ``chosen`` indexes ``kinds``; it
-    is -1 where a group has no neighbour of any kind. ``schema`` is that of the groups pooled.
+    is -1 where a group has no neighbour of any kind, and -2 where a model of the margins helps
+    most. ``schema`` is that of the groups pooled.
     """
 
     schema: Schema
@@ -66,12 +70,14 @@ class Pooled:
     def words(self, values: Ints) -> tuple[str, ...]:
         """Which neighbours helped to estimate one value of each group."""
         chosen = self.chosen[np.arange(values.size), values]
-        return tuple(ALONE if i < 0 else self.kinds[i].words(self.schema) for i in chosen)
+        named = {_NONE: ALONE, _MODEL: MODEL}
+        return tuple(named.get(i) or self.kinds[i].words(self.schema) for i in chosen.tolist())
 
 
-def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
+def pool(cube: Cube, groups: Ints, *, retention: float, model: Floats | None = None) -> Pooled:
     """Estimate some groups of a publication with the help of their neighbours.
 
+    ``model`` is what a model of the margins says about every group, if any are published.
     Values dealt within a protection group say nothing about its parts, so these are all estimated
     like the protection group, whose neighbours are other protection groups.
     """
@@ -83,7 +89,7 @@ def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
     if not kinds:  # without public columns there is one group, and no neighbour
         share = np.broadcast_to(records.overall, (groups.size, records.overall.size))
         alone = records.frequency[groups]
-        chosen = np.full(alone.shape, -1)
+        chosen = np.full(alone.shape, _NONE)
         return Pooled(cube.schema, alone, alone, records.variance(groups, share), chosen, ())
     found = [records.measure(kind) for kind in kinds]
     best = np.argsort([one.typical_error for one in found], kind="stable")
@@ -97,9 +103,14 @@ def pool(cube: Cube, groups: Ints, *, retention: float) -> Pooled:
     share = np.clip(guess, 0.0, 1.0) * (1.0 - _CAUTION) + records.overall * _CAUTION
     alone = records.frequency[groups]
     estimate, error = alone.copy(), records.variance(groups, share)
-    chosen = np.full(alone.shape, -1)
-    for i, scatter in enumerate(found):
-        combined, expected = records.combine(scatter, groups, share)
+    chosen = np.full(alone.shape, _NONE)
+    candidates = [(i, records.combine(one, groups, share)) for i, one in enumerate(found)]
+    if model is not None:
+        around = _of_model(model)
+        relative, _ = records.scatter(_some(around, records.measured), records.measured)
+        weighed = records.weigh(_some(around, groups), relative, groups, share)
+        candidates.append((_MODEL, weighed))
+    for i, (combined, expected) in candidates:
         better = expected < error
         estimate[better], error[better], chosen[better] = combined[better], expected[better], i
     return Pooled(cube.schema, alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds))
@@ -117,8 +128,7 @@ def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
         moved = with_model(cube.whole, mean, retention=retention) - mean
         return np.asarray(shares + moved[cube.within])
     records, every = _Records.of(cube, retention), np.arange(cube.groups)
-    exact = np.zeros(cube.groups)
-    around = _Around(shares, exact, exact, exact, np.zeros(cube.groups, dtype=bool))
+    around = _of_model(shares)
     measured = records.measured
     relative, _ = records.scatter(_some(around, measured), measured)
     combined, _ = records.weigh(around, relative, every, shares)
@@ -251,6 +261,12 @@ class _Records:
         weight = np.where(around.none[:, None], 0.0, own / (own + other))
         frequency = self.frequency[groups]
         return frequency + weight * (around.mean - frequency), own * (1.0 - weight)
+
+
+def _of_model(shares: Floats) -> _Around:
+    """What a model says, in the place of neighbours."""
+    exact = np.zeros(len(shares))
+    return _Around(shares, exact, exact, exact, np.zeros(len(shares), dtype=bool))
 
 
 def _some(around: _Around, lines: Ints) -> _Around:

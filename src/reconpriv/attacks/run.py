@@ -17,6 +17,7 @@ from reconpriv.messages.arguments import checked
 from reconpriv.registry import Registry
 
 if TYPE_CHECKING:
+    from reconpriv.attacks.attacked_table import Publication
     from reconpriv.attacks.result import AttackResult
     from reconpriv.engines.base import Progress
     from reconpriv.policy import Policy
@@ -111,11 +112,8 @@ def _pool(table: Table, policy: Policy, how: Effort) -> AttackResult:
 
 def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
     from reconpriv.attacks.pool import guess_from_release
-    from reconpriv.release.load import load_group_cube
 
-    manifest, cube = release.manifest, load_group_cube(release)
-    aside = manifest.margins is not None
-    return guess_from_release(cube, retention=manifest.policy.retention, margins=aside, show=show)
+    return guess_from_release(_publication(release), show=show)
 
 
 def _infer(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -137,13 +135,18 @@ def _model(table: Table, policy: Policy, how: Effort) -> AttackResult:
 
 
 def _model_on_release(release: ReleaseFolder, show: int) -> AttackResult:
-    from reconpriv.attacks.attacked_table import Publication
     from reconpriv.attacks.model import guess_from_release
+
+    return guess_from_release(_publication(release), show=show)
+
+
+def _publication(release: ReleaseFolder) -> Publication:
+    """What an adversary has of a release: its groups, and its margins."""
+    from reconpriv.attacks.attacked_table import Publication
     from reconpriv.release.load import load_group_cube
     from reconpriv.release.margin_file import read_margins
 
-    tables, policy = read_margins(release), release.manifest.policy
-    return guess_from_release(Publication(policy, load_group_cube(release), tables), show=show)
+    return Publication(release.manifest.policy, load_group_cube(release), read_margins(release))
 
 
 def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
@@ -320,12 +323,19 @@ def on_releases() -> list[str]:
 
 
 @checked
-def attack(name: str, table: Table, policy: Policy, effort: Effort | None = None) -> AttackResult:
+def attack(
+    name: str,
+    table: Table,
+    policy: Policy | str | None = None,
+    effort: Effort | None = None,
+) -> AttackResult:
     """Run an attack against a publisher's own table and measure it against the truth.
 
     :param name: the name of one of :data:`ATTACKS`, such as ``micro``.
+    :param policy: a policy or the name of a preset; without one, the recommended policy.
     """
     chosen = ATTACKS.find(name)
+    policy = table.chosen(policy)
     policy.check_sampling()
     return chosen.on_table(table, policy, effort or Effort())
 

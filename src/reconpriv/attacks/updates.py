@@ -232,7 +232,7 @@ def _kernel(table: AttackedTable) -> Kernel:
 
 
 def _together(target: AttackedTable, seen: Seen, groups: Ints) -> Floats:
-    """F' from every different trial, each counted once: no adversary can do better."""
+    """F' from every different trial, each counted once: no unbiased estimate does better."""
     m = target.schema.domain_size
     inside = np.isin(seen.cells // m, groups) & (seen.trials > 0)
     cells = seen.cells[inside]

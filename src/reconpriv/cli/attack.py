@@ -149,10 +149,9 @@ def attack(
                 # A line that is printed would cut through a bar.
                 say_all("warning", opened.warnings)
                 suited = policy_options.on(policy, opened.schema, margins)
-                policy = suited.policy
-                say_all("note", suited.notes)
                 with ticking(opened.schema.records, f"attack {name}") as bar:
-                    result = run_attack(name, opened, policy, replace(effort, progress=bar))
+                    result = run_attack(name, opened, suited.policy, replace(effort, progress=bar))
+                say_all("note", suited.notes)
         if json:
             show_json(result.as_dict())
         else:

@@ -16,7 +16,7 @@ from reconpriv.core.cube import collect
 from reconpriv.core.randomness import Key
 from reconpriv.errors import OutputError
 from reconpriv.messages.redaction import shown_path
-from reconpriv.policy import Policy
+from reconpriv.presets import RECOMMENDED
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.estimate import Design, Estimate
 from reconpriv.reading import read
@@ -59,7 +59,7 @@ class Demo:
 
 def run_demo(out: Path | None) -> Demo:
     """Audit and publish the bundled Adult table and answer a few count queries."""
-    policy = Policy(retention=0.5, epsilon=0.5, delta=0.3)
+    policy = RECOMMENDED.policy
     if out is not None and out.exists():
         raise OutputError(
             f"{shown_path(out)} exists already.", hint="Choose another name for the release."

@@ -8,18 +8,12 @@ import typer
 
 from reconpriv.cli import options as opt
 from reconpriv.cli.output import reported, show, show_json
-from reconpriv.cli.release_options import ReleaseFolder, open_with_warnings
+from reconpriv.cli.release_options import Margins, ReleaseFolder, open_with_warnings
 
 Where = Annotated[
     str | None,
     typer.Option(
         "--where", metavar="SQL", help="A condition on public columns, to use only some records."
-    ),
-]
-Margins = Annotated[
-    bool,
-    typer.Option(
-        "--margins/--no-margins", help="Use the margins of the release, or its records alone."
     ),
 ]
 

@@ -19,7 +19,7 @@ Epsilon = Annotated[
         "--margins",
         metavar="ε",
         help="Also publish noisy tables of the sensitive column: the ε of all of them together"
-        " (differential privacy; 1 is usual), or 0 for none.",
+        " (differential privacy), or 0 for none. \\[default: 1]",
         rich_help_panel=POLICY,
     ),
 ]

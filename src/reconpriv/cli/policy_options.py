@@ -29,7 +29,7 @@ PresetName = Annotated[
     str | None,
     _option(
         "--preset",
-        default="paper",
+        default="recommended",
         metavar="NAME",
         help="A policy by name ({presets}), which the options below change.",
         autocompletion=registered("presets"),
@@ -47,11 +47,11 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[
     float | None,
-    _option("-d", "--delta", default="0.3", help="δ: such an error must not be provably rarer."),
+    _option("-d", "--delta", default="0.05", help="δ: such an error must not be provably rarer."),
 ]
 BoundName = Annotated[
     str | None,
-    _option("--bound", default="chernoff", help="{bounds}.", autocompletion=registered("bounds")),
+    _option("--bound", default="exact", help="{bounds}.", autocompletion=registered("bounds")),
 ]
 SampleSize = Annotated[
     str | None,
@@ -68,7 +68,7 @@ ExposedAbove = Annotated[
     float | None,
     _option(
         "--exposed-above",
-        default="0",
+        default="0.25",
         metavar="φ",
         help="Protect only values that more than this share of a group hold.",
     ),
@@ -152,10 +152,10 @@ class PolicyOptions:
         return replace(base.policy, **changed)
 
     def on(self, policy: Policy, schema: Schema, margins: MarginOptions) -> Fitted:
-        """The policy for a table, if the recommended one was not asked for otherwise."""
-        from reconpriv.presets import RECOMMENDED, Fitted, fitted
+        """The policy for a table, if it is the recommended one as far as nothing else was given."""
+        from reconpriv.presets import DEFAULT, RECOMMENDED, Fitted, fitted
 
-        if self.preset != RECOMMENDED.name:
+        if (self.preset or DEFAULT.name) != RECOMMENDED.name:
             return Fitted(policy, ())
         free = self.retention is None
         return fitted(policy, schema, retention=free, margins=not margins.given)

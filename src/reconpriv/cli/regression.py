@@ -11,7 +11,12 @@ from reconpriv.cli import options as opt
 from reconpriv.cli.chart_option import ChartFile, Overwrite, check_chart_option, give_answer
 from reconpriv.cli.learning import Where
 from reconpriv.cli.output import reported
-from reconpriv.cli.release_options import Confidence, ReleaseFolder, open_with_warnings
+from reconpriv.cli.release_options import (
+    Confidence,
+    Margins,
+    ReleaseFolder,
+    open_with_warnings,
+)
 
 if TYPE_CHECKING:
     from reconpriv.learning.regression import Regression
@@ -71,6 +76,7 @@ def logistic(
     merge: Merge = None,
     reference: Reference = None,
     confidence: Confidence = 0.95,
+    margins: Margins = True,
     chart: ChartFile = None,
     overwrite: Overwrite = False,
     memory: opt.Memory = None,
@@ -78,7 +84,7 @@ def logistic(
 ) -> None:
     """Fit the logistic regression of the sensitive column that the original table would have."""
     with reported():
-        asked = _asked(features, where, merge, reference, confidence)
+        asked = _asked(features, where, merge, reference, confidence, margins)
         check_chart_option(chart, overwrite=overwrite)
         opened = open_with_warnings(release, memory)
         found = opened.logistic(target[0] if len(target) == 1 else target, **asked)
@@ -95,6 +101,7 @@ def linear(
     merge: Merge = None,
     reference: Reference = None,
     confidence: Confidence = 0.95,
+    margins: Margins = True,
     chart: ChartFile = None,
     overwrite: Overwrite = False,
     memory: opt.Memory = None,
@@ -102,7 +109,7 @@ def linear(
 ) -> None:
     """Fit the linear regression of a public number that the original table would have."""
     with reported():
-        asked = _asked(features, where, merge, reference, confidence)
+        asked = _asked(features, where, merge, reference, confidence, margins)
         check_chart_option(chart, overwrite=overwrite)
         opened = open_with_warnings(release, memory)
         _show(opened.linear(outcome, **asked), chart, overwrite, json)
@@ -120,6 +127,7 @@ def _asked(
     merge: list[str] | None,
     reference: list[str] | None,
     confidence: float,
+    margins: bool,
 ) -> dict[str, Any]:
     """What both regressions take, by the names that it has in Python."""
     merged = opt.split_assignments("--merge", merge or [], "Write NAME=VALUE,VALUE.")
@@ -129,4 +137,5 @@ def _asked(
         "merge": {name: opt.split_names(values) for name, values in merged.items()},
         "reference": opt.split_assignments("--reference", reference or [], "Write COLUMN=VALUE."),
         "confidence": confidence,
+        "margins": margins,
     }

@@ -26,6 +26,12 @@ EstimatorName = Annotated[
 Confidence = Annotated[
     float, typer.Option("--confidence", help="The confidence level of the intervals.")
 ]
+Margins = Annotated[
+    bool,
+    typer.Option(
+        "--margins/--no-margins", help="Use the margins of the release, or its records alone."
+    ),
+]
 WholeBins = Annotated[
     bool,
     typer.Option(

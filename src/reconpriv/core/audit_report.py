@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reconpriv.core.column_risk import ColumnRisk, Figures, effect_sentence, identifier_sentence
+from reconpriv.core.column_risk import (
+    ColumnRisk,
+    ExpectedErrors,
+    Figures,
+    effect_sentence,
+    identifier_sentence,
+)
 from reconpriv.core.giveaways import Giveaway
 from reconpriv.core.identifiers import identifier_note
 from reconpriv.core.margin_cost import MarginCost
@@ -17,7 +23,7 @@ from reconpriv.core.verdicts import GroupVerdict
 from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy import Policy
-from reconpriv.promise import ONE_ROW, REFUSED, promise
+from reconpriv.promise import ONE_ROW, REFUSED, not_promised, promise
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,8 +32,8 @@ class AuditReport(Readable):
 
     The figures for groups say what plain randomisation would let an adversary reconstruct.
     ``size_distribution`` counts groups and records by size: 1, 2-3, 4-7, … (powers of two).
-    ``error`` is the analysts' expected mean relative error on the standard workload, from the
-    records alone. If the effect of each column was not computed, ``columns_note`` says why.
+    ``errors`` are those of the analysts' counts. If the effect of each column was not computed,
+    ``columns_note`` says why.
     ``exposed_groups`` have an exposed value; in ``unattainable_groups`` no number of trials is
     private. ``margins`` is there if the policy asks for margins: what they cost the groups. With
     ``protection`` the groups are protection groups. ``dropped`` records have no sensitive value;
@@ -52,7 +58,7 @@ class AuditReport(Readable):
     cells: int
     columns: tuple[ColumnRisk, ...] = ()
     columns_note: str = ""
-    error: float | None = None
+    errors: ExpectedErrors | None = None
     margins: MarginCost | None = None
     warnings: tuple[str, ...] = ()
     protection: Settled | None = None
@@ -145,11 +151,23 @@ class AuditReport(Readable):
     @property
     def promise(self) -> str:
         """What a publication with this policy would promise."""
-        refused = self.unattainable_groups and self.policy.unattainable == "refuse"
+        return REFUSED if self._refused else promise(self.promised_by)
+
+    @property
+    def not_promised(self) -> str:
+        """What it would leave open; empty if it is refused."""
+        return "" if self._refused else not_promised(self.promised_by)
+
+    @property
+    def promised_by(self) -> dict[str, Any]:
+        """The policy, and whether rows are people, as plain values."""
+        return self.policy.as_dict() | {ONE_ROW: self.one_row_per_person}
+
+    @property
+    def _refused(self) -> bool:
+        unattainable = self.unattainable_groups > 0 and self.policy.unattainable == "refuse"
         several = self.people is not None and not self.one_row_per_person
-        if refused or several or not self.policy.can_sample:
-            return REFUSED
-        return promise(self.policy.as_dict() | {ONE_ROW: self.one_row_per_person})
+        return unattainable or several or not self.policy.can_sample
 
     @property
     def one_row_per_person(self) -> bool:
@@ -202,6 +220,7 @@ class AuditReport(Readable):
             "verdict": self._verdict(),
             "policy": self.policy.as_dict(),
             "promise": self.promise,
+            "not_promised": self.not_promised,
             "sensitive": self.sensitive,
             "public": list(self.public),
             "left_out": list(self.left_out),
@@ -230,7 +249,8 @@ class AuditReport(Readable):
             "columns": {
                 "sentence": self.columns_sentence,
                 "identifiers": [column.name for column in self.columns if column.identifier],
-                "error": self.error,
+                "error": None if self.errors is None else self.errors.published,
+                "errors": None if self.errors is None else vars(self.errors),
                 "each": [column.as_dict() for column in self.columns],
                 "giveaways": [one.as_dict() for one in self.giveaways],
             },

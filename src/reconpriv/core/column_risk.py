@@ -27,6 +27,19 @@ class Figures:
 
 
 @dataclass(frozen=True)
+class ExpectedErrors:
+    """The analysts' expected mean relative error on the standard workload.
+
+    ``published`` is that of a release, ``alone`` that of its records without the margins, and
+    ``plain`` that of a table that is only perturbed.
+    """
+
+    published: float
+    alone: float
+    plain: float
+
+
+@dataclass(frozen=True)
 class WithoutColumn(Figures):
     """The figures without a column.
 

@@ -136,7 +136,8 @@ def margin_cost(
 
 def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
     """Which margins are not published, and what they are not counted in."""
-    notes = _not_published(plan, schema)
+    # A release says of how many rows; that it has no such table at all deserves a warning.
+    notes = _not_published(plan, schema, rows=False)
     if policy.sampling.samples and not policy.sampling.counts_margins:
         notes += (_not_counted(policy.sample_size),)
     return notes
@@ -146,7 +147,7 @@ def _not_counted(sample_size: str) -> str:
     return f"Sample size {sample_size!r} does not count what margins tell about a group."
 
 
-def _not_published(plan: MarginPlan, schema: Schema) -> tuple[str, ...]:
+def _not_published(plan: MarginPlan, schema: Schema, *, rows: bool = True) -> tuple[str, ...]:
     from reconpriv.core.margin_tables import table_name  # noqa: PLC0415
 
     notes = [
@@ -154,7 +155,7 @@ def _not_published(plan: MarginPlan, schema: Schema) -> tuple[str, ...]:
         for attributes in plan.too_large
     ]
     for one in plan.tables:
-        if one.left_out:
+        if one.left_out and (rows or not one.table.rows):
             notes.append(
                 _left_out(
                     one.left_out,

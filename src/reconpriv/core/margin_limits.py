@@ -215,6 +215,8 @@ def settle_rows(
         return replace(blank, values=values, unheld=told_by(np.zeros(totals.rows)))
 
     def given_away(worth: MarginWorth, published: Flags) -> Ints:
+        if not policy.sampling.counts_margins:
+            return np.zeros(0, dtype=np.int64)
         kept = published[groups.rows].any(axis=1)
         return np.flatnonzero((worth.limits(groups) < 1.0) & (groups.limits >= 1.0) & kept)
 

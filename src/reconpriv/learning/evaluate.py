@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned, and how well it predicts if there was a test table."""
+    """What was learned, and how well it predicts if there was a test table.
+
+    ``margins`` says whether it was learned from margins, too.
+    """
 
     target: str
     features: tuple[str, ...]
@@ -32,6 +35,7 @@ class Learned:
     accuracy: float | None = None
     log_loss: float | None = None
     baseline: float | None = None
+    margins: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -39,6 +43,7 @@ class Learned:
             "target": self.target,
             "features": list(self.features),
             "reconstructed": self.sensitive,
+            "margins": self.margins,
             "classes": [json_value(value) for value in self.classes],
             "prior": list(self.prior),
             "conditional": self.conditional,
@@ -88,6 +93,7 @@ def learn(
                 names, model.categories_, model.feature_log_prob_, model.kept_, strict=True
             )
         },
+        margins=margins and randomised and release.answerer.margins is not None,
         **figures,
     )
 

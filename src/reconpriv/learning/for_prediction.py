@@ -14,7 +14,7 @@ from reconpriv.learning.logistic import logistic_features, target_classes
 from reconpriv.learning.model_rows import answerer_of, encoded, gather
 from reconpriv.learning.terms import Encodings, read_features
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.class_counts import ClassCounts
+from reconpriv.theory.class_counts import Evidence
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -28,21 +28,27 @@ class TrainingData:
     features: list[str]
     encodings: Encodings
     x: Floats
-    counts: ClassCounts
+    counts: Evidence
     labels: tuple[Any, ...]
     outcome: Floats
     sensitive: str | None = None
 
 
 def logistic_data(
-    release: Release, target: Any, features: Sequence[str] | None, where: str | None
+    release: Release,
+    target: Any,
+    features: Sequence[str] | None,
+    where: str | None,
+    *,
+    margins: bool,
 ) -> TrainingData:
     """The rows of a logistic regression of the sensitive column, or of some of its values."""
     answerer = answerer_of(release, [] if features is None else features)
     schema = answerer.cells.schema
     chosen = [column.name for column in schema.public] if features is None else features
     wanted = logistic_features(answerer, chosen)
-    rows = gather(answerer, public_selection(answerer, where), [one.column for one in wanted])
+    columns = [one.column for one in wanted]
+    rows = gather(answerer, public_selection(answerer, where), columns, margins=margins)
     every = target is None or (isinstance(target, str) and target == schema.sensitive.name)
     if every:
         labels, members = tuple(schema.domain), np.eye(schema.domain_size)
@@ -51,17 +57,22 @@ def logistic_data(
     encodings, x = encoded(answerer, wanted, rows, rows.codes, {}, len(labels) - 1)
     return TrainingData(
         retention=answerer.design.retention,
-        features=[one.column for one in wanted],
+        features=columns,
         encodings=encodings,
         x=x,
-        counts=rows.counts.merged(members),
+        counts=rows.evidence(members),
         labels=labels,
         outcome=np.zeros(0),
     )
 
 
 def linear_data(
-    release: Release, outcome: str, features: Sequence[str] | None, where: str | None
+    release: Release,
+    outcome: str,
+    features: Sequence[str] | None,
+    where: str | None,
+    *,
+    margins: bool,
 ) -> TrainingData:
     """The rows of a linear regression of a public number."""
     answerer = answerer_of(release, [outcome, *(features or [])])
@@ -72,15 +83,16 @@ def linear_data(
     sensitive = schema.sensitive.name
     public = [one for one in wanted if one.column != sensitive]
     used = len(public) < len(wanted)
-    selected = public_selection(answerer, where)
-    rows = gather(answerer, selected, [*(one.column for one in public), outcome])
+    selected, m = public_selection(answerer, where), schema.domain_size
+    columns = [*(one.column for one in public), outcome]
+    rows = gather(answerer, selected, columns, margins=margins and used)
     encodings, x = encoded(answerer, public, rows, rows.codes[:-1], {})
     return TrainingData(
         retention=answerer.design.retention if used else 1.0,
         features=[one.column for one in wanted],
         encodings=encodings,
         x=x,
-        counts=rows.counts if used else rows.counts.merged(np.ones((1, schema.domain_size))),
+        counts=rows.evidence(np.eye(m) if used else np.ones((1, m))),
         labels=tuple(schema.domain) if used else (None,),
         outcome=outcome_numbers(answerer, outcome, rows),
         sensitive=sensitive if used else None,

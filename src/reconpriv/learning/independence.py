@@ -19,7 +19,6 @@ from reconpriv.queries.grouping import check_distinct
 from reconpriv.queries.sql import unknown_column
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.design import mixing
 from reconpriv.theory.independence import (
     CombinedRows,
     PublishedRows,
@@ -244,11 +243,8 @@ def combined_rows(
     margins, design = answerer.margins, answerer.design
     assert margins is not None
     records, observed = _shared_with_margins(answerer, names, selected, keys)
-    holder, anybody = mixing(design.retention, design.domain_size)
-    one_trial = holder / design.domain_size + anybody
-    turned = margins.vectors.T @ records
-    turned *= (one_trial / (one_trial * margins.spectrum + margins.noise(1)))[:, None]
-    weights = (margins.vectors @ turned).T
+    one_trial, noise = margins.alike(np.eye(design.domain_size))
+    weights = margins.spectrum.weights(records.T, np.full(records.shape[1], one_trial), noise)
 
     def between_rows(own: Floats, shared: Floats, of_margins: Floats) -> Floats:
         """Σ_g u_ag u_bg x_g, from the sums of x over rows, rows and margins, and margins."""

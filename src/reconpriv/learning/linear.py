@@ -31,7 +31,7 @@ from reconpriv.queries.sql import unknown_column
 from reconpriv.queries.sql_text import written_name
 from reconpriv.schema import Schema, Value
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.class_counts import ClassCounts
+from reconpriv.theory.class_counts import Evidence
 from reconpriv.theory.regression import fit_linear
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def linear(
     merge: Mapping[str, Sequence[Value]] | None = None,
     reference: Mapping[str, Value] | None = None,
     confidence: float = 0.95,
+    margins: bool = True,
     **equal: Value,
 ) -> Regression:
     """The least squares fit that the original records would have: see ``Release.linear``."""
@@ -58,7 +59,7 @@ def linear(
     selected = public_selection(answerer, where, **equal)
     found = linear_of(
         answerer, outcome, named, selected,
-        merge=merge, reference=reference, confidence=confidence,
+        merge=merge, reference=reference, confidence=confidence, margins=margins,
     )  # fmt: skip
     return on_groups(release, found)
 
@@ -72,6 +73,7 @@ def linear_of(
     merge: Mapping[str, Sequence[Value]] | None = None,
     reference: Mapping[str, Value] | None = None,
     confidence: float = 0.95,
+    margins: bool = True,
 ) -> Regression:
     """The same on the cells of a release."""
     check_confidence(confidence)
@@ -81,7 +83,8 @@ def linear_of(
     sensitive = schema.sensitive.name
     public = [one for one in wanted if one.column != sensitive]
     used = len(public) < len(wanted)
-    rows = gather(answerer, selected, [*(one.column for one in public), outcome])
+    columns = [*(one.column for one in public), outcome]
+    rows = gather(answerer, selected, columns, margins=margins and used)
     fixed = dict(reference or {})
     categories = [one.column for one in public if not one.numeric]
     check_reference(fixed, [*categories, sensitive] if used else categories)
@@ -93,7 +96,7 @@ def linear_of(
     encodings, x = encoded(answerer, public, rows, rows.codes[:-1], fixed)
     check_size(len(encodings.terms) + len(classes.labels), 1, rows.sums.records.size)
     numbers = outcome_numbers(answerer, outcome, rows)
-    counts = rows.counts.merged(classes.members)
+    counts = rows.evidence(classes.members)
     if used:
         _check_clear(counts, classes.labels, sensitive)
     fit = fit_linear(x, numbers, counts)
@@ -110,7 +113,7 @@ def linear_of(
     terms += [Term(sensitive, label, category=True).name for label in classes.labels[:-1]]
     said = {part.feature.column: part.values[part.reference] for part in encodings.parts
             if not part.feature.numeric}  # fmt: skip
-    remarks = remarks_of(answerer, selected)
+    remarks = remarks_of(answerer, selected, margins=margins)
     if used:
         said[sensitive] = classes.labels[-1]
     else:
@@ -131,6 +134,7 @@ def linear_of(
         groups=int(rows.sums.groups.sum()),
         trials=float(rows.sums.trials.sum()),
         remarks=tuple(remarks),
+        margins=rows.margins,
     )
 
 
@@ -183,10 +187,10 @@ def outcome_numbers(answerer: Answerer, outcome: str, rows: ModelRows) -> Floats
     return numbers
 
 
-def _check_clear(counts: ClassCounts, labels: Sequence[Value], name: str) -> None:
+def _check_clear(counts: Evidence, labels: Sequence[Value], name: str) -> None:
     """Refuse a class that may as well have no member: its coefficient would divide by noise."""
-    totals = counts.counts.sum(axis=0)
-    errors = class_errors(counts)
+    totals = counts.whole()
+    errors = counts.errors()
     short = np.flatnonzero(totals < _CLEAR * errors)
     if short.size:
         i = int(short[np.argmin((totals / np.maximum(errors, 1e-300))[short])])
@@ -195,9 +199,3 @@ def _check_clear(counts: ClassCounts, labels: Sequence[Value], name: str) -> Non
             f" {totals[i]:,.0f} ± {errors[i]:,.0f} such records.",
             hint="Merge it with others, or select more records.",
         )
-
-
-def class_errors(counts: ClassCounts) -> Floats:
-    """The standard errors of the classes' totals."""
-    variances = [counts.covariance(i, i).sum() for i in range(counts.classes)]
-    return np.sqrt(np.maximum(variances, 0.0))

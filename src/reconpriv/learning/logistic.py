@@ -27,7 +27,7 @@ from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.estimate import check_confidence
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.class_counts import ClassCounts
+from reconpriv.theory.class_counts import Evidence
 from reconpriv.theory.regression import fit_logistic, level_counts, move_logistic
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def logistic(
     merge: Mapping[str, Sequence[Value]] | None = None,
     reference: Mapping[str, Value] | None = None,
     confidence: float = 0.95,
+    margins: bool = True,
     **equal: Value,
 ) -> Regression:
     """The logistic regression that the original records would have: see ``Release.logistic``."""
@@ -55,7 +56,7 @@ def logistic(
     selected = public_selection(answerer, where, **equal)
     found = logistic_of(
         answerer, target, features, selected,
-        merge=merge, reference=reference, confidence=confidence,
+        merge=merge, reference=reference, confidence=confidence, margins=margins,
     )  # fmt: skip
     return on_groups(release, found)
 
@@ -69,12 +70,13 @@ def logistic_of(
     merge: Mapping[str, Sequence[Value]] | None = None,
     reference: Mapping[str, Value] | None = None,
     confidence: float = 0.95,
+    margins: bool = True,
 ) -> Regression:
     """The same on the cells of a release."""
     check_confidence(confidence)
     wanted = logistic_features(answerer, features)
     multinomial = isinstance(target, str) and target == answerer.cells.schema.sensitive.name
-    rows = gather(answerer, selected, [one.column for one in wanted])
+    rows = gather(answerer, selected, [one.column for one in wanted], margins=margins)
     fixed = dict(reference or {})
     if multinomial:
         classes = classes_of(answerer, merge, fixed, rows.counts.counts.sum(axis=0))
@@ -90,7 +92,7 @@ def logistic_of(
         fixed, [*categories, answerer.cells.schema.sensitive.name] if multinomial else categories
     )
     encodings, x = encoded(answerer, wanted, rows, rows.codes, fixed, len(classes.labels) - 1)
-    counts = rows.counts.merged(classes.members)
+    counts = rows.evidence(classes.members)
     name = answerer.cells.schema.sensitive.name
     levels = check_separation(encodings, x, counts, classes.labels, name)
     fit = fit_logistic(x, counts)
@@ -108,10 +110,10 @@ def logistic_of(
     scales = np.tile(encodings.scales(), len(classes.labels) - 1)
     table = coefficients(
         terms, estimates, covariance, confidence,
-        move=lambda i, errors: move_logistic(x, counts, fit, back[i], errors, levels),
+        move=lambda i, errors: move_logistic(x, counts.records, fit, back[i], errors, levels),
         rough=np.sqrt(np.maximum(np.diag(covariance), 0.0)) * scales > _ROUGH,
     )  # fmt: skip
-    remarks = remarks_of(answerer, selected)
+    remarks = remarks_of(answerer, selected, margins=margins)
     if any(np.isinf([one.low, one.high]).any() for one in table):
         remarks.append(OPEN)
     return Regression(
@@ -127,6 +129,7 @@ def logistic_of(
         groups=int(rows.sums.groups.sum()),
         trials=float(rows.sums.trials.sum()),
         remarks=tuple(remarks),
+        margins=rows.margins,
     )
 
 
@@ -163,7 +166,7 @@ def target_classes(answerer: Answerer, target: Value) -> Classes:
 
 
 def check_separation(
-    encodings: Encodings, x: Floats, counts: ClassCounts, labels: Sequence[Value], name: str
+    encodings: Encodings, x: Floats, counts: Evidence, labels: Sequence[Value], name: str
 ) -> Floats:
     """Refuse counts that no finite coefficient has: none of the records with a value in a class.
 
@@ -172,7 +175,7 @@ def check_separation(
     names, levels = encodings.levels()
     everybody = np.eye(x.shape[1])[:1]
     levels = np.vstack([everybody, levels])
-    wanted = x.T @ counts.counts[:, :-1]
+    wanted = counts.totals(x)[:, :-1]
     found = level_counts(x, counts.records, wanted, levels)
     row, which = np.unravel_index(found.argmin(), found.shape)
     if found[row, which] <= 0:

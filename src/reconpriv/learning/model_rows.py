@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reconpriv.core.cube import Sums
+from reconpriv.core.cube import Cube, Sums
 from reconpriv.errors import InputError
+from reconpriv.learning.margin_evidence import MOST_CELLS, margin_evidence
 from reconpriv.learning.regression import ABOUT, Regression
 from reconpriv.learning.terms import (
     Encodings,
@@ -22,7 +23,7 @@ from reconpriv.queries.answer import Answerer, Selected
 from reconpriv.queries.estimate import Design, approximate
 from reconpriv.schema import Value
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.class_counts import ClassCounts, PublishedCounts, class_counts
+from reconpriv.theory.class_counts import ClassCounts, Evidence, PublishedCounts, class_counts
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -30,17 +31,36 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 1 << 26  # of the design matrix
 _MOST_PARAMETERS = 1_500
 
-MARGINS = "margins were left aside: the fit rests on the records alone"
+TOO_MANY = "margins are not used: the release has too many groups for a model with them"
 COARSE = "columns that protection groups pool are used with their coarse values"
 
 
 @dataclass(frozen=True)
 class ModelRows:
-    """Rows of records that agree on all public columns of a model."""
+    """Rows of records that agree on all public columns of a model.
+
+    ``counts`` are those of the records alone. ``group_row`` is the row of each group in memory, if
+    margins are to be used with them.
+    """
 
     sums: Sums
     counts: ClassCounts
     codes: tuple[Ints, ...]
+    answerer: Answerer
+    group_row: Ints | None = None
+
+    @property
+    def margins(self) -> bool:
+        """Whether margins are used."""
+        return self.group_row is not None
+
+    def evidence(self, members: Floats) -> Evidence:
+        """What the release tells about classes, each a line of 0 and 1 over the values."""
+        margins = self.answerer.margins
+        if self.group_row is None or margins is None or len(members) < 2:
+            return Evidence.of(self.counts.merged(members))
+        cube, records = self.answerer.cube, self.sums.records
+        return margin_evidence(cube, margins, self.group_row, records, members)
 
 
 @dataclass(frozen=True)
@@ -68,12 +88,23 @@ def answerer_of(release: Release, names: Sequence[str]) -> Answerer:
     return answerer
 
 
-def gather(answerer: Answerer, selected: Selected, names: Sequence[str]) -> ModelRows:
-    """Sum the selected groups by the columns of a model."""
+def gather(
+    answerer: Answerer, selected: Selected, names: Sequence[str], *, margins: bool = True
+) -> ModelRows:
+    """Sum the selected groups by the columns of a model; ``margins`` says whether to use any."""
     keys, sums = answerer.sums_by_value(selected, list(names), margins=False)
     if not sums.records.sum() > 0:
         raise no_record()
-    return ModelRows(sums, counts_of(sums, answerer.design), tuple(keys))
+    group_row = None
+    if margins and answerer.margins is not None and _few_groups(answerer):
+        group_row = answerer.rows_of_groups(selected, list(names))
+    return ModelRows(sums, counts_of(sums, answerer.design), tuple(keys), answerer, group_row)
+
+
+def _few_groups(answerer: Answerer) -> bool:
+    """Whether the counts of all groups can be held at once."""
+    cells = answerer.cells
+    return isinstance(cells, Cube) and cells.groups * cells.schema.domain_size <= MOST_CELLS
 
 
 def counts_of(sums: Sums, design: Design) -> ClassCounts:
@@ -165,13 +196,13 @@ def check_reference(reference: Mapping[str, Value], categories: Sequence[str]) -
             )
 
 
-def remarks_of(answerer: Answerer, selected: Selected) -> list[str]:
-    """What to know about every regression on a release."""
+def remarks_of(answerer: Answerer, selected: Selected, *, margins: bool) -> list[str]:
+    """What to know about every regression on a release; ``margins`` are to be used, if any."""
     found = [ABOUT, *selected.remarks]
     if not answerer.design.sampling.trials_known:
         found.append(approximate(answerer.design.sampling))
-    if answerer.margins is not None:
-        found.append(MARGINS)
+    if margins and answerer.margins is not None and not _few_groups(answerer):
+        found.append(TOO_MANY)
     return found
 
 

@@ -66,7 +66,8 @@ class Regression(Plottable):
     """A regression: the fit that the original records would have, as far as a release tells.
 
     ``kind`` is logistic, multinomial or linear. ``reference`` says what the values of each category
-    are compared with. ``covariance`` is that of the coefficients, in their order.
+    are compared with. ``covariance`` is that of the coefficients, in their order. ``margins`` says
+    whether the fit used margins.
     """
 
     kind: str
@@ -81,6 +82,7 @@ class Regression(Plottable):
     groups: int
     trials: float
     remarks: tuple[str, ...] = ()
+    margins: bool = False
 
     @property
     def params(self) -> dict[Any, float]:
@@ -125,6 +127,7 @@ class Regression(Plottable):
             "coefficients": [one.as_dict() for one in self.coefficients],
             "covariance": self.covariance.tolist(),
             "remarks": list(self.remarks),
+            "margins": self.margins,
         }
 
 

@@ -40,7 +40,7 @@ from reconpriv.learning.terms import Encoding, Encodings, Feature
 from reconpriv.messages.arguments import checked
 from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.class_counts import ClassCounts, PublishedCounts, class_counts
+from reconpriv.theory.class_counts import Evidence, PublishedCounts, class_counts
 from reconpriv.theory.regression import fit_linear, fit_logistic
 
 if TYPE_CHECKING:
@@ -134,25 +134,25 @@ class ReconstructedLogisticRegression(ClassifierMixin, _Reconstructed):  # type:
         *,
         where: str | None = None,
         alpha: float = 1.0,
+        margins: bool = True,
     ) -> ReconstructedLogisticRegression:
         """Learn from a release: its retention, domain, and the trials behind its groups.
 
         ``target`` is the sensitive column (the default), or a sensitive value or list of values:
         the classes are then True and False. ``features`` default to all public columns.
+        ``margins=False`` leaves margins aside, if the release has any.
         """
         from reconpriv.learning.for_prediction import logistic_data  # noqa: PLC0415 - not for fit
 
-        data = logistic_data(release, target, features, where)
+        data = logistic_data(release, target, features, where, margins=margins)
         model = cls(retention=data.retention, domain=list(data.labels), alpha=alpha)
         model._check_parameters()
         _name_features(model, data.encodings)
         return model._learn(data.encodings, data.x, data.counts, list(data.labels))
 
-    def _learn(
-        self, encodings: Encodings, x: Floats, counts: ClassCounts, classes: list[Any]
-    ) -> Self:
+    def _learn(self, encodings: Encodings, x: Floats, counts: Evidence, classes: list[Any]) -> Self:
         """Fit with the most frequent class as the reference."""
-        last = int(counts.counts.sum(axis=0).argmax())
+        last = int(counts.whole().argmax())
         if len(classes) == 2:
             last = 0
         order = [*(i for i in range(len(classes)) if i != last), last]
@@ -260,11 +260,15 @@ class ReconstructedLinearRegression(RegressorMixin, _Reconstructed):  # type: ig
         *,
         where: str | None = None,
         alpha: float = 1e-6,
+        margins: bool = True,
     ) -> ReconstructedLinearRegression:
-        """Learn from a release; ``features`` default to all columns but the outcome."""
+        """Learn from a release; ``features`` default to all columns but the outcome.
+
+        ``margins=False`` leaves margins aside, if the release has any.
+        """
         from reconpriv.learning.for_prediction import linear_data  # noqa: PLC0415 - not for fit
 
-        data = linear_data(release, outcome, features, where)
+        data = linear_data(release, outcome, features, where, margins=margins)
         model = cls(
             retention=data.retention,
             sensitive=data.sensitive,
@@ -284,11 +288,11 @@ class ReconstructedLinearRegression(RegressorMixin, _Reconstructed):  # type: ig
         encodings: Encodings,
         x: Floats,
         outcome: Floats,
-        counts: ClassCounts,
+        counts: Evidence,
         classes: list[Any],
         place: int | None,
     ) -> Self:
-        last = int(counts.counts.sum(axis=0).argmax())
+        last = int(counts.whole().argmax())
         order = [*(i for i in range(len(classes)) if i != last), last]
         k = x.shape[1]
         ridge = self._penalty(k + len(classes) - 1)
@@ -421,10 +425,10 @@ def _as_numbers(name: str, column: list[Any]) -> Floats:
     return numbers
 
 
-def _count_records(codes: Ints, weight: Floats, classes: int, retention: float) -> ClassCounts:
+def _count_records(codes: Ints, weight: Floats, classes: int, retention: float) -> Evidence:
     """Each record as a row: its class, reconstructed."""
     observed = np.zeros((codes.size, classes))
     observed[np.arange(codes.size), codes] = weight
     nothing = np.zeros(codes.size)
     published = PublishedCounts(weight, observed, observed, weight, nothing, nothing)
-    return class_counts(published, retention if classes > 1 else 1.0)
+    return Evidence.of(class_counts(published, retention if classes > 1 else 1.0))

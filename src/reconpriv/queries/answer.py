@@ -380,16 +380,11 @@ class Answerer:
         if values is None and sums.observed.ndim == 1:  # a count over public attributes alone
             return sums
         wanted = self._selection(selected, public, keys)
-        rows, m = keys.shape[1], self.design.domain_size
-        if values is not None:
-            asked = Asked(np.arange(rows), np.zeros(rows, dtype=np.int64), values)
-            return self.margins.combine(self.cells, sums, asked, wanted)
-        asked = Asked(np.repeat(np.arange(rows), m), np.tile(np.arange(m), rows))
-        flat = sums.at(asked.selection, asked.value)
-        found = self.margins.combine(self.cells, flat, asked, wanted)
-        shaped = Sums(*(column.reshape(rows, m) for column in found.columns()))
-        alike = {name: getattr(sums, name) for name in ("groups", "records", "trials", "cut")}
-        return replace(shaped, **alike)
+        if values is None:
+            return self.margins.combine_by_value(self.cells, sums, wanted)
+        rows = keys.shape[1]
+        asked = Asked(np.arange(rows), np.zeros(rows, dtype=np.int64), values)
+        return self.margins.combine(self.cells, sums, asked, wanted)
 
     def _selection(self, selected: Selected, public: list[str], keys: Ints) -> Selection:
         """Which combination each group of a part belongs to, or -1."""
@@ -405,6 +400,13 @@ class Answerer:
             return np.where(self.mask(selected, part), place, -1)
 
         return find
+
+    def rows_of_groups(self, selected: Selected, public: list[str]) -> Ints:
+        """The combination of public values of every group in memory, as in ``sums_by_value``."""
+        names = [column.name for column in self.cells.schema.public]
+        attributes = [names.index(name) for name in public]
+        cube = self.cube
+        return combinations(cube, attributes, self.mask(selected, cube))[1]
 
     def _sums(
         self,

@@ -305,7 +305,7 @@ ESTIMATORS = Registry(
             model=True,
         ),
     ),
-    former={"smooth": "model"},
+    former={"smooth": "Use 'model', which has replaced it."},
 )
 
 

@@ -21,7 +21,8 @@ class Figure(Plottable):
     ``kind`` says which of them, ``name`` how it is headed in a table. ``records`` is the number of
     records it is among, ``groups`` and ``trials`` what it rests on. The value and its limits are
     numbers, or the classes of an ordered column; they are None where there is nothing to describe.
-    A sum or a share has a ``standard_error``, and so has an average; a quantile has none.
+    A sum or a share has a ``standard_error``, and so has an average; a quantile has none, so there
+    is no saying how much of it comes ``from_margins``; ``margins`` says whether it used any.
     """
 
     query: str
@@ -39,6 +40,7 @@ class Figure(Plottable):
     trials: float
     remarks: tuple[str, ...] = ()
     from_margins: float = 0.0
+    margins: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -57,6 +59,7 @@ class Figure(Plottable):
             "groups": self.groups,
             "trials": self.trials,
             "from_margins": self.from_margins,
+            "margins": self.margins or self.from_margins > 0,
             "remarks": list(self.remarks),
         }
 
@@ -77,11 +80,16 @@ class Figure(Plottable):
             return "exact"
         return f"{self.shown(self.low)} to {self.shown(self.high)}"
 
+    @property
+    def margins_words(self) -> str:
+        """What it owes to margins; empty if that is nothing."""
+        if self.from_margins > 0:
+            return f"{margins_words(self.from_margins)} from margins"
+        return "with margins" if self.margins else ""
+
     def __str__(self) -> str:
         """The value, its interval and what to know about it."""
-        margins = (
-            f"; {margins_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
-        )
+        margins = f"; {self.margins_words}" if self.margins_words else ""
         text = f"{self.shown(self.value)} (exact)"
         if not self.exact:
             text = (

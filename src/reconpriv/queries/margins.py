@@ -20,15 +20,15 @@ from reconpriv.core.cells import Encoded
 from reconpriv.core.cube import Cells, Cube, Sums
 from reconpriv.core.margin_noise import adjusted
 from reconpriv.core.margin_tables import MarginTable, RowIndex, index_rows, rows_of
+from reconpriv.queries.cell_variances import CellVariances, TrialVariance
 from reconpriv.queries.estimate import Design
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.intervals import ROUNDING
-from reconpriv.theory.margins import cell_noise
+from reconpriv.theory.margins import RowSpectrum, cell_noise
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 from reconpriv.theory.reconstruction import reconstruct_count
 
 _PAIRS_AT_ONCE = 1 << 22  # of a question and a group
-_DENSE = 1 << 25  # counts held as a table of groups x values
 
 # The selection of each group of a part, or -1; and how often each of its records counts.
 Selection = Callable[[Cube], Ints]
@@ -72,33 +72,12 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class TrialVariance:
-    """The variance of a count of some values: s (by_count O + by_record N) for each group.
-
-    Linear in the published count O, so it is unbiased, and it is never negative.
-    """
-
-    by_count: float
-    by_record: float
-    stray: float
-
-    @classmethod
-    def of(cls, design: Design, size: int) -> TrialVariance:
-        """For a set of so many values."""
-        p, t = design.retention, replacement_probability(design.retention, design.domain_size)
-        stray, kept = size * t, p + size * t
-        slope = (kept * (1.0 - kept) - stray * (1.0 - stray)) / p
-        level = stray * (1.0 - stray) - slope * stray
-        return cls(slope / p**2, level / p**2, stray)
-
-
-@dataclass(frozen=True)
 class PreparedMargins:
     """The margins of a release with what its records say about their rows.
 
     Matrices have a line and a column per row: ``products`` sums s N over the groups of two rows (s
     records per trial), ``observed`` s O for each sensitive value, ``uneven`` and ``squares`` what
-    uneven copies and rounded quotas add. ``vectors`` and ``spectrum`` decompose ``products``.
+    uneven copies and rounded quotas add. ``spectrum`` decomposes ``products``.
     ``distance`` is M - B D, a column per value; ``shares`` are the frequencies in the whole table.
     """
 
@@ -111,8 +90,7 @@ class PreparedMargins:
     observed: NDArray[np.float32]
     uneven: Floats
     squares: Floats
-    vectors: Floats
-    spectrum: Floats
+    spectrum: RowSpectrum
     rounding: Floats
     _rows: dict[int, tuple[object, Ints]] = field(default_factory=dict, repr=False)
     _cells: dict[tuple[int, ...] | None, tuple[object, CellVariances]] = field(
@@ -160,6 +138,15 @@ class PreparedMargins:
         ]
         return pieces[0] if len(pieces) == 1 else _join(pieces)
 
+    def combine_by_value(self, cells: InParts, sums: Sums, selection: Selection) -> Sums:
+        """The sums by sensitive value of every selection, with margins weighed in."""
+        rows, m = sums.observed.shape
+        asked = Asked(np.repeat(np.arange(rows), m), np.tile(np.arange(m), rows))
+        found = self.combine(cells, sums.at(asked.selection, asked.value), asked, selection)
+        shaped = Sums(*(column.reshape(rows, m) for column in found.columns()))
+        alike = {name: getattr(sums, name) for name in ("groups", "records", "trials", "cut")}
+        return replace(shaped, **alike)
+
     def _combine(
         self, cells: InParts, sums: Sums, asked: Asked, selection: Selection, weight: Weight
     ) -> Sums:
@@ -190,7 +177,7 @@ class PreparedMargins:
     def _weights(
         self, cells: InParts, asked: Asked, selection: Selection, weight: Weight
     ) -> Floats:
-        """λ = v (v P + σ² I)^-1 B U q, a line per question; v is the variance of one trial."""
+        """λ of every question: see :class:`reconpriv.theory.margins.RowSpectrum`."""
         chosen, place = np.unique(asked.selection, return_inverse=True)
         number = np.full(int(chosen.max(initial=0)) + 2, -1)
         number[chosen] = np.arange(chosen.size)
@@ -204,23 +191,38 @@ class PreparedMargins:
                 inside = np.flatnonzero((line >= 0) & (rows >= 0))
                 slot = line[inside] * self.rows + rows[inside]
                 unknown += np.bincount(slot, weights=known[inside], minlength=unknown.size)
-        turned = unknown.reshape(chosen.size, self.rows) @ self.vectors
-        one_trial = self._one_trial(asked)[:, None]
-        scaled = turned[place.reshape(-1)] * one_trial
-        scaled /= one_trial * self.spectrum + self.noise(asked.size)
-        return np.asarray(scaled @ self.vectors.T)
+        return self.spectrum.weights(
+            unknown.reshape(chosen.size, self.rows),
+            self._one_trial(asked),
+            self.noise(asked.size),
+            place.reshape(-1),
+        )
 
     def _one_trial(self, asked: Asked) -> Floats:
-        """v = (T + (R - T) f)/p² of every question, f that of its values in the whole table."""
-        p, m = self.design.retention, self.design.domain_size
-        stray = asked.size * replacement_probability(p, m)
-        kept = keep_probability(p, m) + stray - replacement_probability(p, m)
+        """v of every question, with the frequency of its values in the whole table."""
         if asked.values is None:
             share = self.shares[asked.value]
         else:
             share = np.full(asked.questions, min(float(self.shares[list(asked.values)].sum()), 1.0))
+        return self.one_trial(asked.size, share)
+
+    def one_trial(self, size: Floats | int, share: Floats) -> Floats:
+        """v = (T + (R - T) f)/p² of sets of so many values that such shares of the records hold."""
+        p, m = self.design.retention, self.design.domain_size
+        stray = size * replacement_probability(p, m)
+        kept = keep_probability(p, m) + stray - replacement_probability(p, m)
         low, high = stray * (1.0 - stray), kept * (1.0 - kept)
         return np.asarray((low + (high - low) * share) / p**2)
+
+    def alike(self, members: Floats) -> tuple[float, float]:
+        """v and σ² for weights that all classes share, so that these still add up: the means.
+
+        ``members`` has a line of 0 and 1 for each class, over the values.
+        """
+        sizes = members.sum(axis=1)
+        one_trial = self.one_trial(sizes, members @ self.shares)
+        noise = np.mean([self.noise(size) for size in sizes.astype(int).tolist()])
+        return float(one_trial.mean()), float(noise)
 
     def _distance(self, asked: Asked) -> Floats:
         if asked.values is None:
@@ -330,61 +332,6 @@ def _pairs(selection: Ints, wanted: Ints) -> Iterator[tuple[Ints, Ints]]:
         first = last
 
 
-@dataclass(frozen=True)
-class CellVariances:
-    """O and V of a set of values, or of each value, in every group of a part.
-
-    For each value there is a table of groups x values, if that is not too large: ``width`` is then
-    the number of values. For a set ``width`` is 0. Without tables the cells are searched.
-    """
-
-    prepared: PreparedMargins
-    part: Cube
-    observed: Floats | None
-    variance: Floats | None
-    width: int
-
-    @classmethod
-    def of(
-        cls, prepared: PreparedMargins, part: Cube, values: tuple[int, ...] | None
-    ) -> CellVariances:
-        """Count and judge the cells of a part."""
-        m = part.schema.domain_size
-        every = np.arange(part.groups)
-        if values is not None:
-            member = np.zeros(m, dtype=bool)
-            member[list(values)] = True
-            weights = np.where(member[part.value], part.count, 0)
-            total = np.bincount(part.group, weights=weights, minlength=part.groups)
-            observed = total.astype(np.float64)
-            return cls(
-                prepared, part, observed, prepared.own_variance(part, every, observed, values), 0
-            )
-        if part.groups * m > _DENSE:
-            return cls(prepared, part, None, None, m)
-        observed, variance = np.zeros((2, part.groups, m))
-        observed[part.group, part.value] = part.count
-        for value in range(m):
-            variance[:, value] = prepared.own_variance(part, every, observed[:, value], [value])
-        return cls(prepared, part, observed.reshape(-1), variance.reshape(-1), m)
-
-    def at(self, group: Ints, value: Ints) -> tuple[Floats, Floats]:
-        """O and V of these groups, for the set or for these values."""
-        slot = group * self.width + value if self.width else group
-        if self.observed is not None and self.variance is not None:
-            return self.observed[slot], self.variance[slot]
-        keys = self.part.group * self.width + self.part.value
-        place = np.minimum(np.searchsorted(keys, slot), keys.size - 1)
-        observed = np.where(keys[place] == slot, self.part.count[place], 0).astype(np.float64)
-        variance = np.empty(group.size)
-        for one in np.unique(value).tolist():
-            some = np.flatnonzero(value == one)
-            variance[some] = self.prepared.own_variance(
-                self.part, group[some], observed[some], [one]
-            )
-        return observed, variance
-
-
 def prepare_margins(
     cells: Cells, tables: Sequence[MarginTable], variance: float, design: Design
 ) -> PreparedMargins:
@@ -426,7 +373,6 @@ def prepare_margins(
     shares = np.clip(
         reconstruct_count(whole, whole.sum(), retention=p, domain_size=m) / whole.sum(), 0.0, 1.0
     )
-    spectrum, vectors = np.linalg.eigh(products)
     simple = sampled * shares * (1.0 - shares)
     return PreparedMargins(
         design=design,
@@ -438,8 +384,7 @@ def prepare_margins(
         observed=observed,
         uneven=uneven,
         squares=squares,
-        vectors=vectors,
-        spectrum=np.maximum(spectrum, 0.0),
+        spectrum=RowSpectrum.of(products),
         # As in the interval of a count: no more than a simple sample would vary.
         rounding=simple / np.maximum(ROUNDING * quotas + simple, 1.0),
     )

@@ -310,4 +310,5 @@ def _figure(
         groups=int(whole.groups[row]),
         trials=float(whole.trials[row]),
         remarks=remarks,
+        margins=answerer.margins is not None and settings.margins and not exact,
     )

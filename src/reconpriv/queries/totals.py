@@ -401,11 +401,7 @@ def _combined(
             use = np.zeros((at.size, margins.rows))
             use[np.arange(at.size), column[at]] = known[at]
             unknown += weights[:, :, at] @ use
-    turned = unknown @ margins.vectors
-    ridge = np.diag(noise)[:, None, None]
-    scaled = turned * one_trial[:, None, None]
-    scaled /= np.maximum(one_trial[:, None, None] * margins.spectrum + ridge, 1e-300)
-    taken = scaled @ margins.vectors.T
+    taken = margins.spectrum.weights(unknown, one_trial[:, None], np.diag(noise)[:, None])
     added = np.einsum("krj,jk->rk", taken, margins.distance @ values.T)
     covariances = np.einsum("krj,lrj->rkl", taken, taken) * noise
     sums = None

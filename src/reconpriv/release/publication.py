@@ -28,7 +28,7 @@ from reconpriv.engines.base import (
 )
 from reconpriv.engines.local import LocalEngine
 from reconpriv.engines.writer import write_protected_files
-from reconpriv.errors import OutputError, PolicyError, UnattainableError
+from reconpriv.errors import InputError, OutputError, PolicyError, UnattainableError
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.trials import Tallied, TallyPart
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
@@ -45,6 +45,11 @@ from reconpriv.writing.marker import MANIFEST
 from reconpriv.writing.scratch import temporary
 
 _LARGER_SHARES = 0.25
+
+
+def no_folder(call: str) -> InputError:
+    """The error for a release that has no place; ``call`` gives it one."""
+    return InputError("There is no folder to write the release to.", hint=f"Give one: {call}.")
 
 
 def check_format(file_format: str) -> None:

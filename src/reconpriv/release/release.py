@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from reconpriv.engines.base import Written
 from reconpriv.errors import InputError, ReleaseError, warn_caller
 from reconpriv.messages.arguments import checked, checked_methods
 from reconpriv.messages.readable import Readable
-from reconpriv.promise import promise
+from reconpriv.promise import not_promised, promise
 from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
 from reconpriv.queries.averages import Asked as Averaged
 from reconpriv.queries.averages import average_rows
@@ -44,18 +45,25 @@ from reconpriv.release.margin_file import read_margins
 from reconpriv.schema import Value, json_value
 from reconpriv.sources.frame_types import as_pandas, as_polars
 from reconpriv.theory.perturbation import local_privacy_level
+from reconpriv.writing.folder import new_folder
+from reconpriv.writing.marker import MANIFEST
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
     from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes, Regression
+    from reconpriv.writing.scratch import Scratch
 
 
 @checked_methods
 @dataclass(frozen=True, repr=False)
 class Release(Readable):
-    """A release folder; if it was just made, also the totals that stay with its publisher."""
+    """A release folder; if it was just made, also the totals that stay with its publisher.
+
+    ``kept`` is a private folder that holds the release and goes with this object, if it was
+    published without a folder of its own; :meth:`save` gives it one.
+    """
 
     path: Path
     description: Manifest
@@ -65,10 +73,13 @@ class Release(Readable):
     uri: str | None = None
     tables: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    kept: Scratch | None = field(default=None, compare=False)
 
     @property
     def place(self) -> str:
         """Where the release is, in words."""
+        if self.kept is not None:
+            return "(not saved)"
         return self.uri or str(self.path)
 
     @property
@@ -83,8 +94,16 @@ class Release(Readable):
 
     @property
     def promise(self) -> str:
-        """What its policy promises, in a sentence or two."""
-        return promise(self.description.policy_as_dict() | self._margins() | self._protect())
+        """What its policy promises, in one sentence."""
+        return promise(self._promised_by())
+
+    @property
+    def not_promised(self) -> str:
+        """What its policy leaves open, in one sentence."""
+        return not_promised(self._promised_by())
+
+    def _promised_by(self) -> dict[str, Any]:
+        return self.description.policy_as_dict() | self._margins() | self._protect()
 
     @property
     def domain(self) -> list[Value]:
@@ -458,6 +477,7 @@ class Release(Readable):
         merge: Mapping[str, Sequence[Value]] | None = None,
         reference: Mapping[str, Value] | None = None,
         confidence: float = 0.95,
+        margins: bool = True,
         **equal: Value,
     ) -> Regression:
         """The logistic regression of the sensitive attribute that the original table would have.
@@ -470,13 +490,14 @@ class Release(Readable):
         :param merge: new names for sets of sensitive values that are one class.
         :param reference: by column, the value that the others are compared with; otherwise it is
             the most frequent one.
+        :param margins: whether margins are used if the release has any.
         :param equal: public columns with the value, or the list of values, that records must have.
         """
         from reconpriv.learning import logistic  # noqa: PLC0415 - it knows releases
 
         return logistic(
             self, target, features, where,
-            merge=merge, reference=reference, confidence=confidence, **equal,
+            merge=merge, reference=reference, confidence=confidence, margins=margins, **equal,
         )  # fmt: skip
 
     def linear(
@@ -488,6 +509,7 @@ class Release(Readable):
         merge: Mapping[str, Sequence[Value]] | None = None,
         reference: Mapping[str, Value] | None = None,
         confidence: float = 0.95,
+        margins: bool = True,
         **equal: Value,
     ) -> Regression:
         """The least squares fit of a public number that the original table would have.
@@ -499,7 +521,7 @@ class Release(Readable):
 
         return linear(
             self, outcome, features, where,
-            merge=merge, reference=reference, confidence=confidence, **equal,
+            merge=merge, reference=reference, confidence=confidence, margins=margins, **equal,
         )  # fmt: skip
 
     def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
@@ -516,6 +538,7 @@ class Release(Readable):
             "domain": by_number(domain),
             "release": self.place,
             "promise": self.promise,
+            "not_promised": self.not_promised,
             "public_counts_exact": not described.policy.sampling.coins,
             "local_dp_epsilon": local_privacy_level(described.policy.retention, len(domain)),
             **self._labels(),
@@ -560,6 +583,14 @@ class Release(Readable):
         if self.description.margins is None:
             raise ReleaseError("The release has no margins.")
         return self._checked_files()
+
+    def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Release:
+        """Copy the release into a folder, to be passed on, and return the one that is there."""
+        stored = self._checked_files()
+        with new_folder(Path(out), overwrite=overwrite) as folder:
+            for file in (*stored.files, stored.path / MANIFEST):
+                shutil.copyfile(file, folder / file.name)
+        return replace(self, path=Path(out), kept=None)
 
     def export(
         self,
@@ -652,6 +683,7 @@ class Release(Readable):
         return summary | {
             "policy": self.description.policy_as_dict(),
             "promise": self.promise,
+            "not_promised": self.not_promised,
             **self._margins(),
             **self._protect(),
             "warnings": list(self.warnings),

@@ -58,7 +58,8 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
         + ("." if audit.margins is None else "; margins are left aside here."),
         "note",
     )
-    figures = _figures(changes, now, audit.error, audit.single_records.k)
+    alone = None if audit.errors is None else audit.errors.alone
+    figures = _figures(changes, now, alone, audit.single_records.k)
     return Section("changes", _TITLE, (*words, figures, explained))
 
 

@@ -216,7 +216,8 @@ def _summary(found: Findings) -> Section:
     ]
     error = None if setting is None else setting.error
     if audit.protection is not None:
-        error = audit.error  # of questions that cut protection groups, too
+        # Of questions that cut protection groups, too.
+        error = None if audit.errors is None else audit.errors.published
     if error is not None:
         cards.append(("expected error", percent(error), "of an analyst's count, mean relative"))
     if setting is not None and setting.exposes:

@@ -8,7 +8,6 @@ from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.margin_cost import MarginCost
 from reconpriv.core.margins import Margins
 from reconpriv.messages.numbers import brief, brief_percent, percent
-from reconpriv.promise import ONE_ROW
 from reconpriv.reports import charts, lab
 from reconpriv.reports.page import Chart, Section, figures, paragraph, table
 from reconpriv.reports.promised import TITLE, promised
@@ -19,9 +18,8 @@ from reconpriv.tuning.risk import CLOSE
 
 def promise_section(audit: AuditReport, setting: Setting | None) -> Section:
     """The promise, whom it is made against, and what they would learn all the same."""
-    promise = promised(audit.policy.as_dict() | {ONE_ROW: audit.one_row_per_person})
     learnt = figures(_learnt(audit, setting))
-    return Section("promise", TITLE, (*promise, learnt, *_notes(setting)))
+    return Section("promise", TITLE, (*promised(audit.promised_by), learnt, *_notes(setting)))
 
 
 def _learnt(audit: AuditReport, setting: Setting | None) -> list[tuple[str, str, str]]:

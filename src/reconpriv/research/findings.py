@@ -257,8 +257,8 @@ def _margins(result: Result) -> Iterator[Finding]:
         and (after := at_default(result, b, m, WITH))
     }
     yield Finding(
-        "Not in the paper: margins do not help an adversary who uses them, since they are counted"
-        " as trials.",
+        "Not in the paper: margins do not help an adversary's best unbiased estimate of a group,"
+        " since they are counted as trials.",
         _verdict([after["adversary"] <= old["adversary"] + 0.005 for old, after in pairs.values()]),
         "violating groups within ±50 %, without and with margins: "
         + ", ".join(

@@ -208,7 +208,6 @@ def combined_estimates(plan: Plan, cube: Cube, margins: PreparedMargins) -> Floa
     """
     p, m = margins.design.retention, margins.design.domain_size
     holder, anybody = mixing(p, m)
-    distance = margins.vectors.T @ margins.distance
     unknown = cube.scale * cube.records
     estimates = plan.estimates(cube, p)
     for subset in plan.subsets:
@@ -217,11 +216,13 @@ def combined_estimates(plan: Plan, cube: Cube, margins: PreparedMargins) -> Floa
             inside = np.flatnonzero((subset.positions >= 0) & (rows >= 0))
             slot = subset.positions[inside] * margins.rows + rows[inside]
             told += np.bincount(slot, weights=unknown[inside], minlength=told.size)
-        turned = told.reshape(subset.keys, margins.rows) @ margins.vectors
-        one_trial = (holder * margins.shares + anybody)[subset.values, None]
-        weights = one_trial / (one_trial * margins.spectrum + margins.noise(1))
-        moved = turned[subset.rows] * weights * distance.T[subset.values]
-        estimates[subset.queries] += moved.sum(axis=1)
+        weights = margins.spectrum.weights(
+            told.reshape(subset.keys, margins.rows),
+            (holder * margins.shares + anybody)[subset.values],
+            margins.noise(1),
+            subset.rows,
+        )
+        estimates[subset.queries] += np.sum(weights * margins.distance.T[subset.values], axis=1)
     return estimates
 
 

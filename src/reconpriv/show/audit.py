@@ -20,7 +20,7 @@ from reconpriv.show.text import pairs_table
 
 if TYPE_CHECKING:
     from reconpriv.core.audit_report import AuditReport
-    from reconpriv.core.column_risk import Figures
+    from reconpriv.core.column_risk import ExpectedErrors, Figures
     from reconpriv.core.margin_cost import MarginCost
 
 
@@ -54,7 +54,7 @@ def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
         else ("groups", f"{report.groups:,} (public: {', '.join(report.public) or 'none'})"),
         ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
         ("policy", policy_line(report.policy.as_dict())),
-        *([("promise", report.promise)] if promise else []),
+        *(_promise_rows(report) if promise else []),
         ("violating groups", f"{report.violating_groups:,}"),
         ("violating records", f"{report.violating_records:,}"),
         ("unique records", share_words(single.unique, single.records)),
@@ -66,14 +66,17 @@ def audit_figures(report: AuditReport, *, promise: bool = True) -> RichTable:
         rows.insert(1, ("people", f"{report.people.people:,}"))
     if report.protection is not None:
         rows.insert(2, ("pooled over", report.protection.words))
-    if report.error is not None:
-        alone = "" if report.margins is None else ", from the records alone"
-        rows.append(
-            ("expected error", f"{report.error:.1%} of an analyst's count, on average{alone}")
-        )
+    if report.errors is not None:
+        rows.append(("expected error", _expected(report.errors)))
     if report.margins is not None:
         rows += margins_rows(report.margins)
     return pairs_table(rows)
+
+
+def _promise_rows(report: AuditReport) -> list[tuple[str, str]]:
+    """What is promised and, unless nothing is, what is not."""
+    rows = [("promised", report.promise), ("not promised", report.not_promised)]
+    return [row for row in rows if row[1]]
 
 
 def margins_rows(cost: MarginCost) -> list[tuple[str, str]]:
@@ -96,14 +99,14 @@ def columns_table(report: AuditReport) -> RichTable:
         title_justify="left",
         box=None,
         padding=(0, 2, 0, 0),
-        caption=_COLUMNS_CAPTION if any(column.without for column in report.columns) else None,
+        caption=_columns_caption(report) if any(c.without for c in report.columns) else None,
         caption_justify="left",
     )
     table.add_column("without", overflow="fold")
     below = f"below {report.single_records.k}"
     for heading in ("values", "groups", "at risk", "unique", below, "error"):
         table.add_column(heading, justify="right", no_wrap=True)
-    now = "-" if report.error is None else f"{report.error:.1%}"
+    now = "-" if report.errors is None else f"{report.errors.alone:.1%}"
     table.add_row("(as it is)", "", *_counts(report.figures), now)
     for column in report.columns:
         name = f"{column.name} (nearly unique)" if column.identifier else column.name
@@ -116,11 +119,20 @@ def columns_table(report: AuditReport) -> RichTable:
     return table
 
 
-_COLUMNS_CAPTION = (
-    "at risk: records in groups that could be reconstructed if the table were only perturbed."
-    " error: expected mean relative error of the questions that do not use the column, with it →"
-    " without it."
-)
+def _expected(errors: ExpectedErrors) -> str:
+    """The error of counts as published, next to that of a table that is only perturbed."""
+    return (
+        f"{errors.published:.1%} of an analyst's count, on average ({errors.plain:.1%} with"
+        " perturbation alone, which protects no group)"
+    )
+
+
+def _columns_caption(report: AuditReport) -> str:
+    return (
+        "at risk: records in groups that could be reconstructed if the table were only perturbed."
+        " error: expected mean relative error of the questions that do not use the column, with it"
+        " → without it" + ("." if report.margins is None else "; from the records alone.")
+    )
 
 
 def _counts(figures: Figures) -> tuple[str, str, str, str]:
@@ -183,7 +195,7 @@ def audit_html(report: AuditReport) -> str:
     return box(
         headline(report.sentences[0], TONES[report.standing]),
         [tag("p", with_code(text)) for text in (*report.sentences[1:], *report.hints)],
-        quoted("Promise", report.promise),
+        [quoted(name.capitalize(), text) for name, text in _promise_rows(report)],
         share_bar(share, palette.VERMILION, "are in groups that are not private"),
         share_bar(alone, palette.ORANGE, "are unique on the public columns"),
         html_table(audit_figures(report, promise=False)),

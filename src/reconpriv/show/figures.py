@@ -32,7 +32,7 @@ def figure_html(figure: Figure) -> str:
             tag("div", f"{level} interval for the {figure.kind} in the original table: ",
                 tag("b", figure.interval)),
             tag("div", f"from {figure.groups:,} groups and {figure.trials:,.0f} independent"
-                " trials"),
+                f" trials{f'; {figure.margins_words}' if figure.margins_words else ''}"),
         ]  # fmt: skip
     notes = [tag("div", tag("small", f"note: {remark}.")) for remark in figure.remarks]
     return box(parts, notes)
@@ -60,12 +60,19 @@ def comparison_html(found: Comparison) -> str:
 
 
 def _comparison_table(found: Comparison) -> RichTable:
+    from reconpriv.queries.estimate import margins_words  # noqa: PLC0415 - loaded by now
+
     table = FittingTable(caption="\n".join(f"note: {one}." for one in found.remarks) or None)
     table.add_column("")
     table.add_column(found.of, justify="right")
     table.add_column("interval", justify="right")
-    for name, one in (("a", found.a), ("b", found.b)):
-        table.add_row(Text(f"{name}: {one.query}"), *figure_cells(one))
+    sides = (("a", found.a), ("b", found.b))
+    margins = any(one.from_margins > 0 for _, one in sides)
+    if margins:
+        table.add_column("from margins", justify="right")
+    for name, one in sides:
+        told = (margins_words(one.from_margins),) if margins else ()
+        table.add_row(Text(f"{name}: {one.query}"), *figure_cells(one), *told)
     table.add_row("a - b", *difference_cells(found))
     if found.ratio is not None:
         table.add_row("a / b", *ratio_cells(found))

@@ -74,6 +74,8 @@ def learned_view(learned: Learned) -> RenderableType:
         ("features", ", ".join(learned.features)),
         ("reconstructed", learned.sensitive or "nothing: no randomised column takes part"),
     ]
+    if learned.margins:
+        rows.append(("learned from", "records and margins"))
     if learned.accuracy is not None:
         rows += [
             ("tested on", f"{learned.tested:,} records"),

@@ -32,6 +32,8 @@ def _tables(found: Regression) -> list[RichTable]:
         ("condition", found.condition),
         ("records", f"{found.records:,} in {found.groups:,} groups, {found.trials:,.0f} trials"),
     ]
+    if found.margins:
+        facts.append(("fitted to", "records and margins"))
     if compared:
         facts.append(("reference", compared))
     tables = [pairs_table(facts)]

@@ -28,10 +28,11 @@ def release_figures(release: Release, *, promise: bool = True) -> RichTable:
     """Records, policy and, for the publisher, what was sampled."""
     summary = release.as_dict()
     policy = summary["policy"]
+    promised = [("promised", release.promise), ("not promised", release.not_promised)]
     rows = [
         ("records", f"{summary['records']:,}"),
         ("policy", f"{policy_line(policy)}, sample size {policy['sample_size']}"),
-        *([("promise", summary["promise"])] if promise else []),
+        *(promised if promise else []),
     ]
     protect = release.description.protect
     if protect is not None:
@@ -83,7 +84,8 @@ def release_html(release: Release) -> str:
     ]
     return box(
         headline(f"Release {release.place}"),
-        quoted("Promise", release.as_dict()["promise"]),
+        quoted("Promised", release.promise),
+        quoted("Not promised", release.not_promised),
         html_table(release_figures(release, promise=False)),
         [tag("p", note) for note in release.warnings],
         closed("How to read it", tag("dl", explained)),

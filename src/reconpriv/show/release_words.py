@@ -9,7 +9,7 @@ from reconpriv.core.sample_sizes import SAMPLE_SIZES
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.phrases import listed
 from reconpriv.periods import PERIODS
-from reconpriv.promise import against, exceptions
+from reconpriv.promise import AGAINST, sentences
 
 _SHOWN = 12
 
@@ -126,7 +126,7 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
 
 def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Named paragraphs, from what ``Release.info`` returns."""
-    return [*reading_words(facts), *promise_words(facts)]
+    return [*promise_words(facts), *reading_words(facts), ("Policy", _policy_words(facts))]
 
 
 def reading_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -171,15 +171,12 @@ def reading_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def promise_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the people in the table are promised, and by which policy."""
-    left_out = exceptions(facts)
-    return [
-        ("Promise", facts["promise"]),
-        *([("Exceptions", left_out)] if left_out else []),
-        ("Against", against(facts)),
-        ("One record", record_words(facts)),
-        ("Policy", f"{policy_line(facts)}, sample size {facts['sample_size']}."),
-    ]
+    """What is promised and what is not, against whom, and what one record tells."""
+    return [*sentences(facts), ("Against", AGAINST), ("One record", record_words(facts))]
+
+
+def _policy_words(facts: dict[str, Any]) -> str:
+    return f"{policy_line(facts)}, sample size {facts['sample_size']}."
 
 
 def record_words(facts: dict[str, Any]) -> str:

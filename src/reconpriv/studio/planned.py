@@ -10,7 +10,7 @@ from reconpriv.studio.desk import Settled
 from reconpriv.studio.parts import facts
 from reconpriv.studio.plan import Roles
 from reconpriv.studio.remedy_words import ROWS_PER_PERSON
-from reconpriv.studio.verdict import promise_words
+from reconpriv.studio.verdict import promise_rows
 
 
 def plan_view(settled: Settled, policy: rp.Policy, report: rp.AuditReport | None) -> Tag:
@@ -46,7 +46,7 @@ def plan_rows(
         ("Bound", chosen["bound"]),
         ("Sample size", chosen["sample_size"]),
         *([("Margins", policy.wanted_margins.words)] if policy.wanted_margins else []),
-        ("Promise", promise_words(policy, report)),
+        *promise_rows(policy, report),
     ]
 
 

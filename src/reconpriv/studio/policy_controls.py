@@ -11,7 +11,7 @@ from shiny import Inputs, reactive, render, ui
 import reconpriv as rp
 from reconpriv.core.sample_sizes import offered
 from reconpriv.messages.numbers import label
-from reconpriv.presets import DEFAULT, PRESETS, Preset
+from reconpriv.presets import DEFAULT, PRESETS, RECOMMENDED, Fitted, Preset, fitted
 from reconpriv.schema import Value, json_value
 from reconpriv.studio.changes import policy_changes
 from reconpriv.studio.desk import Settled, explain
@@ -154,10 +154,17 @@ async def show_controls(live: Live, values: dict[str, Any]) -> None:
     await live.session.send_custom_message("studio-controls", values)
 
 
+def suited(preset: Preset, settled: Settled | None) -> Fitted:
+    """A preset for the table; the recommended one depends on it."""
+    if settled is None or preset is not RECOMMENDED:
+        return Fitted(preset.policy, ())
+    return fitted(preset.policy, settled.table.schema, retention=True, margins=True)
+
+
 def _serve_presets(input: Inputs, live: Live) -> None:
     async def take() -> None:
         settled = live.settled()
-        values = controls_of(PRESETS[input.preset()].policy)
+        values = controls_of(suited(PRESETS[input.preset()], settled).policy)
         await show_controls(live, values | ({} if settled is None else {_boxes_id(settled): []}))
 
     # Not at first: the controls of a page that is loaded again may have been changed.
@@ -171,16 +178,26 @@ def _serve_presets(input: Inputs, live: Live) -> None:
     async def _() -> None:
         await take()
 
+    # A preset that nobody changed follows the table.
+    @reactive.effect
+    @reactive.event(live.settled)
+    async def _() -> None:
+        preset = PRESETS[input.preset()]
+        policy = suited(preset, live.settled()).policy
+        if live.policy() == preset.policy != policy:
+            await take()
+
     @render.ui
     def preset_words() -> TagList:
-        return said_of(PRESETS[input.preset()], live.policy())
+        preset = PRESETS[input.preset()]
+        return said_of(preset, suited(preset, live.settled()), live.policy())
 
 
-def said_of(preset: Preset, policy: rp.Policy | None) -> TagList:
-    """What a preset is for, and what was changed since it was chosen."""
-    changed = [] if policy is None else policy_changes(preset.policy, policy)
+def said_of(preset: Preset, suited: Fitted, policy: rp.Policy | None) -> TagList:
+    """What a preset is for, what was chosen for the table, and what was changed since."""
+    changed = [] if policy is None else policy_changes(suited.policy, policy)
     return TagList(
-        tags.p(preset.sentence, class_="help preset-sentence"),
+        tags.p(" ".join((preset.sentence, *suited.notes)), class_="help preset-sentence"),
         tags.div(
             tags.p(
                 tags.strong(f"Changed from {preset.name}"), f": {'; '.join(changed)}.",

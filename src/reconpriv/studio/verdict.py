@@ -10,7 +10,7 @@ from reconpriv.core.single_records import SingleRecords
 from reconpriv.messages.numbers import limit, unbroken
 from reconpriv.messages.phrases import frequency_words, group_words, kept_words, listed
 from reconpriv.messages.remedies import worded
-from reconpriv.promise import ONE_ROW, promise
+from reconpriv.promise import ONE_ROW, sentences
 from reconpriv.studio.charts import group_sizes
 from reconpriv.studio.obstacles import obstacle_words, obstacles_of, unique_obstacle
 from reconpriv.studio.parts import card, figures, grid, notice
@@ -64,16 +64,18 @@ def verdict_card(
     )
 
 
-def promise_words(policy: rp.Policy, report: rp.AuditReport | None) -> str:
-    """What a publication with this policy would promise, if the audit of the table is this."""
+def promise_rows(policy: rp.Policy, report: rp.AuditReport | None) -> list[tuple[str, str]]:
+    """What a publication with this policy would promise and not, if the audit is this."""
     checked = report is not None and report.one_row_per_person
-    return unbroken(promise(policy.publishable().as_dict() | {ONE_ROW: checked}))
+    said = sentences(policy.publishable().as_dict() | {ONE_ROW: checked})
+    return [(name, unbroken(text)) for name, text in said]
 
 
 def promise_block(report: rp.AuditReport, policy: rp.Policy) -> Tag:
-    """The promise, in words to sign."""
-    words = promise_words(policy, report)
-    return tags.blockquote(tags.strong("Promise: "), words, class_="promise")
+    """The promise, and what it leaves open."""
+    said = promise_rows(policy, report)
+    parts = (tags.p(tags.strong(f"{name}: "), text) for name, text in said)
+    return tags.blockquote(*parts, class_="promise")
 
 
 def warning_notices(report: rp.AuditReport) -> TagList:
@@ -332,7 +334,7 @@ def columns_table(report: rp.AuditReport) -> TagList:
             f"{now.groups:,}",
             f"{now.violating_records / report.records:.1%}",
             f"{now.unique:,}",
-            "–" if report.error is None else f"{report.error:.1%}",
+            "–" if report.errors is None else f"{report.errors.alone:.1%}",
         )
     ]
     for column in report.columns:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 
@@ -111,6 +113,82 @@ class ClassCounts:
         )
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about the classes of a model's rows, each of ``records`` records.
+
+    A sum Σ q y over rows, y the number of records in a class, is estimated by Σ q̃ y over
+    ``counts`` that are independent of each other, with q̃ = ``weights(q)``, a column for each q.
+    Without margins these are the counts of the rows themselves.
+    """
+
+    records: Floats
+    counts: ClassCounts
+    weights: Callable[[Floats], Floats] = np.asarray
+
+    @classmethod
+    def of(cls, counts: ClassCounts) -> Self:
+        """The counts of the rows themselves."""
+        return cls(counts.records, counts)
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return self.counts.classes
+
+    def merged(self, classes: Floats) -> Evidence:
+        """The evidence about sets of classes; ``classes`` has a row of 0 and 1 for each set."""
+        return replace(self, counts=self.counts.merged(classes))
+
+    def totals(self, q: Floats) -> Floats:
+        """Σ q y of every column of q and every class."""
+        return np.asarray(self.weights(q).T @ self.counts.counts)
+
+    def whole(self) -> Floats:
+        """The classes' totals over all rows."""
+        return np.asarray(self.totals(np.ones((self.records.size, 1)))[0])
+
+    def errors(self) -> Floats:
+        """The standard errors of the classes' totals."""
+        weight = self.weights(np.ones((self.records.size, 1)))[:, 0] ** 2
+        variances = [weight @ self.counts.covariance(i, i) for i in range(self.classes)]
+        return np.sqrt(np.maximum(variances, 0.0))
+
+
+def noisy_counts(counts: Floats, variance: float, *, exact_sizes: bool) -> ClassCounts:
+    """Counts with independent noise; with exact sizes, their sum over the values has none."""
+    rows, m = counts.shape
+    nothing, alike = np.zeros(rows), np.full(rows, variance)
+    return ClassCounts(
+        records=counts.sum(axis=1),
+        counts=counts,
+        spread=np.full(counts.shape, variance),
+        holders=np.zeros(counts.shape),
+        sizes=np.ones(m),
+        level=alike / m if exact_sizes else nothing,
+        uneven=nothing,
+        shares=np.zeros(counts.shape),
+        rounding=nothing,
+        neighbours=_neighbours(m),
+    )
+
+
+def joined(one: ClassCounts, other: ClassCounts) -> ClassCounts:
+    """The rows of both, which have the same classes."""
+    every = {}
+    for name in (field.name for field in fields(ClassCounts)):
+        alike = name in ("sizes", "neighbours")
+        mine = getattr(one, name)
+        every[name] = mine if alike else np.concatenate([mine, getattr(other, name)])
+    return ClassCounts(**every)
+
+
+def _neighbours(m: int) -> Floats:
+    """K: a quota is rounded at the borders between neighbouring values, on a circle."""
+    shifted = np.roll(np.eye(m), 1, axis=0) + np.roll(np.eye(m), -1, axis=0)
+    return np.asarray(np.eye(m) - 0.5 * shifted)
+
+
 def class_counts(rows: PublishedCounts, retention: float) -> ClassCounts:
     """Lemma 1's counts of every sensitive value in every row, and their covariance.
 
@@ -128,7 +206,6 @@ def class_counts(rows: PublishedCounts, retention: float) -> ClassCounts:
     shares = rows.observed / np.maximum(rows.records, 1.0)[:, None]
     uneven = rows.uneven / p**2
     spread = (p * (1.0 - p) * trials + t * rows.scaled_records[:, None]) / p**2
-    neighbours = np.eye(m) - 0.5 * (np.roll(np.eye(m), 1, axis=0) + np.roll(np.eye(m), -1, axis=0))
     return ClassCounts(
         records=rows.records,
         counts=reconstructed(rows.observed, rows.records),
@@ -139,5 +216,5 @@ def class_counts(rows: PublishedCounts, retention: float) -> ClassCounts:
         uneven=np.zeros_like(uneven) if rows.coins else uneven,
         shares=shares,
         rounding=ROUNDING * rows.sampled_squares,
-        neighbours=neighbours,
+        neighbours=_neighbours(m),
     )

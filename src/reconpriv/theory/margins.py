@@ -15,6 +15,9 @@ worth a fixed number of trials to whoever wants to know one group, however many 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
@@ -32,6 +35,38 @@ def cell_noise(variance: float, domain_size: int, values: int = 1) -> float:
     Spreading the excess of a row evenly over its m counts takes k²/m of k independent noises away.
     """
     return variance * values * (1.0 - values / domain_size)
+
+
+@dataclass(frozen=True)
+class RowSpectrum:
+    """P = B U B' over the rows, decomposed, so that weights for any v and σ² are quick.
+
+    U has N²/n of every group: what is unknown about it, in units of the variance v of one trial.
+    """
+
+    vectors: Floats
+    spectrum: Floats
+
+    @classmethod
+    def of(cls, products: Floats) -> Self:
+        """Decompose P."""
+        spectrum, vectors = np.linalg.eigh(products)
+        return cls(vectors, np.maximum(spectrum, 0.0))
+
+    def weights(
+        self, unknown: Floats, one_trial: Floats, noise: Floats | float, line: Ints | None = None
+    ) -> Floats:
+        """λ = v (v P + σ² I)^-1 B U q, a line per question.
+
+        ``unknown`` has the lines B U q; ``line`` says which of them each question has, if several
+        share one. ``one_trial`` is v and ``noise`` σ² of each question.
+        """
+        one_trial, noise = one_trial[..., None], np.asarray(noise)[..., None]
+        turned = unknown @ self.vectors
+        scaled = (turned if line is None else turned[line]) * one_trial
+        # Margins of all values together say nothing, and have no noise.
+        scaled /= np.maximum(one_trial * self.spectrum + noise, np.finfo(float).tiny)
+        return np.asarray(scaled @ self.vectors.T)
 
 
 def row_precision(

@@ -7,16 +7,21 @@ original records for *every* β, whether or not the model is right; likelihood o
 classes (p softmax + t) has that mean only if the model is right in every cell. What is left of the
 score at the original fit has the covariance M of the design, and with H its derivative
 β̂ - β varies by H^-1 M H^-1 (a sandwich in which copies count once).
+
+Margins replace a sum over groups by one that weighs groups and margins (theory.margins). Weights
+are linear in what is summed and the same for all classes, so everything above holds with them: the
+score is still a weighted sum of independent counts (``Evidence`` of theory.class_counts). The first
+column of x is 1 throughout.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.class_counts import ClassCounts
+from reconpriv.theory.class_counts import ClassCounts, Evidence
 
 _MOST_STEPS = 60
 _CLOSE = 1e-8  # what another Newton step would still gain, in nats
@@ -31,6 +36,7 @@ class Fit:
     """Coefficients, one column per class but the last, and the covariance of them all in order.
 
     ``bread`` is the derivative H of the score and ``meat`` the covariance M of what is left of it.
+    ``wanted`` are the sufficient statistics Σ xỹ of a logistic fit.
     ``converged`` is False if the coefficients run off to infinity; they mean nothing then.
     """
 
@@ -38,6 +44,7 @@ class Fit:
     bread: Floats
     meat: Floats
     converged: bool = True
+    wanted: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def covariance(self) -> Floats:
@@ -46,7 +53,7 @@ class Fit:
         return np.asarray(np.linalg.solve(self.bread, half.T))
 
 
-def fit_logistic(x: Floats, rows: ClassCounts, ridge: Floats | None = None) -> Fit:
+def fit_logistic(x: Floats, rows: Evidence, ridge: Floats | None = None) -> Fit:
     """Multinomial logistic regression; the last class is the reference.
 
     Maximises Σ ỹ log softmax(xβ), Nakamura's corrected likelihood, which is concave because the
@@ -54,15 +61,17 @@ def fit_logistic(x: Floats, rows: ClassCounts, ridge: Floats | None = None) -> F
     per column of x, none by default.
     """
     free = rows.classes - 1
-    wanted = x.T @ rows.counts[:, :free]
+    weighed = rows.weights(x)
+    wanted = weighed.T @ rows.counts.counts[:, :free]
     start = np.zeros((x.shape[1], free))
     beta, hessian, converged = _solve(x, rows.records, wanted, start, ridge)
-    return Fit(beta, hessian, _meat(x, rows) if converged else np.zeros_like(hessian), converged)
+    meat = _meat(weighed, rows.counts) if converged else np.zeros_like(hessian)
+    return Fit(beta, hessian, meat, converged, wanted)
 
 
 def move_logistic(
     x: Floats,
-    rows: ClassCounts,
+    records: Floats,
     fit: Fit,
     contrast: Floats,
     errors: float,
@@ -76,15 +85,15 @@ def move_logistic(
     ``levels`` are combinations of the columns of x that are indicators of records: if a class has
     none of them, there is no need to try.
     """
-    free = rows.classes - 1
+    free = fit.wanted.shape[1]
     direction = fit.meat @ np.linalg.solve(fit.bread, contrast)
     length = np.sqrt(contrast @ np.linalg.solve(fit.bread, direction))
     moved = errors * (direction / length).reshape(free, -1).T
-    wanted = x.T @ rows.counts[:, :free] + moved
+    wanted = fit.wanted + moved
     endless = float(np.sign(errors) * np.inf)
-    if levels is not None and level_counts(x, rows.records, wanted, levels).min() <= 0:
+    if levels is not None and level_counts(x, records, wanted, levels).min() <= 0:
         return endless
-    beta, _, converged = _solve(x, rows.records, wanted, fit.coefficients, None, fit.bread)
+    beta, _, converged = _solve(x, records, wanted, fit.coefficients, None, fit.bread)
     return float(contrast @ beta.T.ravel()) if converged else endless
 
 
@@ -195,7 +204,7 @@ def _meat(x: Floats, rows: ClassCounts) -> Floats:
     return _blocks(x, free, weight)
 
 
-def fit_linear(x: Floats, outcome: Floats, rows: ClassCounts, ridge: Floats | None = None) -> Fit:
+def fit_linear(x: Floats, outcome: Floats, rows: Evidence, ridge: Floats | None = None) -> Fit:
     """Least squares on x and indicators of all classes but the last, with corrected moments.
 
     Σ z, Σ xz' and Σ zy are replaced by their unbiased reconstructions, in which each record has
@@ -203,28 +212,47 @@ def fit_linear(x: Floats, outcome: Floats, rows: ClassCounts, ridge: Floats | No
     groups. ``ridge`` are penalties of β²/2, none by default. Not converged: noise leaves the
     moments of the classes without an inverse.
     """
-    free = rows.classes - 1
-    z = rows.counts[:, :free]
-    k = x.shape[1]
+    free, k = rows.classes - 1, x.shape[1]
+    weighed = rows.weights(np.column_stack([x, outcome]))
+    totals = weighed.T @ rows.counts.counts[:, :free]
     moments = np.zeros((k + free, k + free))
     moments[:k, :k] = x.T @ (rows.records[:, None] * x)
-    moments[:k, k:] = x.T @ z
+    moments[:k, k:] = totals[:k]
     moments[k:, :k] = moments[:k, k:].T
-    moments[k:, k:] = np.diag(z.sum(axis=0))
+    moments[k:, k:] = np.diag(totals[0])
     if ridge is not None:
         moments[np.diag_indices_from(moments)] += ridge
-    with_outcome = np.concatenate([x.T @ (rows.records * outcome), z.T @ outcome])
+    with_outcome = np.concatenate([x.T @ (rows.records * outcome), totals[k]])
     try:
         np.linalg.cholesky(moments)  # positive definite, as the moments of records are
         beta = np.linalg.solve(moments, with_outcome)
     except np.linalg.LinAlgError:
         return Fit(np.zeros(k + free), moments, np.zeros_like(moments), converged=False)
-    effects = np.append(beta[k:], 0.0)
-    residuals = (outcome - x @ beta[:k])[:, None] - effects
-    varied = rows.times(residuals)
-    meat = np.zeros_like(moments)
-    meat[:k, :k] = x.T @ (np.sum(residuals * varied, axis=1)[:, None] * x)
-    meat[:k, k:] = x.T @ (varied * residuals)[:, :free]
+    return Fit(beta, moments, _linear_meat(x, outcome, rows, weighed, beta))
+
+
+def _linear_meat(
+    x: Floats, outcome: Floats, rows: Evidence, weighed: Floats, beta: Floats
+) -> Floats:
+    """The covariance of the score Σ (x, z)(e - γ), e = y - xβ and γ the effect of the class.
+
+    ``weighed`` are the weights of x and y. A record counts with x(e - γ) in the part of x, with
+    e - γ in that of its own class.
+    """
+    k, counts = x.shape[1], rows.counts
+    own, effects = weighed[:, :k], np.append(beta[k:], 0.0)
+    free = effects.size - 1
+    left = rows.weights(x * (outcome - x @ beta[:k])[:, None])
+    residuals = (weighed[:, k] - own @ beta[:k])[:, None] - own[:, :1] * effects
+    of_one = counts.times(np.ones_like(counts.counts))
+    of_effects = counts.times(np.broadcast_to(effects, counts.counts.shape))
+    mixed = (of_one @ effects)[:, None]
+    meat = np.zeros((k + free, k + free))
+    meat[:k, :k] = left.T @ (of_one.sum(axis=1)[:, None] * left)
+    meat[:k, :k] += own.T @ ((of_effects @ effects)[:, None] * own)
+    meat[:k, :k] -= left.T @ (mixed * own) + own.T @ (mixed * left)
+    both = left.T @ (of_one * residuals) - own.T @ (of_effects * residuals)
+    meat[:k, k:] = both[:, :free]
     meat[k:, :k] = meat[:k, k:].T
-    meat[k:, k:] = rows.weighted(residuals)[:free, :free]
-    return Fit(beta, moments, meat)
+    meat[k:, k:] = counts.weighted(residuals)[:free, :free]
+    return meat

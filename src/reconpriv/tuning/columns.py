@@ -7,7 +7,7 @@ from itertools import compress
 
 import numpy as np
 
-from reconpriv.core.column_risk import Figures, WithoutColumn
+from reconpriv.core.column_risk import ExpectedErrors, Figures, WithoutColumn
 from reconpriv.core.cube import Cube
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.core.verdicts import judge
@@ -27,9 +27,9 @@ CELLS_IN_MEMORY = 1 << 20
 
 @dataclass(frozen=True)
 class ColumnEffects:
-    """The expected error of the workload on the whole table, and each column's effect, by name."""
+    """The expected errors of the workload on the whole table, and each column's effect, by name."""
 
-    error: float | None
+    errors: ExpectedErrors | None
     without: dict[str, WithoutColumn]
 
 
@@ -43,8 +43,11 @@ class WiderBins:
 
 
 def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
-    """Drop each public column in turn from the cells and judge what is left."""
-    policy = policy.publishable()
+    """Drop each public column in turn from the cells and judge what is left.
+
+    Margins by a column that is left out would be other margins, so columns are judged without any.
+    """
+    asked_for, policy = policy.publishable(), replace(policy.publishable(), margins=None)
     workload = standard_workload(cube, queries)
     now = None
     if workload is not None:
@@ -60,7 +63,15 @@ def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES
             error_now = now.mean(without=i)
         found = figures_of(rest, policy, k=k)
         without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
-    return ColumnEffects(None if now is None else now.mean(), without)
+    errors = None
+    if workload is not None and now is not None:
+        plain = replace(policy, sample_size="none")
+        published = alone = now.mean()
+        if asked_for.margins is not None:
+            published = Tuner.on(cube, workload, asked).setting(asked_for, risk=False).error
+        unsampled = _Errors.of(cube, workload, asked, plain).mean()
+        errors = ExpectedErrors(published, alone, unsampled)
+    return ColumnEffects(errors, without)
 
 
 def distinct_in(cube: Cube) -> dict[str, int]:

@@ -35,17 +35,19 @@ def _dominant(report: AuditReport, cube: Cube) -> Iterator[str]:
     policy, domain = report.policy, cube.schema.domain
     held = np.bincount(cube.value, weights=cube.count, minlength=len(domain))
     share, value = held.max() / held.sum(), domain[int(held.argmax())]
-    if share <= _DOMINANT or len(domain) < 2 or policy.harmless or report.error is None:
+    if share <= _DOMINANT or len(domain) < 2 or policy.harmless or report.errors is None:
         return
     if policy.protect is not None or not policy.can_sample:
         return
     plain = replace(policy, margins=None, harmless=(value,)).on(cube.schema, None)
     error = expected_error(cube, plain.publishable())
-    if error is None or error > 0.95 * report.error:
+    if error is None or error > 0.95 * report.errors.alone:
         return
+    from_records = "" if report.margins is None else " of the records alone"
     yield Advice(
         f"{share:.0%} of the records hold {label(value)!r}. If that is no secret, calling it"
-        f" harmless lowers the expected error from {report.error:.1%} to {error:.1%}.",
+        f" harmless lowers the expected error{from_records} from {report.errors.alone:.1%} to"
+        f" {error:.1%}.",
         Remedy("do so", Control.HARMLESS, ("NULL" if value is None else str(value),)),
     )
 

@@ -28,7 +28,7 @@ from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.design import Spread, coin_spread, exact_spread, group_error, mixing
-from reconpriv.theory.margins import cell_noise
+from reconpriv.theory.margins import RowSpectrum, cell_noise
 from reconpriv.tuning.spread import Incidence, QueryVariances, spans
 
 
@@ -92,14 +92,16 @@ class MarginVariances:
         sizes = self.queries.sizes
         back = np.argsort(order)
         groups = candidates_of(self.batch, self.rows[back], policy, m).take(order)
-        plan = self._plan(policy, groups)
-        worth = plan.counted.worth
-        if policy.sampling.counts_margins:
-            told, limits = worth.trials(groups), worth.limits(groups)
-        else:
+        counts = policy.sampling.counts_margins
+        if not counts:
             # Margins are worth what they are worth next to the trials of the sample.
             limits = sample_limits(self.batch, policy, m)[order]
-            told = worth.trials(replace(groups, limits=_trials(sizes, limits)))
+            groups = replace(groups, limits=_trials(sizes, limits))
+        plan = self._plan(policy, groups)
+        worth = plan.counted.worth
+        told = worth.trials(groups)
+        if counts:
+            limits = worth.limits(groups)
         trials = _trials(sizes, limits)
         exposed = self._most_exposed(policy, trials, told)
         variance = self._variance(policy, plan, trials)
@@ -164,16 +166,14 @@ class MarginVariances:
     def _weights(
         self, policy: Policy, noise: float, groups: Ints, unknown: Floats, kept: Ints
     ) -> Floats:
-        """λ = v (v P + σ² I)^-1 B U q of every question, as queries.margins has it."""
+        """λ of every question, as queries.margins has it."""
         holder, anybody = mixing(policy.retention, self.schema.domain_size)
         products = self._base.products + self._pairs(groups, unknown)
-        spectrum, vectors = np.linalg.eigh(products[np.ix_(kept, kept)])
+        spectrum = RowSpectrum.of(products[np.ix_(kept, kept)])
         parts = (self._base.parts + self._rows_of_groups(groups, unknown))[:, kept]
         asked = self.queries.questions
-        one_trial = (holder * self._base.shares + anybody)[asked.value][:, None]
-        turned = (parts @ vectors)[asked.part] * one_trial
-        turned /= one_trial * np.maximum(spectrum, 0.0) + noise
-        return np.asarray(turned @ vectors.T)
+        one_trial = (holder * self._base.shares + anybody)[asked.value]
+        return spectrum.weights(parts, one_trial, noise, asked.part)
 
     @cached_property
     def _base(self) -> _Base:

@@ -96,7 +96,7 @@ def test_a_table_is_refused_until_it_is_fixed_or_accepted(
         page.click("#next_2")
         on_step(page, 3)
         current_verdict(page)
-        expect(page.locator("#verdict .promise")).to_contain_text("one person (checked)")
+        expect(page.locator("#verdict .promise")).to_contain_text("one row each, as was checked")
         to_publish(page)
         expect(boxes.locator("input")).to_have_count(1)
         page.click("#publish")

@@ -7,7 +7,6 @@ import pytest
 import reconpriv as rp
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
-from reconpriv.promise import exposed_words
 from reconpriv.theory.bounds import BOUNDS, Bound, Tails
 
 
@@ -40,16 +39,3 @@ def test_a_bound_of_ones_own_shows_its_name() -> None:
     # A name that is taken is still not the bound of that name.
     same = Policy(0.5, 0.5, 0.3, bound=Bound("chernoff", my_bound), sample_size="paper")
     assert "bound=chernoff," in repr(same)
-
-
-def test_a_harmless_value_is_quoted_in_the_promise():
-    """Otherwise a value called none reads: every value is exposed, except none."""
-    policy = rp.Policy(0.5, 0.5, 0.3, harmless=["none", None, "of course, all"])
-    assert exposed_words(policy.as_dict()) == (
-        "Every value that occurs in a group is exposed,"
-        ' except "none", a missing value and "of course, all".'
-    )
-    above = rp.Policy(0.5, 0.5, 0.3, harmless=["none"], exposed_above=0.25)
-    assert exposed_words(above.as_dict()).endswith('hold it; "none" is never exposed.')
-    number = rp.Policy(0.5, 0.5, 0.3, harmless=[0])
-    assert exposed_words(number.as_dict()).endswith("is exposed, except 0.")

@@ -96,6 +96,8 @@ NEEDED = {
 }
 OWN = {
     ("Table", "with_records"): {"records": records()},
+    ("Table", "publish"): {"policy": POLICY, "out": "out"},
+    ("Table", "report"): {"policy": POLICY, "path": "file.html"},
     ("Table", "workload"): {},
     ("Table", "tune"): {"retentions": [0.5], "epsilons": [0.5], "deltas": [0.3], "queries": 20},
     ("Table", "tuner"): {"queries": 20},

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import reconpriv as rp
 from made_tables import made, rounded
 from reconpriv.attacks import Effort, attack
-from reconpriv.attacks.attacked_table import AttackedTable, attack_key
+from reconpriv.attacks.attacked_table import AttackedTable, Publication, attack_key
 from reconpriv.attacks.held_out import split_people
 from reconpriv.attacks.infer import attack_infer, judge_guesses
 from reconpriv.attacks.inference import NAIVE_BAYES, OWN_GROUP, features, naive_bayes_shares
@@ -78,7 +78,9 @@ def test_naive_bayes_is_the_one_of_the_package(small, tmp_path):
         release = table.publish(policy, tmp_path / "r", key=attack_key(0))
     cube = target.publish(0)
     design = Design(0.5, target.schema.domain_size, policy.sample_size)
-    shares = naive_bayes_shares(cube, target.raw, np.arange(cube.groups), design)
+    shares = naive_bayes_shares(
+        Publication(target.policy, cube), target.raw, np.arange(cube.groups), design
+    )
     model = ReconstructedNaiveBayes.from_release(release)
     people = cube.group_table().select(model.feature_names_in_.tolist()).to_pandas()
     assert shares == pytest.approx(model.predict_proba(people), abs=1e-9)
@@ -231,10 +233,22 @@ def test_the_command_takes_a_classifier_by_name(cli, tmp_path, small):
     )
 
 
-def test_margins_are_left_aside_and_the_result_says_so(small):
+def test_naive_bayes_learns_from_margins_as_an_analyst_does(small, tmp_path):
+    policy = Policy(0.3, 0.5, 0.3, sample_size="public", margins=3.0)
     with rp.read(small, sensitive="Education", public="all") as table:
-        result = attack("infer", table, Policy(0.5, 0.5, 0.3, margins=1.0))
-    assert result.verdict.endswith("Margins were left aside.")
+        target = AttackedTable.of(table, policy)
+        release = table.publish(policy, tmp_path / "r", key=attack_key(0))
+        effort = Effort(classifier="logistic")
+        plain, both = attack("infer", table, policy), attack("infer", table, policy, effort)
+    published = target.publication(0)
+    design = Design.of(policy, target.schema)
+    found = naive_bayes_shares(published, target.raw, np.arange(target.batch.groups), design)
+    features = target.raw.group_table().to_pandas()
+    assert found == pytest.approx(release.naive_bayes().predict_proba(features), abs=1e-6)
+    alone = release.naive_bayes(margins=False).predict_proba(features)
+    assert np.abs(found - alone).max() > 0.01
+    assert plain.figures["margins"] == "used by naive Bayes"
+    assert both.figures["margins"].endswith("not used by the classifier, which learns from records")
 
 
 def test_protection_groups_leave_less_to_learn_by_heart(pairs):

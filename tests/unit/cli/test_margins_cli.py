@@ -103,7 +103,7 @@ def test_without_options_there_are_no_margins() -> None:
 
 
 REFUSED = {
-    "--margins 0": "ε of margins must be above 0 and at most 10; got 0",
+    "--margins 11": "ε of margins must be above 0 and at most 10; got 11",
     "--margins -1": "ε of margins must be above 0",
     "--margins nan": "ε of margins must be above 0",
     "--margins-rho 0": "ρ of margins must be above 0",
@@ -253,6 +253,8 @@ def test_an_audit_says_what_margins_cost(people: Path, tmp_path: Path, cli: Call
         "--no-columns",
         "--worst",
         1,
+        "--preset",
+        "paper",
         "-e",
         0.9,
         "-d",
@@ -396,7 +398,7 @@ def test_margins_go_into_a_database_and_are_replaced_with_the_release(
     with duckdb.connect(str(file)) as connection:
         found = connection.sql("SELECT count(*) FROM people_margins").fetchall()
     assert found == [(4 * (40 + 2 + 12),)]
-    assert cli(*words, "--overwrite").code == 0
+    assert cli(*words, "--margins", 0, "--overwrite").code == 0
     assert tables() == {"people", "people_groups", "people_manifest"}
 
 
@@ -422,3 +424,25 @@ def test_a_workload_measures_a_release_with_and_without_margins(
     assert refused.code == 2 and "--estimator needs --release" in refused.err
     unknown = cli(*words, "--estimator", "best")
     assert unknown.code == 2 and "best" in unknown.err
+
+
+def test_every_figure_says_whether_it_used_margins(release: Path, cli: Callable) -> None:
+    """The same words on the terminal, in JSON and in Python; --no-margins takes them away."""
+    opened = rp.open(release)
+    for command, words in (
+        (["logistic", "--target", "b", "--features", "age,sex"], "records and margins"),
+        (["linear", "--outcome", "age", "--features", "job"], "records and margins"),
+        (["learn"], "records and margins"),
+        (["chi-square", "age"], "from records and margins"),
+    ):
+        for used in (True, False):
+            given = [command[0], release, *command[1:], *([] if used else ["--no-margins"])]
+            shown, plain = cli(*given), cli(*given, "--json")
+            assert shown.code == plain.code == 0, shown.err
+            assert (words in shown.out) == used
+            assert json.loads(plain.out)["margins"] is used
+    median = opened.median("age", job="b")
+    assert "; with margins)" in str(median) and median.as_dict()["margins"]
+    alone = opened.median("age", job="b", estimator="records")
+    assert "margins" not in str(alone) and not alone.as_dict()["margins"]
+    assert "from margins" in str(opened.compare({"sex": "F"}, {"sex": "M"}, job="b"))

@@ -18,7 +18,7 @@ def released(cli, tmp_path_factory):
 
 
 def test_an_audit_judges_protection_groups_and_says_so(cli):
-    done = cli("audit", *ADULT, *PROTECT, "--worst", 1)
+    done = cli("audit", *ADULT, *PROTECT, "--worst", 1, "--preset", "paper")
     assert done.code == 1
     text = " ".join(done.out.split())
     assert "Not private: 14 of 18 protection groups" in text

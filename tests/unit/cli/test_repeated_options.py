@@ -143,7 +143,7 @@ def base_words(one: Found) -> list[str]:
         "audit": ["audit", *roles],
         "publish": ["publish", *roles, "out", "--test-key", "--overwrite"],
         "workload": ["workload", *roles, "--queries", "20", "-o", "pool.csv", "--overwrite"],
-        "attack": ["attack", "micro", *roles],
+        "attack": ["attack", "micro", *roles, "--preset", "paper"],
         "tune": ["tune", *roles, "--queries", "20"],
         "learn": ["learn", "release"],
         "logistic": ["logistic", "release", "--target", "flu"],

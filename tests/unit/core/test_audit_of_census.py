@@ -198,7 +198,7 @@ def audit_census(
     public = ",".join(name for name in CENSUS if name != sensitive)
     outcome = cli(
         "audit", "example:census_workers", "-s", sensitive, "--public", public, "-p", p,
-        "-e", 0.5, "-d", delta, "--json", *more,
+        "--preset", "paper", "-d", delta, "--json", *more,
     )  # fmt: skip
     return outcome.code, json.loads(outcome.out)
 
@@ -292,7 +292,7 @@ def group_file(census: pa.Table, cli: Callable, tmp_path_factory: pytest.TempPat
         outcome = cli(
             "audit", folder / "t.parquet", "-s", "Education", "--public=all",
             "--groups", folder / f"groups.{ending}", "--exact-tails",
-            "--no-columns",
+            "--no-columns", "--preset", "paper",
         )  # fmt: skip
         assert outcome.code == 1, outcome.err
     return folder / "groups.parquet"
@@ -360,6 +360,8 @@ def test_group_file_without_exact_tails_has_none(
         "--public=all",
         "--groups",
         tmp_path / "g.parquet",
+        "--margins",
+        "0",
     )
     names = pq.read_table(tmp_path / "g.parquet").column_names
     assert names == ["Gender", "Race", "Workclass", *FACTS[:7]]

@@ -89,8 +89,17 @@ def test_more_noise_costs_fewer_trials(adult: rp.Table) -> None:
     assert lost[0] < lost[1]
 
 
-def test_the_audit_names_the_error_of_the_records_alone(adult: rp.Table) -> None:
-    report = adult.audit(POLICY, columns=True)
-    plain = adult.audit(replace(POLICY, margins=None), columns=True)
-    assert report.error == plain.error and "from the records alone" in str(report)
-    assert "from the records alone" not in str(plain)
+def test_the_audit_names_the_error_with_margins_and_that_of_perturbation_alone(
+    adult: rp.Table,
+) -> None:
+    report = adult.audit(POLICY, columns=True).errors
+    plain = adult.audit(replace(POLICY, margins=None), columns=True).errors
+    assert report is not None and plain is not None
+    assert report.alone == plain.alone == plain.published and report.plain == plain.plain
+    tuner = adult.tuner()
+    assert report.published == pytest.approx(tuner.setting(POLICY).error)
+    unsampled = replace(POLICY, margins=None, sample_size="none")
+    assert report.plain == pytest.approx(tuner.setting(unsampled).error)
+    said = " ".join(str(adult.audit(POLICY, columns=True)).split())
+    assert f"{report.published:.1%} of an analyst's count" in said
+    assert f"({report.plain:.1%} with perturbation alone" in said

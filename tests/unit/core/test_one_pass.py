@@ -85,6 +85,8 @@ def test_audit_groups_and_report_share_one_pass(
         "value",
         "--worst",
         "3",
+        "--preset",
+        "paper",
         "--json",
     )
     done = cli(*audit, "--groups", groups, "--exact-tails", "--report", report)

@@ -124,8 +124,8 @@ def test_a_table_of_one_row_each_is_checked_and_another_is_not(visits, tmp_path,
         with rp.read(single, **(ROLES | {"person": person})) as table:
             release = table.publish(policy, tmp_path / str(person), key=key)
         said[person] = release.description.one_row_per_person
-        assert ("Each row is one person (checked)." in release.promise) == (person is not None)
-        assert ("that was not checked" in release.promise) == (person is None)
+        assert ("one row each, as was checked" in release.promise) == (person is not None)
+        assert ("which was not checked" in release.not_promised) == (person is None)
     assert said == {"pid": True, None: False}
     files = [(tmp_path / str(one) / "data.parquet").read_bytes() for one in said]
     assert files[0] == files[1], "the check changes no record"
@@ -153,7 +153,7 @@ def test_the_persons_column_is_never_in_a_release(cli, file, tmp_path, key, file
         assert b"pid" not in path.read_bytes(), path.name
         assert b"p0000" not in path.read_bytes(), path.name
     assert b"p0000" not in internal.read_bytes()
-    said = "Each row is one person (checked)."
+    said = "In every group of people (one row each, as was checked) who agree"
     assert said in analysts.read_text() and said in internal.read_text()
 
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 import reconpriv as rp
+from margin_fixtures import publish_in_memory
 from query_fixtures import numbered_key, people, people_release, published_cube
 from reconpriv.core.cube import collect
 from reconpriv.errors import InputError, PolicyError
@@ -20,8 +21,10 @@ from reconpriv.learning import (
 )
 from reconpriv.learning.linear import linear_of
 from reconpriv.learning.logistic import logistic_of
+from reconpriv.learning.model_rows import gather
 from reconpriv.queries.answer import Answerer
 from reconpriv.queries.estimate import Design
+from reconpriv.queries.margins import prepare_margins
 
 P = 0.5
 KEYS = 50
@@ -317,13 +320,89 @@ def test_protection_groups_are_used_as_they_are(tmp_path):
         release.linear("age", ["Sex", "job"])
 
 
-def test_margins_are_left_aside_and_that_is_said(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(epsilon=1.0))
+def with_margins(raw, policy, number, noise=1.0):
+    """A release in memory that is read as if the noise of its margins were so many times larger."""
+    key = rp.Key(hashlib.sha256(f"regression with margins {number}".encode()).digest())
+    made = publish_in_memory(raw, policy, key)
+    variance = made.plan.variance * noise**2
+    prepared = prepare_margins(made.cube, made.plan.published, variance, made.design)
+    return Answerer(made.cube, made.design, prepared)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [rp.Policy(P, 0.5, 0.3, margins=1.0), rp.preset("recommended")],
+    ids=["octave", "recommended"],
+)
+def test_margins_narrow_intervals_that_still_cover_and_wrong_noise_does_not(town, policy):
+    raw, _ = town
+    true = np.array([one.estimate for one in fits(answerer_of(raw, 1.0))])
+    held, narrower, squares = [], [], {0.7: [], 1.0: [], 1.3: []}
+    for number in range(2 * KEYS):
+        for noise, found in squares.items():
+            if noise != 1.0 and number >= KEYS:
+                continue
+            both = fits(with_margins(raw, policy, number, noise))
+            error = (np.array([one.estimate for one in both]) - true) ** 2
+            found.append(error / np.array([one.standard_error for one in both]) ** 2)
+            if noise == 1.0:
+                alone = fits(answerer_of(with_margins(raw, policy, number).cells))
+                held += [a.low <= t <= a.high for a, t in zip(both, true, strict=True)]
+                pairs = zip(both, alone, strict=True)
+                narrower.append([a.standard_error / b.standard_error for a, b in pairs])
+    assert 0.92 < np.mean(held) < 0.98
+    assert np.median(narrower, axis=0).max() < 0.5
+    assert 0.8 < np.mean(squares[1.0]) < 1.2
+    assert np.mean(squares[0.7]) > 1.4
+    assert np.mean(squares[1.3]) < 0.85
+
+
+def test_weights_are_those_of_dense_generalised_least_squares(town):
+    raw, _ = town
+    answerer = with_margins(raw, rp.preset("recommended"), 0)
+    cube, margins = answerer.cube, answerer.margins
+    selected = answerer.select("age < 6", {})
+    rows = gather(answerer, selected, ["sex", "age"])
+    members = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    q = np.random.default_rng(3).normal(size=(rows.sums.records.size, 4))
+    inside = (rows.group_row >= 0)[:, None]
+    asked = np.where(inside, q[rows.group_row], 0.0)
+    holds = np.zeros((margins.rows, cube.groups))
+    for table in margins.rows_of(cube).T:
+        some = np.flatnonzero(table >= 0)
+        holds[table[some], some] = 1.0
+    one_trial, noise = margins.alike(members)
+    unknown = np.diag(one_trial * cube.scale * cube.records)
+    covariance = holds @ unknown @ holds.T + noise * np.eye(margins.rows)
+    taken = np.linalg.solve(covariance, holds @ unknown @ asked)
+    found = rows.evidence(members)
+    assert found.weights(q) == pytest.approx(np.concatenate([asked - holds.T @ taken, taken]))
+    # Classes add up to the records of a row, which are known.
+    assert found.totals(q).sum(axis=1) == pytest.approx(q.T @ rows.sums.records)
+    # Of two classes, the weights are the best ones for either.
+    assert noise == pytest.approx(margins.noise(1))
+    assert one_trial == pytest.approx(margins.one_trial(1, margins.shares[0]))
+
+
+def test_a_fit_says_whether_it_used_margins(tmp_path, monkeypatch):
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
-        release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
-    assert any(
-        "left aside" in remark for remark in release.linear("age", ["job"], merge=FEW).remarks
-    )
+        release = table.publish("recommended", tmp_path / "r", key=rp.Key.test())
+    found = release.logistic("nurse", ["age", "Sex"])
+    alone = release.logistic("nurse", ["age", "Sex"], margins=False)
+    assert found.margins and found.as_dict()["margins"] and "records and margins" in str(found)
+    assert not alone.margins and "margins" not in str(alone)
+    assert found.bse["Sex[M]"] < alone.bse["Sex[M]"]
+    assert release.linear("age", ["job"], merge=FEW).margins
+    assert not release.linear("age", ["Sex"]).margins  # exact as it is
+    learnt = [
+        ReconstructedLogisticRegression.from_release(release, "nurse", margins=used).coef_
+        for used in (True, False)
+    ]
+    assert not np.allclose(*learnt)
+    monkeypatch.setattr("reconpriv.learning.model_rows.MOST_CELLS", 10)
+    many = release.logistic("nurse", ["age", "Sex"])
+    assert many.params == alone.params
+    assert any("margins are not used: " in remark for remark in many.remarks)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pyarrow.parquet
 import pytest
 
 import reconpriv as rp
+from reconpriv.attacks import attack
+from reconpriv.frames import WITHOUT_MARGINS
 from reconpriv.sources import frames
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -238,12 +241,84 @@ def test_without_a_key_it_says_what_that_means(adult: pa.Table) -> None:
         rp.publish(adult, POLICY, **ROLES)
 
 
-def test_margins_need_a_folder_beside_the_frame(adult: pa.Table, tmp_path: Path) -> None:
+def test_a_frame_without_its_margins_says_how_to_get_them(adult: pa.Table, tmp_path: Path) -> None:
     policy = rp.Policy(0.5, 0.5, 0.3, margins=1.0)
-    with pytest.raises(rp.ReconprivError, match="no place for margins"):
-        rp.publish(adult, policy, key=rp.Key.test(), **ROLES)
     with pytest.warns(rp.ReconprivWarning) as said:
-        back = rp.publish(adult, policy, key=rp.Key.test(), out=tmp_path / "release", **ROLES)
+        back = rp.publish(adult, policy, key=rp.Key.test(), **ROLES)
+    assert [str(one.message) for one in said].count(WITHOUT_MARGINS) == 1
+    with pytest.warns(rp.ReconprivWarning) as said:
+        beside = rp.publish(adult, policy, key=rp.Key.test(), out=tmp_path / "release", **ROLES)
     assert any("test key" in str(one.message) for one in said)
-    assert back.num_rows == adult.num_rows
+    assert not any(str(one.message) == WITHOUT_MARGINS for one in said)
+    assert rows(back) == rows(beside)
     assert (tmp_path / "release" / "margins.parquet").is_file()
+
+
+@pytest.mark.filterwarnings("ignore::reconpriv.ReconprivWarning")
+def test_a_release_without_a_folder_answers_like_one_on_disk(
+    adult: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for source in (adult.to_pandas(), str(rp.dataset_path("adult"))):
+        roles = ROLES | ({"public": ["age", "sex"]} if isinstance(source, str) else {})
+        kept = rp.publish(source, key=rp.Key.test(), returns="release", **roles)
+        on_disk = rp.publish(
+            source, "recommended", key=rp.Key.test(), returns="release",
+            out=tmp_path / "release", overwrite=True, **roles,
+        )  # fmt: skip
+        assert kept.description == on_disk.description
+        asked = {"sex": "Female", "occupation": "Sales"}
+        assert kept.count(**asked) == on_disk.count(**asked)
+        assert kept.count(**asked).from_margins > 0
+        assert kept.margins().equals(on_disk.margins())
+        assert kept.to_pandas().equals(on_disk.to_pandas())
+        assert kept.place == kept.as_dict()["release"] == "(not saved)"
+        saved = kept.save(tmp_path / "saved", overwrite=True)
+        assert sorted(p.name for p in saved.path.iterdir()) == sorted(
+            p.name for p in on_disk.path.iterdir()
+        )
+        assert rp.open(saved.path).count(**asked) == saved.count(**asked) == kept.count(**asked)
+        private = kept.path
+        assert private.is_dir()
+        del kept
+        gc.collect()
+        assert not private.parent.exists()
+    assert {p.name for p in tmp_path.iterdir()} == {"release", "saved"}
+
+
+def test_what_publish_returns_is_one_of_two_things(adult: pa.Table) -> None:
+    with pytest.raises(rp.ReconprivError, match="one of frame, release; got 'table'"):
+        rp.publish(adult, returns="table", **ROLES)
+
+
+def test_without_a_policy_it_is_the_recommended_one(adult: pa.Table, tmp_path: Path) -> None:
+    expected = rp.preset("recommended")
+    assert rp.audit(adult, **ROLES).policy == expected
+    assert rp.audit(adult, "paper", **ROLES).policy == rp.preset("paper")
+    with rp.read(adult, **ROLES) as table:
+        made = table.publish(out=tmp_path / "r", key=rp.Key.test()).description
+        assert (made.policy.bound, made.policy.delta) == (expected.bound, expected.delta)
+        assert made.margins is not None
+        assert next(table.audit_groups()).equals(next(table.audit_groups(expected)))
+        found, same = attack("micro", table), attack("micro", table, "recommended")
+        assert found.as_dict() == same.as_dict() == attack("micro", table, expected).as_dict()
+        with pytest.raises(rp.ReconprivError, match=r"no folder .* Give one: publish\(out="):
+            table.publish("release", key=rp.Key.test())
+        with pytest.raises(rp.ReconprivError, match=r"no file .* Give one: report\(path="):
+            table.report("report.html")
+        with pytest.raises(rp.ReconprivError, match="no preset called 'mine'"):
+            table.audit("mine")
+
+
+def test_what_the_recommended_policy_changes_for_a_table_is_a_warning(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x", "y"] * 400, "s": ["p", "p", "q", "p", "q"] * 160})
+    with pytest.warns(rp.ReconprivWarning) as said:
+        release = rp.publish(
+            table, sensitive="s", public="all", key=rp.Key.test(), returns="release"
+        )
+    notes = [str(one.message) for one in said]
+    for words in ("p = 0.49", "No margins are published"):
+        assert sum(words in note for note in notes) == 1
+        assert sum(words in note for note in release.warnings) == 1
+    assert release.description.policy.retention == 0.49
+    assert release.description.margins is None

@@ -91,9 +91,9 @@ def test_the_plan_counts_them_too(desk: Desk, settled: Settled) -> None:
     assert LEFT_OUT in html
     assert "2 of 1,000 records (0.2%)" in html
     assert "30 of 1,000 records (3.0%)" in html
-    assert "assumed to be one person; that was not checked" in html
+    assert "assumed to be one person, which was not checked" in html
     checked = replace(report, people=People(people=4_799, most=1))
-    assert "Each row is one person (checked)" in str(plan_view(settled, POLICY, checked))
+    assert "one row each, as was checked" in str(plan_view(settled, POLICY, checked))
     assert "counting…" in str(plan_view(settled, POLICY, None))
 
 

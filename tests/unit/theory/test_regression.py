@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from query_fixtures import people_release
 from reconpriv.learning.model_rows import counts_of
 from reconpriv.queries.estimate import count_variances, runs
-from reconpriv.theory.class_counts import PublishedCounts, class_counts
+from reconpriv.theory.class_counts import Evidence, PublishedCounts, class_counts
 from reconpriv.theory.regression import fit_linear, fit_logistic, move_logistic
 
 
@@ -16,7 +16,8 @@ def raw_rows(counts):
     """Rows of true counts, as records of which nothing is hidden."""
     counts = np.asarray(counts, dtype=np.float64)
     records, nothing = counts.sum(axis=1), np.zeros(len(counts))
-    return class_counts(PublishedCounts(records, counts, counts, records, nothing, nothing), 1.0)
+    published = PublishedCounts(records, counts, counts, records, nothing, nothing)
+    return Evidence.of(class_counts(published, 1.0))
 
 
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
@@ -84,19 +85,19 @@ def test_a_limit_is_that_of_the_count_behind_it():
     rows = class_counts(published, 0.5)
     count, error = rows.counts[0, 0], np.sqrt(rows.covariance(0, 0)[0])
     assert count == pytest.approx((90 - 0.25 * 400) / 0.5)  # below 0: no finite fit
-    assert not fit_logistic(np.ones((1, 1)), rows).converged
+    assert not fit_logistic(np.ones((1, 1)), Evidence.of(rows)).converged
     rows = class_counts(
         PublishedCounts(published.records, observed[:, ::-1] - [[160, -160]],
                         observed[:, ::-1] - [[160, -160]], published.scaled_records,
                         nothing, nothing), 0.5)  # fmt: skip
     count, error = rows.counts[0, 0], np.sqrt(rows.covariance(0, 0)[0])
-    fit = fit_logistic(np.ones((1, 1)), rows)
+    fit = fit_logistic(np.ones((1, 1)), Evidence.of(rows))
     assert fit.coefficients[0, 0] == pytest.approx(np.log(count / (400 - count)))
     for errors in (-1.96, 1.0, 1.96):
         moved = count + errors * error
-        limit = move_logistic(np.ones((1, 1)), rows, fit, np.ones(1), errors)
+        limit = move_logistic(np.ones((1, 1)), rows.records, fit, np.ones(1), errors)
         assert limit == pytest.approx(np.log(moved / (400 - moved)), abs=1e-4)
-    assert move_logistic(np.ones((1, 1)), rows, fit, np.ones(1), -9.0) == -np.inf
+    assert move_logistic(np.ones((1, 1)), rows.records, fit, np.ones(1), -9.0) == -np.inf
 
 
 def test_complete_separation_does_not_converge():
