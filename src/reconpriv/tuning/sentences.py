@@ -189,13 +189,13 @@ def out_of_reach(
             f" raise a belief of {percent(rho1)} to {percent(needed.posterior)} instead of"
             f" {percent(limit)}."
         )
-    said += _in_the_way(target, obstacles)
+    said += in_the_way(target, obstacles)
     if nearest is not None:
         said.append(f"{near}: {in_words(nearest, rho1)}. {risk(nearest)}")
     return " ".join(said)
 
 
-def _in_the_way(target: Target, obstacles: Sequence[Obstacle]) -> list[str]:
+def in_the_way(target: Target, obstacles: Sequence[Obstacle]) -> list[str]:
     """Which part of a target is the obstacle, and what can be reached of it; no sentence for ρ2."""
     stated = [name for name in FIGURES if getattr(target, name) is not None]
     best = [(_NAMES[one.name], f"at best {_reachable(one)}") for one in obstacles]
