@@ -149,7 +149,10 @@ def sweep(
     tried = _tried(judge, first, budgets, listed=margins is not None)
     if not tried.settings and tried.refused:
         raise tried.refused[-1]
-    helped = _with_margins(judge, now, in_use) if budgets == [None] and margins is None else None
+    offered = [one for one in budgets if one is not None] or [Margins(USUAL_MARGINS)]
+    helped = None
+    if in_use.margins is None and (slow or margins is None):
+        helped = _with_margins(judge, now, replace(in_use, margins=offered[0]))
     measure = _measuring(pooled)
 
     def reported(tried: _Tried) -> TuneReport:
@@ -279,10 +282,10 @@ def _budgets(margins: Iterable[Margins | float | None]) -> list[Margins | None]:
 
 
 def _with_margins(judge: Judge, now: Setting, policy: Policy) -> Setting | None:
-    """The current policy, which has none, with the usual margins if they clearly help."""
+    """The figures of a policy if its margins clearly help the current one, which has none."""
     if not now.eligible:
         return None
-    for found in _judged(judge, [replace(policy, margins=USUAL_MARGINS)])[0]:
+    for found in _judged(judge, [policy])[0]:
         as_safe = found.group_error >= now.group_error * (1.0 - EQUAL)
         if found.eligible and as_safe and found.error <= now.error * (1.0 - CLEARLY):
             return found
