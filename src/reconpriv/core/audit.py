@@ -14,7 +14,7 @@ from reconpriv.core.exposure import largest_exposed
 from reconpriv.core.margin_cost import CostPart, cost_of, margin_cost
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.core.single_records import K, SingleRecords, check_k
-from reconpriv.core.verdicts import GroupVerdict, judge, verdicts_of
+from reconpriv.core.verdicts import GroupVerdict, judge_worst, verdicts_of
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
@@ -72,7 +72,7 @@ def audit_part(
     found: list[tuple[float, GroupVerdict]] = []
     margins = CostPart()
     for batch in batches:
-        limits, private = judge(batch, policy, schema.domain_size)
+        limits, private = judge_worst(batch, policy, schema.domain_size, worst)
         sizes = batch.sizes
         octave = np.frexp(sizes.astype(np.float64))[1] - 1
         distribution[:, 0] += np.bincount(octave, minlength=64)

@@ -45,13 +45,13 @@ def cost_of(batch: CellBatch, counted: CountedLimits) -> CostPart:
     policy = counted.worth.policy
     limits = sample_limits(batch, policy, counted.worth.domain_size)
     alone = own_trials(batch.sizes, limits)
-    trials = own_trials(batch.sizes, counted.lowered(batch, limits))
-    told = counted.told(batch)
+    lowered, most = counted.cost(batch, limits)
+    trials = own_trials(batch.sizes, lowered)
     return CostPart(
         groups=int((trials < alone).sum()),
         trials=round(float(alone.sum())),
         trials_lost=round(float((alone - trials).sum())),
-        most=0.0 if told is None else float(told.max(initial=0.0)),
+        most=most,
     )
 
 
@@ -136,6 +136,11 @@ def margin_cost(
 
 def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
     """Which margins are not published, and what they are not counted in."""
+    if not plan.published:
+        return (
+            "No margins are published: every row of them would give a group away. Counts rest on"
+            " the records alone.",
+        )
     # A release says of how many rows; that it has no such table at all deserves a warning.
     notes = _not_published(plan, schema, rows=False)
     if policy.sampling.samples and not policy.sampling.counts_margins:

@@ -29,7 +29,7 @@ from reconpriv.policy import Policy
 from reconpriv.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.expected_frequencies import expected_frequencies
-from reconpriv.theory.margins import row_precision, trials_from_margins
+from reconpriv.theory.margins import row_precision, same_everywhere, trials_from_margins
 
 # The smallest excess: most groups hold no exposed value more often than twice as expected.
 TYPICAL_EXCESS = 2.0
@@ -40,6 +40,8 @@ _BROUGHT_BACK = 32
 _OPERATIONS = 2e9
 # Where the limit of a value that is less frequent than its class is looked up: steps of 1/64.
 _STEPS = 64
+# Where the most that margins tell is looked for first.
+_FIRST = 64
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class MarginWorth:
     """What margins are worth about each group, in trials; picklable, so tasks can carry it.
 
     ``by_row`` and ``overall`` are frequencies of the values, as far as noisy counts tell.
-    ``values`` has what rows tell of each value, ``unheld`` of a value that no other group holds.
+    ``values`` has what rows tell of each value, ``unheld`` of a value that no other group holds. A
+    value without a precision is not asked about.
     """
 
     policy: Policy
@@ -84,7 +87,7 @@ class MarginWorth:
 
     def _trials(self, groups: Candidates) -> Floats:
         if not self.policy.sampling.tells_excess:
-            return self._worth(groups, np.arange(groups.sizes.size), groups.frequency, self.unheld)
+            return self._alone(groups)
         deciding, room = self._deciding(groups), self._room(groups)
         told = np.zeros(groups.sizes.size)
         # A value that does not decide about the excess may be held by nobody else.
@@ -94,6 +97,8 @@ class MarginWorth:
         own = self.highest_frequencies(groups)
         for value, one in enumerate(self.values):
             some = np.flatnonzero(own[:, value] > self.policy.exposed_above)
+            if not some.size or not one.precision.size:
+                continue
             mine = own[some, value]
             worth = self._worth(groups, some, mine, one) - room(mine, some)
             told[some] = np.maximum(told[some], worth)
@@ -107,8 +112,49 @@ class MarginWorth:
 
     def limits(self, groups: Candidates) -> Floats:
         """The most trials of its own that each group may have next to margins."""
-        sampling, told = self.policy.sampling, self.trials(groups)
-        return sampling.limits_of_classes(
+        limits = groups.limits.copy()
+        some = self.may_lose(groups)
+        if some.size:
+            limits[some] = self.limits_by_value(groups.take(some))
+        return limits
+
+    def limits_by_value(self, groups: Candidates) -> Floats:
+        """The same for few groups, whatever they may lose."""
+        return self._limits(groups, self._trials(groups))
+
+    def may_lose(self, groups: Candidates) -> Ints:
+        """The groups that would get fewer trials if their values were held by nobody else.
+
+        That is the most that margins tell, and more from them never allows more trials. So only
+        these groups have to be counted value by value.
+        """
+        some = may_exceed(groups, self.policy, self.domain_size)
+        few = groups.take(some)
+        return some[self._limits_alone(few) < np.minimum(few.limits, few.sizes)]
+
+    def _limits_alone(self, groups: Candidates) -> Floats:
+        return self._limits(groups, self._alone(groups))
+
+    def _alone(self, groups: Candidates) -> Floats:
+        """What margins would be worth if nobody else held the most frequent value."""
+        return self._worth(groups, np.arange(groups.sizes.size), groups.frequency, self.unheld)
+
+    def may_be_given_away(self, groups: Candidates) -> Ints:
+        """The groups that would keep less than one trial if nobody else held their values."""
+        some = np.flatnonzero(groups.limits >= 1.0)
+        return some[self._limits_alone(groups.take(some)) < 1.0]
+
+    def most(self, groups: Candidates) -> float:
+        """The most trials that margins are worth about any of the groups."""
+        groups = groups.take(may_exceed(groups, self.policy, self.domain_size))
+        alone = self._alone(groups)
+        first = np.argsort(-alone, kind="stable")[:_FIRST]
+        found = float(self._trials(groups.take(first)).max(initial=0.0))
+        rest = np.setdiff1d(np.flatnonzero(alone > found), first)
+        return max(found, float(self._trials(groups.take(rest)).max(initial=0.0)))
+
+    def _limits(self, groups: Candidates, told: Floats) -> Floats:
+        return self.policy.sampling.limits_of_classes(
             groups.sizes, groups.frequency, self.policy, self.domain_size, told
         )
 
@@ -173,6 +219,13 @@ class CountedLimits:
         groups = self._groups(batch)
         return limits if groups is None else self.worth.limits(groups)
 
+    def cost(self, batch: CellBatch, limits: Floats) -> tuple[Floats, float]:
+        """The lowered limits, and the most trials that margins are worth about one group."""
+        groups = self._groups(batch)
+        if groups is None:
+            return limits, 0.0
+        return self.worth.limits(groups), self.worth.most(groups)
+
     def told(self, batch: CellBatch) -> Floats | None:
         """How many trials margins are worth about each group; None if they are not counted."""
         groups = self._groups(batch)
@@ -201,41 +254,49 @@ def settle_rows(
     sizes = totals.tables[0].counts.sum(axis=1)
     by_row = np.concatenate(frequencies)
     empty = ValuePrecision(np.zeros(totals.rows), np.zeros((0, 0)))
-    overall = np.asarray(sizes @ frequencies[0] / sizes.sum())
+    overall = np.asarray((sizes[:, None] * frequencies[0]).sum(axis=0) / sizes.sum())
     blank = MarginWorth(policy, domain_size, by_row, overall, (), empty)
-    asked = by_row.T if policy.sampling.tells_excess else ()
-    groups = totals.candidates
 
-    def worth_of(published: Flags) -> MarginWorth:
+    def worth_of(published: Flags, asked: Flags) -> MarginWorth:
         def told_by(others: Floats) -> ValuePrecision:
             precision = _precision(totals, published, variance, others, policy)
             return ValuePrecision(others, precision)
 
-        values = tuple(told_by(others) for others in asked)
-        return replace(blank, values=values, unheld=told_by(np.zeros(totals.rows)))
+        values = (told_by(by_row[:, x]) if asked[x] else empty for x in range(domain_size))
+        return replace(blank, values=tuple(values), unheld=told_by(np.zeros(totals.rows)))
+
+    published = np.ones(totals.rows, dtype=bool)
+    # What fewer rows tell is less, so no other group is given away by any of them.
+    most = worth_of(published, np.zeros(domain_size, dtype=bool))
+    groups = totals.candidates.take(most.may_be_given_away(totals.candidates))
+    own = blank.highest_frequencies(groups)
+    tells = policy.sampling.tells_excess
+    asked = np.asarray((own > policy.exposed_above).any(axis=0) & tells)
+    # The value that most likely gives a group away.
+    likely = (own - by_row[groups.rows].mean(axis=1)).argmax(axis=1)
 
     def given_away(worth: MarginWorth, published: Flags) -> Ints:
         if not policy.sampling.counts_margins:
             return np.zeros(0, dtype=np.int64)
         kept = published[groups.rows].any(axis=1)
-        return np.flatnonzero((worth.limits(groups) < 1.0) & (groups.limits >= 1.0) & kept)
+        return np.flatnonzero((worth.limits_by_value(groups) < 1.0) & kept)
 
-    published = np.ones(totals.rows, dtype=bool)
-    worth = worth_of(published)
+    worth = worth_of(published, asked)
     while (bad := given_away(worth, published)).size:
         published[_telling_rows(groups.rows[bad], worth.unheld.precision)] = False
-        worth = worth_of(published)
+        worth = worth_of(published, asked)
     records = np.concatenate([table.counts.sum(axis=1) for table in totals.tables])
     left_out = np.flatnonzero(~published)
     tries = min(_BROUGHT_BACK, int(_OPERATIONS / (domain_size * float(totals.rows) ** 3)))
     for row in left_out[np.argsort(-records[left_out], kind="stable")][:tries]:
         published[row] = True
-        again = worth_of(published)
-        if given_away(again, published).size:
-            published[row] = False
-        else:
-            worth = again
-    return worth, published
+        first = np.zeros(domain_size, dtype=bool)
+        first[likely[(groups.rows == row).any(axis=1)]] = True
+        for some in (first & asked, asked):
+            if given_away(worth_of(published, some), published).size:
+                published[row] = False
+                break
+    return worth_of(published, np.full(domain_size, tells)), published
 
 
 def _telling_rows(rows: Ints, precision: Floats) -> Ints:
@@ -243,7 +304,7 @@ def _telling_rows(rows: Ints, precision: Floats) -> Ints:
     own = precision[rows[:, :, None], rows[:, None, :]].sum(axis=2)
     diagonal = precision.diagonal()[rows]
     loss = np.divide(own**2, diagonal, out=np.full(own.shape, -1.0), where=diagonal > 0.0)
-    return np.asarray(rows[np.arange(rows.shape[0]), loss.argmax(axis=1)])
+    return np.asarray(rows[np.arange(rows.shape[0]), same_everywhere(loss).argmax(axis=1)])
 
 
 def _precision(

@@ -120,10 +120,10 @@ def _exact_size(groups: ClassedGroups, policy: Policy) -> Floats:
     """The most trials at which the exact tails of every group of its class and size pass."""
     limits = np.full(groups.sizes.shape, np.inf)
     told = rounded_up(groups.told)
-    borders = np.stack([groups.above, groups.classes])
-    for above, upto in np.unique(borders[:, groups.classes > 0.0], axis=1).T:
+    for upto in np.unique(groups.classes[groups.classes > 0.0]):
+        inside = np.flatnonzero(groups.classes == upto)
         group_class = ExposedClass(
-            float(above),
+            float(groups.above[inside[0]]),
             float(upto),
             policy.exposed_above,
             groups.domain_size - policy.harmless_values,
@@ -133,7 +133,6 @@ def _exact_size(groups: ClassedGroups, policy: Policy) -> Floats:
             policy.delta,
             fillers=policy.harmless_values > 0 or policy.news_only,
         )
-        inside = groups.classes == upto
         limits[inside] = exact_class_sizes(groups.sizes[inside], group_class, told[inside])
     return limits
 

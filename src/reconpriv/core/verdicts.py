@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.exposure import exposed_cells, frequency_of, most_exposed
+from reconpriv.core.exposure import exposed_cells, frequency_of, largest_exposed, most_exposed
 from reconpriv.core.margin_cost import trials_beside_margins
-from reconpriv.core.sample_sizes import private_sizes
+from reconpriv.core.sample_sizes import private_as_they_are, private_sizes, sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema, Value, json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -22,12 +22,38 @@ if TYPE_CHECKING:
     from reconpriv.core.margin_limits import CountedLimits
 
 _SMALL_GROUP = 256
+_AT_ONCE = 64
 
 
 def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Flags]:
     """s_g of every group and whether it is private: |g| <= s_g (Theorems 4 and 5)."""
     limits = private_sizes(batch, policy, domain_size)
     return limits, batch.sizes <= limits
+
+
+def judge_worst(
+    batch: CellBatch, policy: Policy, domain_size: int, worst: int
+) -> tuple[Floats, Flags]:
+    """The same, but s_g is found only for the groups that may be among the ``worst`` ones.
+
+    Those are furthest above their s_g. For the others it is stated too large: as their size.
+    """
+    if not (policy.tail_bound.lattice and policy.sampling.counts_margins and policy.can_sample):
+        return judge(batch, policy, domain_size)
+    private = private_as_they_are(batch, policy, domain_size)
+    sizes = batch.sizes.astype(np.float64)
+    limits = np.where(largest_exposed(batch, policy) > 0.0, sizes, np.inf)
+    # What every group of a class may have, each of them may have.
+    least = sample_limits(batch, policy, domain_size)
+    with np.errstate(divide="ignore"):
+        most = np.where(private, 0.0, sizes / least)
+        order = np.argsort(-most, kind="stable")[: int((~private).sum())]
+        above = np.zeros(0)
+        while order.size and worst and not (above.size == worst and above[0] > most[order[0]]):
+            some, order = np.sort(order[:_AT_ONCE]), order[_AT_ONCE:]
+            limits[some] = private_sizes(batch.take(some), policy, domain_size)
+            above = np.sort(np.concatenate([above, sizes[some] / limits[some]]))[-worst:]
+    return limits, private
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from reconpriv.core.coarsening import coarsen
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel, PublishedBatch
 from reconpriv.core.margin_cost import margin_notes
-from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
+from reconpriv.core.margin_plan import MapGroups, MarginPlan, count_margins, plan_margins
 from reconpriv.core.protected import publish_protected
 from reconpriv.core.randomness import Key
 from reconpriv.engines.base import (
@@ -85,13 +85,10 @@ def write_release(
     that.
     """
     layout = Layout.of(file_format, with_trials=policy.sampling.trials_public)
-    plan = None
-    if policy.margins is not None:
-        map_groups = partial(
-            engine.map_groups, schema, drop_missing=drop_missing, progress=progress
-        )
-        totals = count_margins(map_groups, policy, schema)
-        plan = plan_margins(totals, policy, schema, key)
+    map_groups = partial(engine.map_groups, schema, drop_missing=drop_missing, progress=progress)
+    planned = _planned_margins(map_groups, schema, policy, key)
+    plan = planned if planned is not None and planned.published else None
+    policy = policy if plan is not None else replace(policy, margins=None)
     protected = None
     if policy.protect is not None:
         raw = protection_cells(engine, schema, drop_missing=drop_missing, progress=progress)
@@ -172,7 +169,16 @@ def write_release(
                 progress=progress,
             )
         manifest = describe(written, margins)
-    return manifest, written, plan
+    return manifest, written, planned
+
+
+def _planned_margins(
+    map_groups: MapGroups, schema: Schema, policy: Policy, key: Key
+) -> MarginPlan | None:
+    """The margins that a policy asks for, with their noise."""
+    if policy.margins is None:
+        return None
+    return plan_margins(count_margins(map_groups, policy, schema), policy, schema, key)
 
 
 @dataclass(frozen=True)

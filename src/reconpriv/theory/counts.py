@@ -6,13 +6,13 @@ relative error θ of the observed count O*. Everything that bounds a tail starts
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reconpriv.errors import PolicyError
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.perturbation import (
     check_domain_size,
     check_retention,
@@ -36,6 +36,10 @@ class ObservedCount:
     retention: float
     domain_size: int
     epsilon: float
+
+    def take(self, some: Ints) -> ObservedCount:
+        """Some of the elements."""
+        return replace(self, trials=self.trials[some], frequency=self.frequency[some])
 
     @property
     def weight(self) -> Floats:

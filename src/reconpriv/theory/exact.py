@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -19,8 +19,10 @@ _REACH = 9.0
 _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
-# Distributions of up to this many trials are made once for each p, and few of these tables kept.
+# Distributions of up to this many trials are made once for each p, and few of these tables kept:
+# for a sweep over many p, and for the groups of one policy.
 _TABLED = 100
+MOST_TABLED = 128
 _TABLES = 2
 
 
@@ -38,6 +40,9 @@ class _Lattice:
     share: Floats
     highest_low: Floats
     lowest_high: Floats
+
+    def take(self, some: Ints) -> _Lattice:
+        return _Lattice(*(getattr(self, field.name)[some] for field in fields(self)))
 
     @classmethod
     def of(cls, count: ObservedCount) -> _Lattice:
@@ -82,10 +87,8 @@ def within_epsilon(count: ObservedCount) -> Floats:
     found = np.empty(at.n.size)
     few = at.n <= _TABLED
     some = np.flatnonzero(few)
-    below = _looked_up(at, some, at.below[some], count)
-    # Nobody is rounded up beyond the trials; where the share is 0 it makes no difference.
-    above = _looked_up(at, some, np.minimum(at.below + 1, at.n)[some], count)
-    found[some] = below + at.share[some] * (above - below)
+    low, high = _chances_below(at.take(some), count, _TABLED)
+    found[some] = high - low
     rest = np.flatnonzero(~few)
     if rest.size:
         pairs = np.stack([at.n[rest], np.ravel(count.frequency)[rest]])
@@ -97,23 +100,36 @@ def within_epsilon(count: ObservedCount) -> Floats:
     return np.clip(found, 0.0, 1.0).reshape(np.shape(count.trials))
 
 
-def _looked_up(at: _Lattice, some: Ints, holders: Floats, count: ObservedCount) -> Floats:
-    """Pr[highest_low < O* < lowest_high] of the elements with few trials."""
-    table = _cumulative(count.retention, count.domain_size)
-    n, h = at.n[some].astype(np.int64), holders.astype(np.int64)
-    low = np.clip(at.highest_low[some] + 1, 0, n + 1).astype(np.int64)
-    high = np.clip(at.lowest_high[some], 0, n + 1).astype(np.int64)
-    return np.asarray(table[n, h, high] - table[n, h, low])
+def tabled_tails(count: ObservedCount) -> tuple[Floats, Floats]:
+    """The exact tails of few trials, looked up: for many elements of one p."""
+    low, high = _chances_below(_Lattice.of(count), count, MOST_TABLED)
+    return 1.0 - high, low
+
+
+def _chances_below(at: _Lattice, count: ObservedCount, most: int) -> tuple[Floats, Floats]:
+    """The probability of a count that is too low, and of one that is not too high."""
+    table = _cumulative(count.retention, count.domain_size, most)
+    n, below = at.n.astype(np.int64), at.below.astype(np.int64)
+    # Nobody is rounded up beyond the trials; where the share is 0 it makes no difference.
+    above = np.minimum(below + 1, n)
+    low = np.clip(at.highest_low + 1, 0, n + 1).astype(np.int64)
+    high = np.clip(at.lowest_high, 0, n + 1).astype(np.int64)
+
+    def mixed(limit: Ints) -> Floats:
+        less, more = table[n, below, limit], table[n, above, limit]
+        return np.asarray(less + at.share * (more - less))
+
+    return mixed(low), mixed(high)
 
 
 @lru_cache(_TABLES)
-def _cumulative(retention: float, domain_size: int) -> Floats:
+def _cumulative(retention: float, domain_size: int, most: int) -> Floats:
     """Pr[O* < k] for every number of trials, holders and k up to a limit, one trial at a time."""
     r = keep_probability(retention, domain_size)
     t = replacement_probability(retention, domain_size)
-    table = np.zeros((_TABLED + 1, _TABLED + 1, _TABLED + 2))
+    table = np.zeros((most + 1, most + 1, most + 2))
     table[0, 0, 1] = 1.0
-    for n in range(_TABLED):
+    for n in range(most):
         # Shifted by one place, so that the sum up to a place is the chance of fewer.
         for rows, new, chance in ((slice(n + 1), slice(n + 1), t), (n, n + 1, r)):
             old = table[n, rows]

@@ -21,17 +21,19 @@ judged besides the deciding ones.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.bounds import chernoff_full_size
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.exact_margins import combined_tails
-from reconpriv.theory.exact_published import published_tails
+from reconpriv.theory.exact_margins import SMALLEST_TOLD, combined_tails, rounded_up
+from reconpriv.theory.exact_published import published_limits, published_tails
 
 # Groups up to this size are judged by the frequencies that they can have; for larger ones, which
 # can have nearly any, a sample is judged by all frequencies of the class.
@@ -43,8 +45,12 @@ _ALL_COUNTS = 2048
 # Frequencies of a class at which an estimate that weighs in margins is judged.
 _GRID = 192
 _AT_ONCE = 64
+# Whether smaller groups pass as published is remembered.
+_REMEMBERED = 1 << 22
 _KEPT = 1 << 16
 _ROUNDING = 1e-12
+# A little above a step of E: rounded up, it is the next one.
+_NEXT = 1.0 + 1e-6
 
 
 @dataclass(frozen=True)
@@ -69,19 +75,27 @@ class ExposedClass:
     def exposed_frequencies(self, size: int) -> Floats:
         """The frequencies of exposed values that occur in groups of this size and class."""
         counts = np.arange(1, size + 1)
-        frequency = counts / size
-        most = int(np.searchsorted(frequency, self.upto, side="right"))
+        return (counts / size)[self.occur(np.full(size, size), counts)]
+
+    def occur(self, sizes: Ints, counts: Ints) -> Flags:
+        """Whether so many records can hold an exposed value, in groups of such sizes."""
+        frequency, most = counts / sizes, self.most_frequent(sizes)
         # One value more, as frequent as the class allows, puts the group into the class.
-        other = np.minimum(most, size - counts)
+        other = np.minimum(most, sizes - counts)
         largest = frequency > self.above
-        with_other = (other / size > self.above) & (self.values > 1)
+        with_other = (other / sizes > self.above) & (self.values > 1)
         if self.fillers:
             fits = largest | with_other  # they fill the rest
         else:
-            fits = (largest & (size - counts <= (self.values - 1) * most)) | (
-                with_other & (size - counts - other <= (self.values - 2) * most)
+            fits = (largest & (sizes - counts <= (self.values - 1) * most)) | (
+                with_other & (sizes - counts - other <= (self.values - 2) * most)
             )
-        return frequency[fits & (frequency > self.exposed_above) & (frequency <= self.upto)]
+        return np.asarray(fits & (frequency > self.exposed_above) & (frequency <= self.upto))
+
+    def most_frequent(self, sizes: Ints) -> Ints:
+        """The largest counts that the class allows in groups of such sizes."""
+        most = np.floor(self.upto * sizes).astype(np.int64) + 1
+        return np.asarray(most - (most / sizes > self.upto))
 
     def deciding_frequencies(self, trials: int) -> Floats:
         """Where the tails of a sample are smallest over all frequencies of the class.
@@ -107,23 +121,58 @@ class ExposedClass:
         count = self._count(trials, frequency)
         return np.asarray(np.minimum(*exact_tails(count)) >= self.delta - _ROUNDING)
 
-    def pass_as_published(self, size: int, trials: int) -> bool:
+    def pass_as_published(self, sizes: Ints, trials: int) -> Flags:
         """Whether a sample of so many trials passes in the counts that are published."""
-        if size <= _ALL_COUNTS:
-            counts = np.rint(self.exposed_frequencies(size) * size).astype(np.int64)
-        else:
-            near = np.rint(self.deciding_frequencies(trials) * size).astype(np.int64)
-            counts = np.unique(near[:, None] + np.arange(-2, 3))
-            counts = counts[(counts > self.exposed_above * size) & (counts <= self.upto * size)]
+        place, counts = self._judged_counts(sizes, trials)
         upper, lower = published_tails(
-            size,
+            sizes[place],
             trials,
             counts,
             retention=self.retention,
             domain_size=self.domain_size,
             epsilon=self.epsilon,
         )
-        return bool((np.minimum(upper, lower) >= self.delta - _ROUNDING).all())
+        failed = np.minimum(upper, lower) < self.delta - _ROUNDING
+        return np.asarray(np.bincount(place[failed], minlength=sizes.size) == 0)
+
+    def _judged_counts(self, sizes: Ints, trials: int) -> tuple[Ints, Ints]:
+        """The counts that are judged as published, each with the place of its size."""
+        near = self.deciding_frequencies(trials)
+        large = np.flatnonzero(sizes > _ALL_COUNTS)
+        some = np.rint(near[:, None] * sizes[large]).astype(np.int64)[:, :, None] + np.arange(-2, 3)
+        place = np.broadcast_to(large[:, None], some.shape).ravel()
+        counts = some.ravel()
+        inside = (counts > self.exposed_above * sizes[place]) & (counts <= self.upto * sizes[place])
+        place, counts = place[inside], counts[inside]
+        small = np.flatnonzero(sizes <= _ALL_COUNTS)
+        # Numbers of 32 bits are divided twice as fast.
+        low = np.floor(self.exposed_above * sizes[small]).astype(np.int32)
+        length = self.most_frequent(sizes[small]).astype(np.int32) - low
+        every = np.arange(length.sum(), dtype=np.int32)
+        every += np.repeat(low + 1 - (np.cumsum(length, dtype=np.int32) - length), length)
+        owner = np.repeat(small, length)
+        kept = self._may_be_smallest(sizes[owner].astype(np.int32), trials, every)
+        return np.concatenate([place, owner[kept]]), np.concatenate([counts, every[kept]])
+
+    def _may_be_smallest(self, sizes: Ints, trials: int, counts: Ints) -> Flags:
+        """The counts of a group, given in their order, that may have its smallest tails.
+
+        A count that is one larger has the larger upper tail, unless its limit is passed by more of
+        the published counts that O* trials can have: copies O* to copies O* + more of them.
+        """
+        occur = self.occur(sizes, counts)
+        high, low = published_limits(sizes, counts, self.retention, self.domain_size, self.epsilon)
+        copies, more = np.divmod(sizes, np.int32(trials))
+        step = 1 + int(np.ceil(self.retention * (1.0 + self.epsilon)))
+        over, under = (high - 1).astype(np.int32) % copies, low.astype(np.int32) % copies
+        near = (over <= more + step) | (under <= more) | (under >= copies - 1 - step)
+        # Or the first or the last of several that follow one another.
+        follows = counts[1:] == counts[:-1] + 1
+        after, before = (
+            np.append(False, follows & occur[:-1]),
+            np.append(follows & occur[1:], False),
+        )
+        return np.asarray(occur & (near | ~after | ~before))
 
     def pass_with_margins(self, trials: int, frequency: Floats, told: float) -> bool:
         """Whether both tails are at least δ for whoever weighs in margins worth E trials."""
@@ -139,44 +188,63 @@ class ExposedClass:
         )
         return bool((np.minimum(*tails) >= self.delta - _ROUNDING).all())
 
-    def most_trials(self, frequency: float) -> float:
+    def most_trials(self, frequency: Floats) -> Floats:
         """No more trials can pass: the exact tails lie below Chernoff's bound."""
-        count = self._count(np.ones(1), np.array([frequency]))
-        return float(chernoff_full_size(count, self.delta)[0]) + 1e-9
+        count = self._count(np.ones_like(frequency), frequency)
+        return np.asarray(chernoff_full_size(count, self.delta) + 1e-9)
 
     def _count(self, trials: Floats | Ints, frequency: Floats) -> ObservedCount:
         n = np.asarray(trials, dtype=np.float64)
         return ObservedCount(n, frequency, self.retention, self.domain_size, self.epsilon)
 
 
-@lru_cache(_KEPT)
 def largest_exact_size(group_class: ExposedClass, size: int, told: float = 0.0) -> int:
     """The largest n up to |g| at which every group of this class and size passes; 0 if none does.
 
     ``told`` are the trials that margins are worth. With n = |g| nothing is sampled, and the holders
     of each value are whole.
     """
-    if size > _ALL_COUNTS and size > group_class.most_trials(group_class.upto * (1.0 - 1.0 / size)):
-        return _largest_sample(group_class, size, told)
+    return int(exact_class_sizes(np.array([size]), group_class, np.array([told]))[0])
+
+
+def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> Floats:
+    """The same for many groups of one class."""
+    found = np.zeros(sizes.size)
+    large = _sampled(group_class, sizes)
+    found[large] = _largest_samples(group_class, sizes[large], told[large])
+    small = np.flatnonzero(~large)
+    if small.size:
+        pairs, where = np.unique(np.stack([sizes, told])[:, small], axis=1, return_inverse=True)
+        each = [_largest_of_few(group_class, int(n), float(e)) for n, e in pairs.T]
+        found[small] = np.asarray(each, dtype=np.float64)[where.reshape(-1)]
+    return found
+
+
+def _sampled(group_class: ExposedClass, sizes: Ints) -> Flags:
+    """Sizes at which the most frequent value of the class would not pass without a sample."""
+    most = group_class.most_frequent(sizes)
+    large = (sizes > _COUNTED) & group_class.occur(sizes, most)
+    large[large] = sizes[large] > group_class.most_trials(most[large] / sizes[large])
+    return np.asarray(large)
+
+
+@lru_cache(_KEPT)
+def _largest_of_few(group_class: ExposedClass, size: int, told: float) -> int:
+    """The largest n of a group that may pass without a sample."""
     frequency = group_class.exposed_frequencies(size)
     if not frequency.size:
         return size
     if size <= _COUNTED:
         return _largest_of_small(group_class, size, frequency, told)
     all_pass = (
-        size <= group_class.most_trials(float(frequency[-1]))
+        size <= float(group_class.most_trials(frequency[-1:])[0])
         and bool(group_class.pass_at(np.full(frequency.size, size), frequency).all())
         and (told == 0.0 or size <= _MOST_SAMPLED)
         and group_class.pass_with_margins(size, frequency, told)
     )
-    return size if all_pass else _largest_sample(group_class, size, told)
-
-
-def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> Floats:
-    """The same for many groups of one class."""
-    pairs, where = np.unique(np.stack([sizes, told]), axis=1, return_inverse=True)
-    found = [float(largest_exact_size(group_class, int(n), float(e))) for n, e in pairs.T]
-    return np.asarray(found)[where.reshape(-1)]
+    if all_pass:
+        return size
+    return int(_largest_samples(group_class, np.array([size]), np.array([told]))[0])
 
 
 def _largest_of_small(group_class: ExposedClass, size: int, frequency: Floats, told: float) -> int:
@@ -185,22 +253,86 @@ def _largest_of_small(group_class: ExposedClass, size: int, frequency: Floats, t
         np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
     ).reshape(size, -1)
     for candidate in trials[passes.all(axis=1)][::-1].tolist():
-        if candidate < size and not group_class.pass_as_published(size, candidate):
+        published = _published(group_class, candidate)
+        if candidate < size and not published.passes(np.array([size]))[0]:
             continue
         if group_class.pass_with_margins(candidate, frequency, told):
             return int(candidate)
     return 0
 
 
-def _largest_sample(group_class: ExposedClass, size: int, told: float) -> int:
-    """The largest n below |g| at which every frequency of the class passes."""
-    most = int(group_class.most_trials(group_class.upto))
-    trials = min(size, most + 1, _MOST_SAMPLED + 1)
-    while trials > 0:
-        trials = _next_sample(group_class, trials, told)
-        if trials and group_class.pass_as_published(size, trials):
-            return trials
-    return 0
+def _largest_samples(group_class: ExposedClass, sizes: Ints, told: Floats) -> Floats:
+    """The largest n below |g| at which every frequency of the class passes, for each group."""
+    each, where = np.unique(told, return_inverse=True)
+    beside = _beside(group_class)
+    trials = np.array([beside.largest(e) for e in each.tolist()], dtype=np.int64)[where.reshape(-1)]
+    for i in np.flatnonzero(trials >= sizes).tolist():
+        trials[i] = _next_sample(group_class, int(sizes[i]), float(told[i]))
+    found = np.zeros(sizes.size)
+    while (left := np.flatnonzero(trials)).size:
+        for n in np.unique(trials[left]).tolist():
+            some = left[trials[left] == n]
+            passes = _published(group_class, n).passes(sizes[some])
+            found[some[passes]] = n
+            trials[some[passes]] = 0
+            for i in some[~passes].tolist():
+                trials[i] = _next_sample(group_class, n, float(told[i]))
+    return found
+
+
+@dataclass
+class _Beside:
+    """The largest samples at which every frequency passes next to E = 0, 1/8, 9/64, … trials.
+
+    More from margins never allows more trials, so each is sought from the one before.
+    """
+
+    group_class: ExposedClass
+    told: list[float]
+    trials: list[int]
+
+    def largest(self, told: float) -> int:
+        """The largest sample next to so many trials from margins."""
+        while self.told[-1] < told and self.trials[-1]:
+            following = max(float(rounded_up(np.array([self.told[-1] * _NEXT]))[0]), SMALLEST_TOLD)
+            self.trials.append(_next_sample(self.group_class, self.trials[-1] + 1, following))
+            self.told.append(following)
+        return self.trials[min(bisect_left(self.told, told), len(self.told) - 1)]
+
+
+@lru_cache(_KEPT)
+def _beside(group_class: ExposedClass) -> _Beside:
+    most = int(group_class.most_trials(np.array([group_class.upto]))[0])
+    alone = _next_sample(group_class, min(most, _MOST_SAMPLED) + 1, 0.0)
+    return _Beside(group_class, [0.0], [alone])
+
+
+@dataclass
+class _Published:
+    """Which sizes pass as published with so many trials: 1 if they do, -1 if not, 0 if unknown."""
+
+    group_class: ExposedClass
+    trials: int
+    known: NDArray[np.int8]
+
+    def passes(self, sizes: Ints) -> Flags:
+        """Whether each of the sizes does."""
+        if sizes.max(initial=0) >= _REMEMBERED:
+            each, where = np.unique(sizes, return_inverse=True)
+            return self.group_class.pass_as_published(each, self.trials)[where.reshape(-1)]
+        if sizes.max(initial=0) >= self.known.size:
+            more = np.zeros(2 * int(sizes.max()) - self.known.size, dtype=np.int8)
+            self.known = np.concatenate([self.known, more])
+        new = np.unique(sizes[self.known[sizes] == 0])
+        if new.size:
+            passed = self.group_class.pass_as_published(new, self.trials)
+            self.known[new] = np.where(passed, 1, -1)
+        return np.asarray(self.known[sizes] > 0)
+
+
+@lru_cache(_KEPT)
+def _published(group_class: ExposedClass, trials: int) -> _Published:
+    return _Published(group_class, trials, np.zeros(1, dtype=np.int8))
 
 
 @lru_cache(_KEPT)
@@ -219,9 +351,9 @@ def _next_sample(group_class: ExposedClass, below: int, told: float) -> int:
 @lru_cache(_KEPT)
 def _every_frequency_passes(group_class: ExposedClass, trials: int, told: float) -> bool:
     frequency = group_class.deciding_frequencies(trials)
-    if told > 0.0:
-        least = float(frequency.min())
-        grid = np.concatenate([frequency, np.linspace(least, group_class.upto, _GRID)])
-        if not group_class.pass_with_margins(trials, grid, told):
-            return False
-    return bool(group_class.pass_at(np.full(frequency.size, trials), frequency).all())
+    if told == 0.0:
+        return bool(group_class.pass_at(np.full(frequency.size, trials), frequency).all())
+    if not _every_frequency_passes(group_class, trials, 0.0):
+        return False
+    grid = np.linspace(float(frequency.min()), group_class.upto, _GRID)
+    return group_class.pass_with_margins(trials, np.concatenate([frequency, grid]), told)

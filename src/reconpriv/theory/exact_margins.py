@@ -21,13 +21,13 @@ from reconpriv.theory.perturbation import replacement_probability
 
 _WHOLE = 1e-9
 # E is rounded up: steps of an eighth of a power of two, none below the smallest.
-_SMALLEST = 0.125
+SMALLEST_TOLD = 0.125
 _STEPS = 8
 
 
 def rounded_up(told: Floats) -> Floats:
     """E rounded up, so that groups share sizes; the last digits of E decide nothing."""
-    nudged = np.maximum(told, _SMALLEST) * (1.0 - 1e-7)
+    nudged = np.maximum(told, SMALLEST_TOLD) * (1.0 - 1e-7)
     mantissa, exponent = np.frexp(nudged)
     steps = np.ldexp(np.ceil(mantissa * 2 * _STEPS) / (2 * _STEPS), exponent)
     return np.where(told > 0.0, steps, 0.0)

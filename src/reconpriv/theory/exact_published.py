@@ -20,7 +20,7 @@ _KEPT = 64
 
 
 def published_tails(
-    size: int,
+    size: int | Ints,
     trials: int,
     counts: Ints,
     *,
@@ -29,26 +29,50 @@ def published_tails(
     epsilon: float,
 ) -> tuple[Floats, Floats]:
     """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for values held by ``counts`` of the records."""
-    copies, more = divmod(size, trials)
-    holders = trials * counts / size
+    sizes = np.broadcast_to(np.asarray(size, dtype=np.int64), counts.shape)
+    holders = trials * counts / sizes
     below = np.floor(holders + _WHOLE).astype(np.int64)
     share = np.clip(holders - below, 0.0, 1.0)
     share = np.where(share < _WHOLE, 0.0, share)
-    by_holders = observed_by_holders(trials, retention, domain_size)
     above = np.minimum(below + 1, trials)
-    observed = (1.0 - share)[:, None] * by_holders[below] + share[:, None] * by_holders[above]
-    centre = retention * counts + size * replacement_probability(retention, domain_size)
-    reach = epsilon * retention * counts
-    lowest_high = np.floor(centre + reach + _WHOLE) + 1.0
-    highest_low = np.ceil(centre - reach - _WHOLE) - 1.0
-    extra = extra_copies(trials, more)
-    trial = np.arange(trials + 1)
-    # Pr[H >= h] and Pr[H <= h] for the h that each number of trials needs.
-    need_high = (lowest_high[:, None] - copies * trial).clip(0, more + 1).astype(np.int64)
-    need_low = (highest_low[:, None] - copies * trial).clip(-1, more).astype(np.int64)
-    upper = (observed * (1.0 - extra[trial, need_high])).sum(axis=1)
-    lower = (observed * extra[trial, need_low + 1]).sum(axis=1)
+    observed = observed_by_holders(trials, retention, domain_size)
+    fewer = np.concatenate([np.zeros((trials + 1, 1)), np.cumsum(observed, axis=1)], axis=1)
+
+    def mixed(by_holders: Floats, some: Ints, trial: Ints) -> Floats:
+        low, high = by_holders[below[some], trial], by_holders[above[some], trial]
+        return np.asarray(low + share[some] * (high - low))
+
+    def chance_below(limit: Ints, some: Ints, more: int) -> Floats:
+        """The probability that a published count is below this: H decides for a few O* only."""
+        extra, copies = extra_copies(trials, more), sizes[some] // trials
+        trial = np.clip((limit - more - 1) // copies + 1, 0, trials + 1)
+        total = mixed(fewer, some, trial)
+        while (unsure := np.flatnonzero((trial <= trials) & (copies * trial < limit))).size:
+            now = trial[unsure]
+            need = np.minimum(limit[unsure] - copies[unsure] * now, more + 1)
+            total[unsure] += mixed(observed, some[unsure], now) * extra[now, need]
+            trial = trial + 1
+        return total
+
+    lowest_high, highest_low = published_limits(sizes, counts, retention, domain_size, epsilon)
+    upper, lower = np.empty(counts.size), np.empty(counts.size)
+    for more in np.unique(sizes % trials).tolist():
+        some = np.flatnonzero(sizes % trials == more)
+        upper[some] = 1.0 - chance_below(lowest_high[some], some, more)
+        lower[some] = chance_below(highest_low[some] + 1, some, more)
     return upper, lower
+
+
+def published_limits(
+    sizes: Ints, counts: Ints, retention: float, domain_size: int, epsilon: float
+) -> tuple[Ints, Ints]:
+    """The lowest published count that is too high, and the highest that is too low."""
+    centre = retention * counts + sizes * replacement_probability(retention, domain_size)
+    reach = epsilon * retention * counts
+    return (
+        np.floor(centre + reach + _WHOLE).astype(np.int64) + 1,
+        np.ceil(centre - reach - _WHOLE).astype(np.int64) - 1,
+    )
 
 
 @lru_cache(_KEPT)

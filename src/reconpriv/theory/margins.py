@@ -15,6 +15,7 @@ worth a fixed number of trials to whoever wants to know one group, however many 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -25,8 +26,11 @@ from reconpriv.theory.design import mixing
 
 # Where a group is all that a row tells about, rounding must not make what it tells infinite.
 _LEAST = 1e-12
-# How many groups are looked up at once.
-_BLOCK = 8192
+_DIGITS = 2.0**30
+# Rows of a matrix that is inverted at once.
+_ONE_THREAD = 64
+# How many groups are looked up at once: what stays in the cache.
+_BLOCK = 512
 
 
 def cell_noise(variance: float, domain_size: int, values: int = 1) -> float:
@@ -83,7 +87,25 @@ def row_precision(
     noise = cell_noise(variance, domain_size)
     root = np.sqrt(others)
     unknown = products * (holder * np.outer(root, root) + anybody)
-    return np.asarray(np.linalg.inv(unknown + noise * np.eye(products.shape[0])))
+    return _inverse(unknown + noise * np.eye(products.shape[0]))
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """The inverse of a symmetric positive matrix, block by block.
+
+    Blocks are small enough for one thread: threads that wait for a busy processor take a hundred
+    times as long, and how many there are decides about the last digits.
+    """
+    size = matrix.shape[0]
+    if size <= _ONE_THREAD:
+        return np.asarray(np.linalg.inv(matrix))
+    half = (size + 1) // 2
+    first, shared, last = matrix[:half, :half], matrix[:half, half:], matrix[half:, half:]
+    inverse = _inverse(first)
+    slope = inverse @ shared
+    rest = _inverse(last - shared.T @ slope)
+    both = slope @ rest
+    return np.block([[inverse + both @ slope.T, -both], [-both.T, rest]])
 
 
 def trials_from_margins(
@@ -106,17 +128,23 @@ def trials_from_margins(
     ``others`` in its rows. Without it, k = b'(Q - V)^-1 b, by Woodbury's identity of rank two.
     """
     holder, anybody = mixing(retention, domain_size)
-    root = np.sqrt(others)
-    plain = between_rows(rows, precision)
-    mixed = between_rows(rows, precision * root)
-    rooted = between_rows(rows, root[:, None] * precision * root)
+    plain, mixed, rooted = _between_rooted(rows, precision, np.sqrt(others))
     squares = sizes.astype(np.float64) ** 2
     alike, held = squares / trials * anybody, squares / trials * holder
     # (Q - V)^-1 = Q^-1 + Q^-1 [b s] (D^-1 - [b s]'Q^-1 [b s])^-1 [b s]'Q^-1, D = diag(β, α) N²/n.
     first, second = 1.0 - alike * plain, 1.0 - held * rooted
     determinant = np.maximum(first * second - alike * held * mixed**2, _LEAST)
     information = (plain * second + held * mixed**2) / determinant
-    return np.asarray(squares * (holder * own + anybody) * information)
+    return same_everywhere(squares * (holder * own + anybody) * information)
+
+
+def same_everywhere(numbers: Floats) -> Floats:
+    """Numbers to nine digits; the others depend on how many threads a machine has.
+
+    So numbers that are equal on paper are, and none of them is just below a whole number.
+    """
+    mantissa, exponent = np.frexp(numbers)
+    return np.asarray(np.ldexp(np.round(mantissa * _DIGITS) / _DIGITS, exponent))
 
 
 def between_rows(rows: Ints, matrix: Floats) -> Floats:
@@ -124,18 +152,31 @@ def between_rows(rows: Ints, matrix: Floats) -> Floats:
 
     With A = Q^-1 this is h.
     """
+    blocks = [entries.sum(axis=(0, 1)) for _, entries in _pairs_of_rows(rows, matrix)]
+    return np.concatenate([np.zeros(0), *blocks])
+
+
+def _between_rooted(rows: Ints, matrix: Floats, root: Floats) -> Floats:
+    """b'A b, b'A s and s'A s of each group, s having the ``root`` of each of its rows."""
+    padded = np.append(root, 0.0)
+    blocks = [np.zeros((3, 0))]
+    for some, entries in _pairs_of_rows(rows, matrix):
+        own = padded[some]
+        plain = entries.sum(axis=0)
+        rooted = np.einsum("ijg,ig->jg", entries, own)
+        sums = [plain.sum(axis=0), rooted.sum(axis=0), (rooted * own).sum(axis=0)]
+        blocks.append(np.stack(sums))
+    return np.concatenate(blocks, axis=1)
+
+
+def _pairs_of_rows(rows: Ints, matrix: Floats) -> Iterator[tuple[Ints, Floats]]:
+    """Blocks of groups: their rows, and the entries of all pairs of their rows, pair by pair."""
     # A line of zeros at the end stands for no row.
     padded = np.pad(matrix, (0, 1))
     side, flat = padded.shape[0], padded.ravel()
-    total = np.zeros(rows.shape[0])
-    # Blocks that stay in the cache and one index per pair: five times as fast as padded[i, j].
     for start in range(0, rows.shape[0], _BLOCK):
         some = np.ascontiguousarray(rows[start : start + _BLOCK].T) % side
-        part = total[start : start + _BLOCK]
-        for line in some * side:
-            for column in some:
-                part += flat.take(line + column)
-    return total
+        yield some, flat.take(some[:, None] * side + some)
 
 
 def without_itself(told: Floats, variances: Floats) -> Floats:

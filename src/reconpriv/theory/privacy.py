@@ -6,6 +6,7 @@ the offset at which each group starts.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,12 +17,17 @@ from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.bounds import Bound, TailBound, chernoff_full_size, exact, resolve_bound
 from reconpriv.theory.counts import ObservedCount, observed_count
+from reconpriv.theory.exact import MOST_TABLED, tabled_tails
+from reconpriv.theory.perturbation import keep_probability
 
 # Past this many trials a bound that never falls below δ is taken to hold for any size.
 _ENDLESS = 2.0**60
 # So many sizes are tried together, and so many groups are remembered.
 _AT_ONCE = 64
 _KEPT = 1 << 14
+# What is δ on paper must not fail by its last digit.
+_ROUNDING = 1e-12
+_ROUNDED_HOLDERS = 0.125
 
 
 def check_delta(delta: float) -> float:
@@ -99,21 +105,70 @@ def private_group_sizes(
         return np.asarray(np.minimum.reduceat(each, starts))
     private = _all_pass(chosen, count, starts, tested, delta)
     sizes = np.add.reduceat(counts, starts)
-    cells_per_group = np.diff(np.append(starts, counts.size))
     result = sizes.astype(np.float64)
     result[~np.logical_or.reduceat(tested, starts)] = np.inf
-    for group in np.flatnonzero(~private):
-        cells = slice(starts[group], starts[group] + cells_per_group[group])
-        result[group] = _largest_passing(
+    group = np.repeat(np.arange(starts.size), np.diff(np.append(starts, counts.size)))
+    cells = np.flatnonzero(tested & ~private[group])
+    left = np.flatnonzero(~private)
+    if chosen.tails is exact:
+        most = np.full(starts.size, np.inf)
+        np.minimum.at(most, group[cells], _most_that_pass(count.take(cells), delta))
+        highest = np.minimum(sizes - 1, most)
+        few = cells[highest[group[cells]] <= MOST_TABLED]
+        found = _largest_of_few(count.take(few), group[few], highest, delta)
+        left = left[highest[left] > MOST_TABLED]
+        result[np.unique(group[few])] = found[np.unique(group[few])]
+    for one in left:
+        some = cells[slice(*np.searchsorted(group[cells], [one, one + 1]))]
+        result[one] = _largest_passing(
             chosen,
-            tuple(np.unique(counts[cells][tested[cells]]).tolist()),
-            int(sizes[group]),
+            tuple(np.unique(counts[some]).tolist()),
+            int(sizes[one]),
             retention,
             domain_size,
             epsilon,
             delta,
         )
     return result
+
+
+def _most_that_pass(count: ObservedCount, delta: float) -> Floats:
+    """No more trials can pass, by the moments of one trial: Pr[O* - μ > a n] <= exp(-λ a n) E[…].
+
+    Every λ gives a bound. Holders that are n f rounded down or up add at most λ²/8 (Hoeffding).
+    """
+    r, t = keep_probability(count.retention, count.domain_size), count.replacement
+    tilt = np.minimum(count.shift / count.trial_variance, 1.0)
+    moment = count.frequency * np.log1p(r * np.expm1(tilt))
+    moment += (1.0 - count.frequency) * np.log1p(t * np.expm1(tilt))
+    rate = tilt * (count.weight + count.shift) - moment
+    by_moments = (np.log(1.0 / delta) + _ROUNDED_HOLDERS) / np.maximum(rate, 1e-300)
+    return np.asarray(np.floor(np.minimum(chernoff_full_size(count, delta), by_moments) + 1e-9))
+
+
+def _largest_of_few(count: ObservedCount, group: Ints, highest: Floats, delta: float) -> Floats:
+    """The largest n up to ``highest`` at which all cells of a group pass; 0 if none does.
+
+    There is an entry for every group, whether it has cells or not.
+    """
+    found = np.zeros(highest.size)
+    # The most frequent value fails most often; the others are judged only if it passes.
+    order = np.lexsort((-count.frequency, group))
+    first = np.ones(order.size, dtype=bool)
+    first[1:] = group[order[1:]] != group[order[:-1]]
+    top, rest = order[first], order[~first]
+    for n in range(int(highest[group].max(initial=0)), 0, -1):
+        now = top[(highest[group[top]] >= n) & (found[group[top]] == 0)]
+        found[group[now[_passes(count.take(now), n, delta)]]] = n
+        others = rest[found[group[rest]] == n]
+        found[group[others[~_passes(count.take(others), n, delta)]]] = 0
+    return found
+
+
+def _passes(count: ObservedCount, trials: int, delta: float) -> Flags:
+    """Whether both exact tails are at least δ if there are so many trials, and few."""
+    upper, lower = tabled_tails(replace(count, trials=np.full(count.trials.size, float(trials))))
+    return np.asarray(np.minimum(upper, lower) >= delta - _ROUNDING)
 
 
 def private_groups(
@@ -152,8 +207,12 @@ def _observed(
 def _all_pass(
     bound: Bound, count: ObservedCount, starts: Ints, tested: Flags, delta: float
 ) -> Flags:
-    tails = bound.tails(count)
-    passes = ~tested | (delta <= np.minimum(tails.upper, tails.lower))
+    some = np.flatnonzero(tested)
+    passes = ~tested
+    if bound.tails is exact:
+        some = some[count.trials[some] <= _most_that_pass(count.take(some), delta)]
+    tails = bound.tails(count.take(some))
+    passes[some] = delta - _ROUNDING <= np.minimum(tails.upper, tails.lower)
     return np.asarray(np.logical_and.reduceat(passes, starts))
 
 
@@ -206,7 +265,7 @@ def _largest_passing(
     shape = ObservedCount(np.ones_like(frequency), frequency, retention, domain_size, epsilon)
     highest = size - 1
     if bound.tails is exact:
-        highest = int(min(highest, np.floor(chernoff_full_size(shape, delta).min() + 1e-9)))
+        highest = int(min(highest, _most_that_pass(shape, delta).min()))
     for top in range(highest, 0, -_AT_ONCE):
         some = np.arange(top, max(top - _AT_ONCE, 0), -1, dtype=np.float64)
         # The most frequent value fails most often; the others are judged only if it passes.
@@ -214,7 +273,7 @@ def _largest_passing(
             n, f = np.repeat(some, tried.size), np.tile(tried, some.size)
             grid = ObservedCount(n, f, retention, domain_size, epsilon)
             tails = bound.tails(grid)
-            passes = delta <= np.minimum(tails.upper, tails.lower)
+            passes = delta - _ROUNDING <= np.minimum(tails.upper, tails.lower)
             some = some[passes.reshape(some.size, tried.size).all(axis=1)]
         if some.size:
             return float(some[0])

@@ -9,8 +9,7 @@ import numpy as np
 
 from reconpriv.core.column_risk import ExpectedErrors, Figures, WithoutColumn
 from reconpriv.core.cube import Cube
-from reconpriv.core.sample_sizes import sample_limits
-from reconpriv.core.verdicts import judge
+from reconpriv.core.sample_sizes import private_as_they_are, sample_limits
 from reconpriv.errors import InputError
 from reconpriv.policy import Policy
 from reconpriv.queries.workload import Workload, make_workload
@@ -91,7 +90,7 @@ def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
 
 def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
     """What an audit would count on these cells."""
-    _, private = judge(cube.as_batch(), policy, cube.schema.domain_size)
+    private = private_as_they_are(cube.as_batch(), policy, cube.schema.domain_size)
     sizes = cube.records
     return Figures(
         groups=cube.groups,

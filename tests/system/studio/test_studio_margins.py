@@ -83,12 +83,11 @@ def test_margins_that_would_give_groups_away_are_explained(page: Page, tmp_path:
         choose_roles(page, "ill", ("town",))
         page.click("#next_2")
         on_step(page, 3)
+        expect(page.locator(".preset-sentence")).to_contain_text("No margins are published")
         set_dial(page, "m", "2")
-        note = page.locator("#policy_note .notice")
-        expect(note).to_contain_text("The margin table by town would give groups away")
-        expect(note).to_contain_text("choose a smaller ε for margins in the policy step")
+        expect(page.locator("#verdict")).to_contain_text("The margin table by town is left out")
         set_dial(page, "m", "0")
-        expect(note).not_to_be_visible()
+        expect(page.locator("#verdict")).not_to_contain_text("margin table by town")
         current_verdict(page)
 
 

@@ -231,11 +231,13 @@ def test_rows_that_would_give_a_group_away_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("size", ["octave", "public"])
-def test_one_public_attribute_makes_every_row_a_group_and_is_refused(size: str) -> None:
+def test_one_public_attribute_makes_every_row_a_group_and_none_is_published(size: str) -> None:
     raw = cube_of([(g, g % 2) for g in range(5) for _ in range(300)], schema_of(1, M))
     policy = rp.Policy(P, 0.5, 0.3, sample_size=size, margins=3.0)
+    assert margins_of(raw, policy, margin_key(1)).published == ()
+    named = replace(policy, margins=Margins(3.0, tables=["a"]))
     with pytest.raises(PolicyError) as caught:
-        margins_of(raw, policy, margin_key(1))
+        margins_of(raw, named, margin_key(1))
     assert str(caught.value).startswith(
         "The margin table by a would give groups away: every row of it is little more than a single"
         " group."

@@ -6,6 +6,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -325,3 +326,19 @@ def test_releases_of_before_have_no_margins(name: str) -> None:
     if not name.startswith("margins"):
         assert manifest.margins is None
         assert manifest.format_version < 3
+
+
+def test_a_release_without_a_row_to_publish_is_that_without_margins(tmp_path, key):
+    """Every row would give a group away, so there are no margins, and a warning says so."""
+    rows = {"a": [i % 3 for i in range(900)], "b": [i % 3 for i in range(900)]}
+    rows["s"] = ["x" if i % 7 else "yzw"[i % 3] for i in range(900)]
+    policy = rp.Policy(0.5, 0.5, 0.3, margins=3.0)
+    with rp.read(pa.table(rows), sensitive="s", public="all") as table:
+        assert "every row" not in " ".join(table.warnings)
+        release = table.publish(policy, tmp_path / "r", key=key)
+        plain = table.publish(replace(policy, margins=None), tmp_path / "plain", key=key)
+    assert any(note.startswith("No margins are published: every row") for note in release.warnings)
+    assert not any("margins" in note for note in plain.warnings)
+    for file in (tmp_path / "plain").iterdir():
+        assert file.read_bytes() == (tmp_path / "r" / file.name).read_bytes()
+    assert len([*(tmp_path / "r").iterdir()]) == 3
