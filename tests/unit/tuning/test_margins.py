@@ -214,17 +214,18 @@ def test_of_settings_that_hardly_differ_the_one_that_spends_least_is_recommended
 
 def test_where_no_margins_can_be_published_the_report_says_why():
     table = pa.table({"sex": ["f"] * 500 + ["m"] * 500, "ill": ["flu", "none"] * 500})
-    has = rp.Policy(*USUAL, margins=1.0)
+    by_sex = rp.Margins(1.0, tables=["sex"])
+    has = rp.Policy(*USUAL, margins=by_sex)
     with rp.read(table, sensitive="ill", public="all") as opened_table:
         made = opened_table.tuner(queries=20)
-        for current, margins in ((rp.Policy(*USUAL), [0, 1.0]), (rp.Policy(*USUAL), None)):
+        for current, margins in ((rp.Policy(*USUAL), [0, by_sex]), (rp.Policy(*USUAL), None)):
             report = sweep(made, retentions=[0.5], margins=margins, current=current)
             assert {s.margins for s in report.settings} == {None} and report.with_margins is None
             gives_away = margins is not None
             assert ("give groups away" in report.no_margins) == gives_away
             assert ("give groups away" in str(report)) == gives_away
         with pytest.raises(PolicyError, match="give groups away"):
-            sweep(made, retentions=[0.5], margins=[1.0])
+            sweep(made, retentions=[0.5], margins=[by_sex])
         with pytest.raises(PolicyError, match=r"current policy cannot be judged.* groups away"):
             sweep(made, current=has)
 
