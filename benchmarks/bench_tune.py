@@ -15,11 +15,18 @@ from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
 
 BAR = 2_000
+PAPER = {"current": rp.preset("paper")}
 SWEEPS = {
-    "default": {},
-    "fine": {"retentions": np.linspace(0.1, 0.9, 41), "epsilons": np.linspace(0.3, 0.9, 13)},
-    "none": {"sample_sizes": "none"},
-    "paper": {"sample_sizes": "paper", "retentions": [0.3, 0.5, 0.7]},
+    "default (exact, margins)": {},
+    "Chernoff": PAPER,
+    "Chernoff, fine": {
+        **PAPER,
+        "retentions": np.linspace(0.1, 0.9, 41),
+        "epsilons": np.linspace(0.3, 0.9, 13),
+    },
+    "Chernoff, margins": {**PAPER, "margins": [1.0]},
+    "none": {**PAPER, "sample_sizes": "none"},
+    "paper": {**PAPER, "sample_sizes": "paper", "retentions": [0.3, 0.5, 0.7]},
 }
 
 
@@ -50,7 +57,7 @@ def measure(sensitive: str, rounds: int) -> list[str]:
                 report = sweep(tuner, **choice)
                 seconds.append(time.perf_counter() - begun)
             count, best = len(report.settings), min(seconds)
-            bar = f"{BAR:,}" if name in ("default", "fine") else ""
+            bar = f"{BAR:,}" if name in ("Chernoff", "Chernoff, fine") else ""
             lines.append(
                 f"| {sensitive} | {name} | {count:,} | {best:.2f} | {count / best:,.0f} | {bar} |"
             )

@@ -602,7 +602,7 @@ class Table:
         min_group_error: float | None = None,
         max_reconstructed: float | None = None,
         max_pooled: float | None = None,
-        current: Policy | None = None,
+        current: Policy | str | None = None,
         weaker_records: bool = False,
         pooled: bool | None = None,
         queries: int = 5_000,
@@ -616,15 +616,14 @@ class Table:
         ``min_group_error`` the smallest error that an adversary must make in every group.
         ``max_reconstructed`` is the largest share of people whose group's most exposed value may be
         estimated within ±50 % from the group's own records, ``max_pooled`` the same with the help
-        of neighbouring groups. ``current`` is the policy in use, by default that of ``publish``:
-        without ``rho2``, no recommended setting protects single records less, unless
-        ``weaker_records`` is true.
+        of neighbouring groups. ``current`` is the policy in use, by default that of ``publish``
+        for this table: without ``rho2``, no recommended setting protects single records less,
+        unless ``weaker_records`` is true.
 
         ``exposed_above`` lists shares above which a value counts as exposed. ``harmless`` and
         ``news_only`` hold for all settings, the current policy included. ``bound`` is by default
         that of the current policy. ``margins`` lists the ε of margins to try, 0 or None for none;
-        without it, none and ε = 1. Margins are recommended only where they clearly help: they spend
-        a budget of their own.
+        without it, those of the current policy. They spend a budget of their own.
 
         ``pooled`` says whether to measure what pooling tells under the settings that the report
         describes; None does so if that takes seconds.
@@ -632,7 +631,7 @@ class Table:
         from reconpriv.attacks.pooled_risk import pooled_share, quickly_pooled  # noqa: PLC0415
         from reconpriv.tuning.recommend import check_target  # noqa: PLC0415
         from reconpriv.tuning.report import Target  # noqa: PLC0415
-        from reconpriv.tuning.sweep import CURRENT, sweep  # noqa: PLC0415
+        from reconpriv.tuning.sweep import sweep  # noqa: PLC0415
 
         target = Target(
             max_error,
@@ -644,7 +643,8 @@ class Table:
             max_pooled=max_pooled,
         )
         check_target(target)
-        current = CURRENT if current is None else current
+        fit = policy_for(current, self.schema)
+        current = fit.policy
         if harmless is not None:
             current = replace(current, harmless=harmless)  # type: ignore[arg-type]
         if news_only is not None:
@@ -678,7 +678,8 @@ class Table:
             giveaway_obstacle(told, self.schema.sensitive.name, Accepted()),
         )
         warned = tuple(one.sentence for one in obstacles if one is not None)
-        return replace(report, warnings=self.warnings + warned, identifiers=found)
+        report = replace(report, warnings=self.warnings + warned, identifiers=found)
+        return report.noted(fit.notes)
 
     def report(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,8 @@ from reconpriv.messages.redaction import without_secrets
 
 if TYPE_CHECKING:
     from reconpriv.policy import Policy
+    from reconpriv.presets import Fitted, Preset
+    from reconpriv.schema import Schema
     from reconpriv.tuning.report import Setting, TuneReport
 
 KEY_FILE = "my.key"
@@ -81,7 +83,8 @@ def tune(
         opt.Texts,
         _numbers(
             "--margins",
-            help="Values of the margins' ε to try, 0 for no margins; 0 and 1 if not given.",
+            help="Values of the margins' ε to try, 0 for no margins; by default that of the current"
+            " policy.",
         ),
     ] = None,
     exposed_above: Annotated[
@@ -160,7 +163,7 @@ def tune(
     preset: Annotated[
         str | None,
         typer.Option("--preset", metavar="NAME", help="The policy in use by name ({presets}),"
-                     " paper if not given; --current changes it.",
+                     " recommended if not given; --current changes it.",
                      autocompletion=registered("presets"), rich_help_panel=TARGET),
     ] = None,
     current: Annotated[
@@ -196,10 +199,10 @@ def tune(
     For each setting, estimates how far off count queries and an adversary would
     be and for how many people the adversary would be close, shows where the
     current policy stands, recommends a setting for your target and prints the
-    publish command for it. Without --rho2 or
-    --weaker-records, it never recommends a setting whose published values reveal
-    more about single records than those of the current policy. Margins, which
-    spend a budget of their own, are recommended where they clearly help. The
+    publish command for it, or says which target is the obstacle. Without --rho2
+    or --weaker-records, it never recommends a setting whose published values
+    reveal more about single records than those of the current policy. Bound, φ
+    and margins are those of the current policy unless you list others. The
     result is for the publisher only. Exits 1 if no setting reaches the target.
     """
     with reported():
@@ -210,7 +213,7 @@ def tune(
         d_list = parse_numbers("-d", delta)
         budgets = parse_numbers("--margins", margins)
         shares = parse_numbers("--exposed-above", exposed_above)
-        in_use = parse_policy(None if current is None else ",".join(current), preset)
+        in_use = InUse.of(None if current is None else ",".join(current), preset)
         from reconpriv.cli.policy_options import harmless_values
         from reconpriv.writing.file import RAW, check_file
 
@@ -218,6 +221,7 @@ def tune(
             check_file(out, overwrite=overwrite, private=RAW)
         with ticking() as bar, contextlib.closing(table.open()) as opened:
             bar.records = opened.schema.records
+            fit = in_use.on(opened.schema)
             report = opened.tune(
                 retentions=p_list,
                 epsilons=e_list,
@@ -234,13 +238,13 @@ def tune(
                 min_group_error=min_group_error,
                 max_reconstructed=max_reconstructed,
                 max_pooled=max_pooled,
-                current=in_use,
+                current=fit.policy,
                 weaker_records=weaker_records,
                 pooled=pooled,
                 queries=queries,
                 seed=seed,
                 progress=bar,
-            )
+            ).noted(fit.notes)
         say_all("warning", report.warnings)
         if out is not None:
             _write(report, out, overwrite)
@@ -301,13 +305,38 @@ def _refused(report: TuneReport) -> str:
     return identifier_sentence(report.identifiers, report.records, before=before)
 
 
-def parse_policy(text: str | None, preset: str | None = None) -> Policy:
-    """A policy written as p=0.5,e=0.5,d=0.3,sample-size=octave; the rest as in the preset."""
-    from reconpriv.presets import DEFAULT, PRESETS
+@dataclass(frozen=True)
+class InUse:
+    """The policy in use as the command line describes it: a preset, and what is different."""
 
-    base = (DEFAULT if preset is None else PRESETS.find(preset)).policy
-    if text is None:
-        return base
+    preset: Preset
+    given: dict[str, Any]
+
+    @classmethod
+    def of(cls, text: str | None, preset: str | None = None) -> InUse:
+        """A policy written as p=0.5,e=0.5,d=0.3,sample-size=octave; the rest as in the preset."""
+        from reconpriv.presets import DEFAULT, PRESETS
+
+        base = DEFAULT if preset is None else PRESETS.find(preset)
+        return cls(base, {} if text is None else _parsed_policy(text))
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, whatever the table."""
+        return replace(self.preset.policy, **self.given)
+
+    def on(self, schema: Schema) -> Fitted:
+        """The policy for a table, as ``publish`` would have it."""
+        from reconpriv.presets import RECOMMENDED, Fitted, fitted
+
+        if self.preset is not RECOMMENDED:
+            return Fitted(self.policy, ())
+        free = {name: name not in self.given for name in ("retention", "margins")}
+        return fitted(self.policy, schema, **free)
+
+
+def _parsed_policy(text: str) -> dict[str, Any]:
+    """The fields of a policy that a text sets."""
     found: dict[str, Any] = {}
     for part in text.split(","):
         name, sign, value = (piece.strip() for piece in part.partition("="))
@@ -320,13 +349,13 @@ def parse_policy(text: str | None, preset: str | None = None) -> Policy:
             raise _no_policy(text) from None
     if found.get("margins") == 0:
         found["margins"] = None
-    return replace(base, **found)
+    return found
 
 
 def _no_policy(text: str) -> PolicyError:
     return PolicyError(
         f"--current takes a policy; got {text!r}.",
-        hint="Write p=0.5,e=0.5,d=0.3,sample-size=octave; the rest is as in publish.",
+        hint="Write p=0.5,e=0.5,d=0.05,sample-size=octave; the rest is as in publish.",
     )
 
 

@@ -27,7 +27,10 @@ def publish_command(source: str, parts: Iterable[Part], *, variable: bool = Fals
 
 
 def policy_parts(policy: Policy) -> list[Part]:
-    """The options that stand for a policy; a user's own bound has none."""
+    """The options that stand for a policy; a user's own bound has none.
+
+    Whatever a preset decides is there, so that the command means the same with any default.
+    """
     plain = policy.as_dict()
     parts: list[Part] = [
         ("-p", repr(plain["retention"])),
@@ -35,9 +38,8 @@ def policy_parts(policy: Policy) -> list[Part]:
         ("-d", repr(plain["delta"])),
         ("--bound", plain["bound"]),
         ("--sample-size", plain["sample_size"]),
+        ("--exposed-above", repr(policy.exposed_above or 0)),
     ]
-    if policy.exposed_above:
-        parts.append(("--exposed-above", repr(policy.exposed_above)))
     if policy.harmless:
         values = ("NULL" if value is None else str(value) for value in policy.harmless)
         parts.append(("--harmless", listed(values)))
@@ -45,11 +47,13 @@ def policy_parts(policy: Policy) -> list[Part]:
         parts.append(("--news-only", None))
     if plain["unattainable"] != "refuse":
         parts.append(("--unattainable", plain["unattainable"]))
-    return parts if policy.wanted_margins is None else parts + margin_parts(policy.wanted_margins)
+    return parts + margin_parts(policy.wanted_margins)
 
 
-def margin_parts(margins: Margins) -> list[Part]:
+def margin_parts(margins: Margins | None) -> list[Part]:
     """The options that stand for margins; defaults are left out."""
+    if margins is None:
+        return [("--margins", "0")]
     epsilon = margins.round_epsilon
     parts: list[Part] = [
         ("--margins-rho", repr(margins.rho)) if epsilon is None else ("--margins", repr(epsilon))

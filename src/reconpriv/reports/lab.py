@@ -12,6 +12,7 @@ from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
 from reconpriv.core.audit_report import AuditReport
 from reconpriv.core.cube import Cube
+from reconpriv.core.margins import as_margins
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
 from reconpriv.messages.numbers import percent
@@ -19,15 +20,14 @@ from reconpriv.policy import Policy
 from reconpriv.queries.workload import make_workload
 from reconpriv.reports.page import Section, facts, paragraph, table
 from reconpriv.show.markup import Html, tag
+from reconpriv.theory.bounds import resolve_bound
 from reconpriv.tuning.recommend import frontier
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.sweep import CURRENT, EXACT_RETENTIONS, RETENTIONS, sweep
+from reconpriv.tuning.sweep import USUAL_MARGINS, Values, sweep
 from reconpriv.tuning.tuner import Tuner
 
 # Larger tables are not attacked for a report, which should take seconds.
 LAB_RECORDS = 2_000_000
-# Fewer settings than in tune, whose frontier they trace.
-_EPSILONS, _DELTAS, _WITH_MARGINS = (0.3, 0.5, 0.7, 0.9), (0.1, 0.3, 0.5), 14
 _EXPLAINED = {
     "micro": "under ε: violating groups whose largest exposed frequency is found within ±ε; exact"
     " tails: the share predicted for it; error 50%: the median relative error; guess right:"
@@ -87,17 +87,16 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
     except InputError:
         return None
     bound, p = policy.tail_bound, policy.retention
-    # With exact tails a setting takes a good part of a second.
-    retentions = EXACT_RETENTIONS[::2] if bound.lattice else RETENTIONS[::2]
+    bound = bound if bound.sizes_classes else resolve_bound("chernoff")
+    margins = as_margins(policy.wanted_margins or USUAL_MARGINS)
+    retentions = Values.of(bound, [margins]).retentions
     report = sweep(
         Tuner.on(cube, workload),
         retentions=[*(one for one in retentions if one < p), p],
-        epsilons=None if bound.lattice else _EPSILONS,
-        deltas=None if bound.lattice else _DELTAS,
-        bound=bound if bound.sizes_classes else CURRENT.bound,
+        bound=bound,
+        margins=[None, margins],
         current=policy,
         risk=False,
-        with_margins=_WITH_MARGINS,
     )
     alone = frontier([s for s in report.settings if s.margins is None])
     beside = frontier([s for s in report.settings if s.margins is not None])

@@ -81,7 +81,7 @@ def _tables(report: TuneReport) -> list[RichTable]:
     if report.no_margins:
         rows.append(("margins", f"none can be published: {report.no_margins}"))
     if report.left_out:
-        rows.append(("left out", f"{report.left_out:,} settings with ε beyond the bounds' range"))
+        rows.append(("left out", f"{report.left_out:,} settings that a publication would refuse"))
     return [pairs_table(rows), _settings(report, spread_out(report))]
 
 

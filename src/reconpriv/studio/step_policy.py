@@ -31,8 +31,9 @@ from reconpriv.studio.targets import (
     target_of,
 )
 from reconpriv.studio.verdict import columns_table, details_cards, plain_verdict, verdict_card
+from reconpriv.theory.bounds import resolve_bound
 from reconpriv.tuning.report import Setting, TuneReport
-from reconpriv.tuning.sweep import sweep
+from reconpriv.tuning.sweep import USUAL_MARGINS, sweep
 
 _PLAIN_BOUND = "chernoff"
 START = {**policy_controls.START, "max_error": 0.1}
@@ -434,10 +435,14 @@ def try_settings(counted: Counted, asked: Asked) -> Picture:
     try:
         # What one record reveals depends on p alone; without sampling that is quick to compute.
         plain = replace(policy, bound=_PLAIN_BOUND, sample_size="none", margins=None)
+        bound = resolve_bound(_bound_for_sampling(policy))
+        # Without exact tails, settings with and without margins are judged quickly.
+        both = [None, policy.wanted_margins or USUAL_MARGINS]
         report = sweep(
             tuner,
+            margins=None if bound.lattice else both,
             target=searched(asked, tuner.setting(plain).posterior),
-            bound=_bound_for_sampling(policy),
+            bound=bound,
             current=policy,
             decimals=DECIMALS,
         )

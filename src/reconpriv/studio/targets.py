@@ -12,10 +12,11 @@ from shiny import ui
 import reconpriv as rp
 from reconpriv.studio.desk import explain
 from reconpriv.studio.parts import button, check, notice
-from reconpriv.tuning.recommend import check_target, missed
+from reconpriv.tuning.reach import missed
+from reconpriv.tuning.recommend import check_target
 from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.risk import CLOSE
-from reconpriv.tuning.sentences import budget
+from reconpriv.tuning.sentences import budget, in_the_way
 from reconpriv.tuning.sweep import rounded_down
 
 # By input: a label, what it means, and the largest value that makes sense.
@@ -178,7 +179,8 @@ def advice(report: TuneReport, asked: Asked) -> TagList:
 def _out_of_reach(report: TuneReport, asked: Asked) -> str:
     mine, needed = report.current, report.needed
     if needed is None:
-        return "No policy reaches these targets."
+        said = ["No policy reaches these targets.", *in_the_way(report.target, report.obstacles)]
+        return " ".join(said)
     take = (
         f"Reaching them would take p = {needed.retention:.2f}: a belief of 10 % could grow to"
         f" {needed.posterior:.0%} instead of {mine.posterior:.0%}"

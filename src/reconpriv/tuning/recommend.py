@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,15 +13,22 @@ from reconpriv.errors import PolicyError
 from reconpriv.messages.shares import check_relative_error, check_share, got
 from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning import sentences as words
-from reconpriv.tuning.report import Remedy, Setting, Target, TuneReport
+from reconpriv.tuning.reach import (
+    ROUNDING,
+    Measure,
+    Search,
+    excess,
+    missed,
+    obstacles,
+    within,
+)
+from reconpriv.tuning.report import Obstacle, Remedy, Setting, Target, TuneReport
 from reconpriv.tuning.tuner import Tuner
 
-# Margins spend a budget of their own; they are recommended only for a gain of this much.
+# A policy is said to gain from margins if its error falls by this much.
 CLEARLY = 0.1
-# Group errors that differ by less than this are treated as equal: a smaller p is worth more.
+# Errors that differ by less than this are treated as equal: a smaller budget or p is worth more.
 EQUAL = 0.01
-# Converting ρ1 and ρ2 to p and back changes them by rounding only.
-_ROUNDING = 1e-9
 
 
 def check_target(target: Target) -> None:
@@ -120,72 +127,29 @@ def recommend(
 
     ``limit`` is the largest posterior it may have. If the target states an error, choose the
     setting with the largest adversary's error in the most exposed group, since no more accuracy is
-    asked for; among those that hardly differ, the one with the smallest p. The smallest share above
-    which values are protected comes first. If the target states only privacy, choose the most
-    accurate setting. Margins, which spend a budget of their own, must
-    make a clear difference.
+    asked for; the smallest share above which values are protected comes first. If the target states
+    only privacy, choose the most accurate setting. Among those that hardly differ, choose the one
+    whose margins spend least, and of these the one with the smallest p.
     """
-    if not target.stated:
-        return None
     reached = [s for s in within(settings, limit) if not missed(s, target)]
-    if target.max_error is not None:
+    if not target.stated or not reached:
+        return None
+    if target.max_error is None:
+        least = min(s.error for s in reached)
+        best = [s for s in reached if s.error <= least * (1.0 + EQUAL)]
+    else:
         # Accurate enough: protect as many values as possible.
-        least = min((s.exposed_above for s in reached), default=0.0)
-        reached = [s for s in reached if s.exposed_above == least]
-    best: Setting | None = None
-    for budget in sorted({spent(s.margins) for s in reached}):
-        one = _best([s for s in reached if spent(s.margins) == budget], target)
-        if best is None or _clearly_better(one, best, target):
-            best = one
-    return best
+        share = min(s.exposed_above for s in reached)
+        reached = [s for s in reached if s.exposed_above == share]
+        safest = max(s.group_error for s in reached)
+        best = [s for s in reached if s.group_error >= safest * (1.0 - EQUAL)]
 
+    def preference(one: Setting) -> tuple[float, ...]:
+        figures = (one.error, -one.group_error)
+        first, second = figures if target.max_error is None else figures[::-1]
+        return spent(one.margins), one.retention, first, second, -one.delta, -one.epsilon
 
-def _clearly_better(one: Setting, other: Setting, target: Target) -> bool:
-    """Whether a setting is clearly better in what a target leaves open."""
-    if target.max_error is None:
-        return one.error <= other.error * (1.0 - CLEARLY)
-    return one.group_error >= other.group_error * (1.0 + CLEARLY)
-
-
-def _best(reached: Sequence[Setting], target: Target) -> Setting:
-    if target.max_error is None:
-        return min(reached, key=lambda s: (s.error, s.retention, -s.delta, -s.epsilon))
-    safest = max(s.group_error for s in reached)
-    return min(
-        (s for s in reached if s.group_error >= safest * (1.0 - EQUAL)),
-        key=lambda s: (s.retention, -s.group_error, s.error, -s.delta, -s.epsilon),
-    )
-
-
-def within(settings: Sequence[Setting], limit: float) -> list[Setting]:
-    """The eligible settings with a posterior of at most this limit."""
-    return [s for s in settings if s.eligible and s.posterior <= limit * (1.0 + _ROUNDING)]
-
-
-def excess(setting: Setting, target: Target) -> float:
-    """By how much a setting misses a target: the largest relative excess; 0 if it does not."""
-    return max([0.0, *_excesses(setting, target).values()])
-
-
-def missed(setting: Setting, target: Target) -> tuple[str, ...]:
-    """The parts of a target that a setting misses, by field name."""
-    found = _excesses(setting, target)
-    return tuple(name for name, miss in found.items() if miss > _ROUNDING)
-
-
-def _excesses(setting: Setting, target: Target) -> dict[str, float]:
-    found = {}
-    if target.max_error is not None:
-        found[words.MAX_ERROR] = setting.error / target.max_error - 1.0
-    if target.rho2 is not None:
-        found[words.RHO2] = setting.posterior / target.rho2 - 1.0
-    if target.min_group_error is not None:
-        found[words.MIN_GROUP_ERROR] = target.min_group_error / setting.group_error - 1.0
-    if target.max_reconstructed is not None:
-        found[words.MAX_RECONSTRUCTED] = setting.reconstructed / target.max_reconstructed - 1.0
-    if target.max_pooled is not None and setting.pooled is not None:
-        found[words.MAX_POOLED] = setting.pooled / target.max_pooled - 1.0
-    return found
+    return min(best, key=preference)
 
 
 def posterior_allowed(target: Target, current: Setting) -> float | None:
@@ -193,10 +157,6 @@ def posterior_allowed(target: Target, current: Setting) -> float | None:
     if target.rho2 is not None:
         return target.rho2
     return None if target.weaker_records else current.posterior
-
-
-Measure = Callable[[Setting], Setting]
-"""What adds to a setting the figure of an adversary who pools groups."""
 
 
 @dataclass(frozen=True)
@@ -217,21 +177,23 @@ def report_on(
     current = measure(found.current)
     allowed = posterior_allowed(target, current)
     limit = math.inf if allowed is None else allowed
-    candidates: Sequence[Setting] = found.settings
-    if target.max_pooled is not None:
-        candidates = _measured(found.settings, target, limit, measure)
+    search = Search(found.settings, measure)
     # The current policy may not be among those tried, and may be sufficient.
-    chosen = recommend(candidates, target, limit) or recommend([current], target, limit)
+    chosen = recommend(search.reaching(target, limit), target, limit)
+    chosen = chosen or recommend([current], target, limit)
     needed = nearest = None
+    in_the_way: tuple[Obstacle, ...] = ()
     if chosen is None and target.stated:
         # What it would take, with the least harm to single records.
-        lifted = replace(target, rho2=None)
-        reached = [s for s in within(candidates, math.inf) if not missed(s, lifted)]
+        reached = search.reaching(replace(target, rho2=None), math.inf)
         needed = min(reached, key=lambda s: (s.retention, -s.group_error, s.error), default=None)
-        nearest = _nearest(candidates, target, limit, current)
+        in_the_way = obstacles(search, target, limit)
+        # Looking for what is in the way may have found one.
+        chosen = recommend(search.measured, target, limit)
+        nearest = _nearest(within(search.measured, limit) or found.settings, target, limit, current)
     chosen = None if chosen is None else measure(chosen)
     nearest = None if nearest is None else measure(nearest)
-    settings = _with_figures(found.settings, [current, *candidates, chosen, nearest])
+    settings = _with_figures(found.settings, [current, *search.measured, chosen, nearest])
     misses = missed(current, target)
     return TuneReport(
         sensitive=tuner.schema.sensitive.name,
@@ -251,41 +213,13 @@ def report_on(
         recommended=chosen,
         nearest=nearest,
         needed=needed,
-        verdict=_verdict(settings, target, rho1, current, chosen, needed, nearest),
+        obstacles=in_the_way,
+        verdict=_verdict(settings, target, rho1, current, chosen, needed, nearest, in_the_way),
         remedy=_remedy(target, needed),
         with_margins=found.with_margins,
         left_out=found.left_out,
         no_margins=found.no_margins,
     )
-
-
-def _measured(
-    settings: Sequence[Setting], target: Target, limit: float, measure: Measure
-) -> list[Setting]:
-    """Some settings with their figure of pooling, around the most accurate one that is within it.
-
-    Each takes seconds, so only settings that reach the rest of the target are asked about (all, if
-    none does), and of those only the ones that reconstruct fewer people than every more accurate
-    one. Pooling tells less along that list, nearly always, so its limit is found by halving.
-    """
-    allowed = within(settings, limit)
-    reached = [s for s in allowed if not missed(s, target)] or allowed
-    front: list[Setting] = []
-    for one in sorted(reached, key=lambda s: (s.error, s.reconstructed)):
-        if not front or one.reconstructed < front[-1].reconstructed:
-            front.append(one)
-    found = [measure(one) for one in front[-1:]]
-    low, high = 0, len(front) - 1
-    if not found or words.MAX_POOLED in missed(found[0], target):
-        return found
-    while low < high:
-        middle = (low + high) // 2
-        found.append(measure(front[middle]))
-        if words.MAX_POOLED in missed(found[-1], target):
-            low = middle + 1
-        else:
-            high = middle
-    return found
 
 
 def _with_figures(
@@ -311,23 +245,18 @@ def _nearest(
     """The setting that comes closest to a target; the current one if no other comes closer.
 
     Of settings that come equally close, the strictest: a lower ε or δ promises less for nothing.
-    Margins must come clearly closer.
     """
-    best: Setting | None = None
-    eligible = within(settings, limit)
-    for budget in sorted({spent(s.margins) for s in eligible}):
-        one = min(
-            (s for s in eligible if spent(s.margins) == budget),
-            key=lambda s: (excess(s, target), s.error, s.retention, -s.delta, -s.epsilon),
-        )
-        clearly = best is None or 1.0 + excess(one, target) <= (1.0 - CLEARLY) * (
-            1.0 + excess(best, target)
-        )
-        best = one if clearly else best
+    best = min(
+        within(settings, limit),
+        key=lambda s: (
+            excess(s, target), s.error, spent(s.margins), s.retention, -s.delta, -s.epsilon
+        ),
+        default=None,
+    )  # fmt: skip
     if best is None or not within([current], limit):
         return best
-    as_close = excess(current, target) <= excess(best, target) + _ROUNDING
-    return current if as_close and current.error <= best.error * (1.0 + _ROUNDING) else best
+    as_close = excess(current, target) <= excess(best, target) + ROUNDING
+    return current if as_close and current.error <= best.error * (1.0 + ROUNDING) else best
 
 
 def _remedy(target: Target, needed: Setting | None) -> Remedy | None:
@@ -346,6 +275,7 @@ def _verdict(
     chosen: Setting | None,
     needed: Setting | None,
     nearest: Setting | None,
+    in_the_way: Sequence[Obstacle],
 ) -> str:
     tried = words.tried(settings)
     if chosen is not None:
@@ -357,4 +287,5 @@ def _verdict(
         return f"{tried}. None of them keeps its promise in every group: lower p, ε or δ."
     if not target.stated:
         return f"{tried}. Without a target there is no recommendation."
-    return f"{words.out_of_reach(target, rho1, current, needed, nearest)} ({tried}.)"
+    said = words.out_of_reach(target, rho1, current, needed, nearest, in_the_way)
+    return f"{said} ({tried}.)"

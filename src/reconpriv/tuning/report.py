@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +154,23 @@ class Target:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Obstacle:
+    """A part of a target without which a setting would reach the others.
+
+    ``name`` is its field in :class:`Target`, ``best`` its best value with the others kept, and
+    ``setting`` has that value.
+    """
+
+    name: str
+    best: float
+    setting: Setting
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"name": self.name, "best": self.best}
+
+
 class Remedy(StrEnum):
     """What would lead to a recommendation; each interface words it in its own way."""
 
@@ -170,8 +188,9 @@ class TuneReport(Readable):
     ``recommended`` reaches the target with a posterior of at most ``posterior_allowed`` (None:
     any). If no setting does, ``nearest`` comes closest within that limit, ``needed`` is the
     setting with the smallest p that reaches the rest of the target beyond it, and ``remedy`` says
-    what to ask for instead. ``with_margins`` is the current policy with margins, where they help.
-    ``left_out`` counts settings outside the range of the tail bounds, ``no_margins`` says why none
+    what to ask for instead; ``obstacles`` are the parts of the target that are in the way, each on
+    its own. ``with_margins`` is the current policy with margins, where they help.
+    ``left_out`` counts settings that a publication would refuse, ``no_margins`` says why no margins
     can be published, and ``identifiers`` are nearly unique public columns, which a publication
     refuses.
     """
@@ -193,6 +212,7 @@ class TuneReport(Readable):
     nearest: Setting | None
     needed: Setting | None
     verdict: str
+    obstacles: tuple[Obstacle, ...] = ()
     remedy: Remedy | None = None
     with_margins: Setting | None = None
     left_out: int = 0
@@ -210,6 +230,10 @@ class TuneReport(Readable):
         """The settings that no other beats, by expected error."""
         found = (setting for setting in self.settings if setting.efficient)
         return tuple(sorted(found, key=lambda setting: setting.error))
+
+    def noted(self, notes: Iterable[str]) -> TuneReport:
+        """The report with more to say about the current policy."""
+        return replace(self, standing=" ".join((self.standing, *notes)))
 
     def to_arrow(self) -> pa.Table:
         """One row per setting."""
@@ -242,6 +266,7 @@ class TuneReport(Readable):
             "target": self.target.as_dict(),
             "posterior_allowed": self.posterior_allowed,
             **{name: None if one is None else one.as_dict() for name, one in chosen.items()},
+            "obstacles": [one.as_dict() for one in self.obstacles],
             "remedy": self.remedy,
             "sensitive": self.sensitive,
             "public": list(self.public),

@@ -5,16 +5,28 @@ They mention no command-line option and no argument: the next step is a field of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.numbers import brief_percent as percent
 from reconpriv.messages.phrases import listed
-from reconpriv.presets import DEFAULT
-from reconpriv.tuning.report import Setting, Target
+from reconpriv.tuning.reach import (
+    FIGURES,
+    MAX_ERROR,
+    MAX_POOLED,
+    MAX_RECONSTRUCTED,
+    MIN_GROUP_ERROR,
+    RHO2,
+)
+from reconpriv.tuning.report import Obstacle, Setting, Target
 
-MAX_ERROR, RHO2, MIN_GROUP_ERROR = "max_error", "rho2", "min_group_error"
-MAX_RECONSTRUCTED, MAX_POOLED = "max_reconstructed", "max_pooled"
+_NAMES = {
+    MAX_ERROR: "the error",
+    MIN_GROUP_ERROR: "the adversary's error in the most exposed group",
+    MAX_RECONSTRUCTED: "the share of people reconstructed",
+    MAX_POOLED: "the share of people reconstructed by pooling",
+}
 
 
 def in_words(setting: Setting, rho1: float) -> str:
@@ -72,12 +84,8 @@ def numbers(setting: Setting) -> str:
     """The numbers of a policy."""
     return (
         f"p = {setting.retention:.4g}, ε = {setting.epsilon:g}, δ = {setting.delta:g}, sample size"
-        f" {setting.sample_size}{_bound(setting)}{_exposed_above(setting)}{margins(setting)}"
+        f" {setting.sample_size}, bound {setting.bound}{_exposed_above(setting)}{margins(setting)}"
     )
-
-
-def _bound(setting: Setting) -> str:
-    return "" if setting.bound == DEFAULT.policy.tail_bound.name else f", bound {setting.bound}"
 
 
 def _exposed_above(setting: Setting) -> str:
@@ -149,7 +157,7 @@ def wish(target: Target, rho1: float) -> str:
         parts.append(f"at most {percent(target.max_reconstructed)} of the people reconstructed")
     if target.max_pooled is not None:
         parts.append(f"at most {percent(target.max_pooled)} reconstructed by pooling")
-    return " with ".join(parts)
+    return listed(parts)
 
 
 def tried(settings: Sequence[Setting]) -> str:
@@ -164,6 +172,7 @@ def out_of_reach(
     current: Setting,
     needed: Setting | None,
     nearest: Setting | None,
+    obstacles: Sequence[Obstacle],
 ) -> str:
     """No setting that may be recommended reaches the target: why, and what it would take."""
     said = [f"No setting reaches {wish(target, rho1)}."]
@@ -180,6 +189,29 @@ def out_of_reach(
             f" raise a belief of {percent(rho1)} to {percent(needed.posterior)} instead of"
             f" {percent(limit)}."
         )
+    said += in_the_way(target, obstacles)
     if nearest is not None:
         said.append(f"{near}: {in_words(nearest, rho1)}. {risk(nearest)}")
     return " ".join(said)
+
+
+def in_the_way(target: Target, obstacles: Sequence[Obstacle]) -> list[str]:
+    """Which part of a target is the obstacle, and what can be reached of it; no sentence for ρ2."""
+    stated = [name for name in FIGURES if getattr(target, name) is not None]
+    best = [(_NAMES[one.name], f"at best {_reachable(one)}") for one in obstacles]
+    if not best:
+        return ["To give up one of these targets would not be enough."] if len(stated) > 1 else []
+    (name, value), others = best[0], best[1:]
+    if len(stated) == 1:
+        return [f"{name[0].upper()}{name[1:]} is {value}."]
+    if not others:
+        return [f"The obstacle is {name}: with the other targets kept, it is {value}."]
+    first = f"{name}, which is {value} with the other targets kept"
+    return [f"The obstacle is {', or '.join([first, *map(', '.join, others)])}."]
+
+
+def _reachable(one: Obstacle) -> str:
+    """The best value, rounded to what can be asked for."""
+    scale = 1_000
+    towards = math.floor if one.name == MIN_GROUP_ERROR else math.ceil
+    return percent(towards(one.best * scale) / scale)

@@ -15,43 +15,57 @@ from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
 from reconpriv.presets import DEFAULT
 from reconpriv.theory.bounds import Bound, TailBound
-from reconpriv.theory.perturbation import PRIOR, retention_for_privacy
+from reconpriv.theory.perturbation import PRIOR, posterior_limit, retention_for_privacy
+from reconpriv.tuning.reach import within_limit
 from reconpriv.tuning.recommend import (
     CLEARLY,
     EQUAL,
     Found,
     check_target,
-    frontier,
     mark_efficient,
     posterior_allowed,
-    recommend,
     report_on,
     spent,
-    within,
 )
 from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.tuner import Tuner
 
-RETENTIONS = tuple(round(0.05 * i, 2) for i in range(2, 19))
-EPSILONS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-DELTAS = (0.1, 0.2, 0.3, 0.4, 0.5)
-# With exact tails δ is a probability, so it is small, and ε is part of what is signed. Each setting
-# takes a good part of a second, so there are fewer.
-EXACT_RETENTIONS = tuple(round(0.1 * i, 1) for i in range(1, 10))
-EXACT_DELTAS = (0.01, 0.05, 0.1)
 # The defaults of `publish`.
 CURRENT = DEFAULT.policy
-
-# None stands for no margins.
-MARGINS: tuple[float | None, ...] = (None, 1.0)
+# Margins for a policy that has none.
+USUAL_MARGINS = 1.0
 
 Judge = Callable[[Policy], Setting]
 """The figures of a policy, its risk by what the current one calls exposed."""
 
 _SETTINGS_AT_MOST = 200_000
-# How many settings are tried with margins, at each of their ε.
-WITH_MARGINS = 48
-_BESIDE = 4  # and on either side of the best of them
+
+
+@dataclass(frozen=True)
+class Values:
+    """What is tried of p, ε and δ; without any ε, that of the current policy."""
+
+    retentions: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+
+    @classmethod
+    def of(cls, bound: Bound, margins: Iterable[Margins | None]) -> Values:
+        """The values for a bound; fewer where a setting takes long to judge."""
+        if bound.lattice:
+            return EXACT
+        return FINE if set(margins) == {None} else COARSE
+
+
+# With exact tails δ is a probability, so it is small, and ε is part of what is signed; with a
+# larger p, not even one trial keeps the promise.
+EXACT = Values((0.2, 0.3, 0.4, 0.5, 0.6), (), (0.01, 0.05, 0.1))
+FINE = Values(
+    tuple(round(0.05 * i, 2) for i in range(2, 19)),
+    (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    (0.1, 0.2, 0.3, 0.4, 0.5),
+)
+COARSE = Values(FINE.retentions[::2], FINE.epsilons[::2], FINE.deltas[::2])
 
 
 def sweep(
@@ -68,23 +82,23 @@ def sweep(
     current: Policy | None = None,
     pooled: Callable[[Policy], float] | None = None,
     risk: bool = True,
-    with_margins: int = WITH_MARGINS,
     decimals: int | None = None,
 ) -> TuneReport:
-    """Try every combination; lists that are not given default to those of this module.
+    """Try every combination; what is not listed is that of the current policy, or as follows.
 
-    Without ``sample_sizes`` all recommended ones are tried. ``margins`` lists the ε of margins,
-    None or 0 for none; by default none, and those of the current policy or ε = 1. Margins take
-    longer to judge, so of many settings only the best without are tried with them, at most
-    ``with_margins`` at each ε and a few beside the best of those.
-    The bound, the values of ``exposed_above`` and which values are harmless or news are by default
-    those of the current policy (that of ``publish`` unless another is given), which also says what
-    counts as exposed where the risk of every setting is counted. A recommendation lets
-    a single record reveal no more than the current policy does, or than ρ2 if the target sets it.
-    The largest retention within that limit is tried as well. ``pooled`` measures what an adversary
-    learns who looks beyond each group; it is asked about the settings that the report describes.
-    Without ``risk``, that of the current policy alone is counted, which is quicker. ``decimals``
-    rounds the largest retention down, for those who can set no other.
+    The current policy is that of ``publish`` unless another is given. Of p, ε and δ the values of
+    this module are tried, and the largest p that single records allow: a recommendation
+    lets one record reveal no more than the current policy does, or than ρ2 if the target sets it.
+    ``margins`` lists the ε of margins, None or 0 for none. With margins a setting takes long to
+    judge, so larger p and other sample sizes than the current one, unless they are listed,
+    are tried only if the target is not reached without them; otherwise all recommended sizes are.
+    Where no margins can be published, settings without are tried instead.
+
+    The current policy also says what counts as exposed where the risk of every setting is counted.
+    ``pooled`` measures what an adversary learns who looks beyond each group; it is asked about the
+    settings that the report describes. Without ``risk``, that of the current policy alone is
+    counted, which is quicker. ``decimals`` rounds the largest retention down, for those who can set
+    no other.
     """
     wanted = Target() if target is None else target
     check_target(wanted)
@@ -94,38 +108,62 @@ def sweep(
     in_use = CURRENT if current is None else current
     now = _standing(tuner, in_use, rho1)
     base = replace(in_use, bound=in_use.bound if bound is None else bound, margins=None)
-    by_tails = base.tail_bound.lattice
-    usual = EXACT_RETENTIONS if by_tails else RETENTIONS
-    p_list = _numbers("retention", usual if retentions is None else retentions)
+    budgets = [in_use.wanted_margins] if margins is None else _budgets(margins)
+    usual = Values.of(base.tail_bound, budgets)
+    p_list = _numbers("retention", usual.retentions if retentions is None else retentions)
     if retentions is None:
         largest = now.retention
         if wanted.rho2 is not None:
             largest = retention_for_privacy(rho1, wanted.rho2, tuner.schema.domain_size)
             largest = rounded_down(largest, decimals) or largest
         p_list = sorted({*p_list, largest})
-    every_epsilon = (in_use.epsilon,) if by_tails else EPSILONS
+    every_epsilon = usual.epsilons or (in_use.epsilon,)
     sizes = recommended() if sample_sizes is None else sample_sizes
     sizes = (sizes,) if isinstance(sizes, str) else tuple(dict.fromkeys(sizes))
     if not sizes:
         raise PolicyError("There is no sample size to try.")
-    if margins is None:
-        margins = MARGINS if in_use.margins is None else (None, in_use.wanted_margins)
     shares = [base.exposed_above] if exposed_above is None else exposed_above
     grid = _Grid(
         base,
         p_list,
         _numbers("ε", every_epsilon if epsilons is None else epsilons),
-        _numbers("δ", (EXACT_DELTAS if by_tails else DELTAS) if deltas is None else deltas),
+        _numbers("δ", usual.deltas if deltas is None else deltas),
         sizes,
         _numbers("φ", map(check_exposed_above, shares)),
     )
+    policies = grid.policies()
+    allowed = posterior_allowed(wanted, now)
+
+    def first_choice(policy: Policy) -> bool:
+        belief = posterior_limit(policy.retention, tuner.schema.domain_size, rho1)
+        strong = allowed is None or within_limit(belief, allowed)
+        as_now = policy.sample_size == in_use.sample_size or in_use.sample_size not in sizes
+        return (strong or retentions is not None) and (as_now or sample_sizes is not None)
+
     judge = partial(tuner.setting, rho1=rho1, exposing=in_use, risk=risk)
-    settings, left_out = grid.tried(judge)
-    budgets = _budgets(margins)
-    tried, no_margins = _beside_margins(judge, settings, budgets, wanted, now, with_margins)
-    helped = _with_margins(judge, now, in_use, budgets)
-    found = Found(mark_efficient(tried), now, helped, left_out, no_margins)
-    return report_on(tuner, found, wanted, rho1, _measured(pooled))
+    slow = set(budgets) != {None}
+    first: list[Policy] = []
+    later: list[Policy] = []
+    for policy in policies:
+        (first if not slow or first_choice(policy) else later).append(policy)
+    tried = _tried(judge, first, budgets, listed=margins is not None)
+    if not tried.settings and tried.refused:
+        raise tried.refused[-1]
+    offered = [one for one in budgets if one is not None] or [Margins(USUAL_MARGINS)]
+    helped = None
+    if in_use.margins is None and (slow or margins is None):
+        helped = _with_margins(judge, now, replace(in_use, margins=offered[0]))
+    measure = _measuring(pooled)
+
+    def reported(tried: _Tried) -> TuneReport:
+        settings = mark_efficient(tried.settings)
+        found = Found(settings, now, helped, len(tried.refused), tried.no_margins)
+        return report_on(tuner, found, wanted, rho1, measure)
+
+    report = reported(tried)
+    if report.recommended is not None or not wanted.stated or not later:
+        return report
+    return reported(tried.and_more(_tried(judge, later, budgets, listed=margins is not None)))
 
 
 def rounded_down(retention: float, decimals: int | None) -> float:
@@ -147,8 +185,8 @@ class _Grid:
     sample_sizes: Sequence[str]
     exposed_above: Sequence[float]
 
-    def tried(self, judge: Judge) -> tuple[list[Setting], int]:
-        """Every combination with its figures, and how many are outside the bounds' range."""
+    def policies(self) -> list[Policy]:
+        """Every combination, without margins."""
         lists = (
             self.exposed_above,
             self.retentions,
@@ -162,8 +200,7 @@ class _Grid:
                 f"{count:,} settings are more than a sweep tries at once ({_SETTINGS_AT_MOST:,}).",
                 hint="Give fewer values of p, ε or δ.",
             )
-        settings, left_out = [], 0
-        refused: PolicyError | None = None
+        found = []
         for share, p, epsilon, delta, size in product(*lists):
             policy = replace(
                 self.base,
@@ -174,70 +211,66 @@ class _Grid:
                 exposed_above=share,
             )
             policy.check_sampling()
-            try:
-                settings.append(judge(policy))
-            except PolicyError as error:
-                left_out, refused = left_out + 1, error
-        if not settings and refused is not None:
-            raise refused
-        return settings, left_out
+            found.append(policy)
+        return found
 
 
-def _measured(
-    pooled: Callable[[Policy], float] | None,
-) -> Callable[[Setting], Setting]:
-    """What adds the figure of pooling to a setting, if it is wanted."""
-    if pooled is None:
-        return lambda setting: setting
+@dataclass(frozen=True)
+class _Tried:
+    """Settings, why other policies were refused, and why none can have margins, if so."""
 
-    def measured(setting: Setting) -> Setting:
-        if setting.pooled is not None:
-            return setting
-        return replace(setting, pooled=pooled(setting.policy))
+    settings: tuple[Setting, ...]
+    refused: tuple[PolicyError, ...]
+    no_margins: str
 
-    return measured
+    def and_more(self, other: _Tried) -> _Tried:
+        """Both together."""
+        return _Tried(self.settings + other.settings, self.refused + other.refused, self.no_margins)
 
 
-def _beside_margins(
-    judge: Judge,
-    settings: Sequence[Setting],
-    budgets: Sequence[Margins | None],
-    target: Target,
-    now: Setting,
-    most: int,
-) -> tuple[list[Setting], str]:
-    """The settings with each of the margins, and why there are none with the last, if so."""
-    allowed = posterior_allowed(target, now)
-    found: list[Setting] = []
+def _tried(
+    judge: Judge, policies: Sequence[Policy], budgets: Sequence[Margins | None], *, listed: bool
+) -> _Tried:
+    """The policies with each of the margins; without any if none can be published.
+
+    Margins that were ``listed`` on their own are refused instead.
+    """
+    settings: list[Setting] = []
+    refused: list[PolicyError] = []
     no_margins = ""
     for budget in budgets:
-        if budget is None:
-            found += settings
-            continue
-        tried = _worth_margins(settings, allowed, most)
-        more, reason = _try_margins(judge, [s.policy for s in tried], budget)
-        if reason is not None and None not in budgets:
-            raise reason
-        no_margins = "" if reason is None else reason.what
-        best = recommend(more, target, math.inf if allowed is None else allowed)
-        if best is not None:
-            near = [s for s in _around(settings, best, allowed) if s not in tried]
-            more += _try_margins(judge, [s.policy for s in near], budget)[0]
-        found += more
-    return found, no_margins
+        more, why = _judged(judge, [replace(one, margins=budget) for one in policies])
+        if budget is not None and why and not more and (not listed or None in budgets):
+            no_margins = why[-1].what
+            more, why = ([], []) if listed else _judged(judge, policies)
+        settings += more
+        refused += why
+    return _Tried(tuple(settings), tuple(refused), no_margins)
 
 
-def _try_margins(
-    judge: Judge, policies: Sequence[Policy], margins: Margins
-) -> tuple[list[Setting], PolicyError | None]:
-    """The policies with margins, or why none of them can have any."""
-    found, refused = [], None
+def _judged(judge: Judge, policies: Sequence[Policy]) -> tuple[list[Setting], list[PolicyError]]:
+    """The settings, and why some policies cannot be settings."""
+    found, refused = [], []
     for policy in policies:
         try:
-            found.append(judge(replace(policy, margins=margins)))
+            found.append(judge(policy))
         except PolicyError as error:
-            refused = error
-    return found, None if found else refused
+            refused.append(error)
+    return found, refused
+
+
+def _measuring(pooled: Callable[[Policy], float] | None) -> Callable[[Setting], Setting]:
+    """What adds the figure of pooling to a setting, if it is wanted; each is measured once."""
+    known: dict[Policy, float] = {}
+
+    def measured(setting: Setting) -> Setting:
+        if pooled is None:
+            return setting
+        if setting.policy not in known:
+            known[setting.policy] = pooled(setting.policy)
+        return replace(setting, pooled=known[setting.policy])
+
+    return measured
 
 
 def _budgets(margins: Iterable[Margins | float | None]) -> list[Margins | None]:
@@ -248,60 +281,11 @@ def _budgets(margins: Iterable[Margins | float | None]) -> list[Margins | None]:
     return sorted(found, key=spent)
 
 
-def _worth_margins(settings: Sequence[Setting], limit: float | None, most: int) -> list[Setting]:
-    """The settings to try with margins: all, or an even choice of the best without them.
-
-    Half of the choice is within the limit of what a single record may reveal.
-    """
-    if len(settings) <= most:
-        return list(settings)
-    shares = {s.exposed_above for s in settings}
-    some = (most if limit is None else most // 2) // len(shares)
-    chosen = []
-    for share in sorted(shares):
-        mine = [s for s in settings if s.exposed_above == share]
-        chosen += _spread(frontier(mine), some)
-        if limit is not None:
-            chosen += _spread(frontier(within(mine, limit)), some)
-    return list(dict.fromkeys(chosen))
-
-
-def _around(settings: Sequence[Setting], best: Setting, limit: float | None) -> list[Setting]:
-    """The settings beside the best one, which may have been passed over."""
-    mine = [s for s in settings if s.exposed_above == best.exposed_above]
-    front = frontier(mine if limit is None else within(mine, limit))
-    for i, one in enumerate(front):
-        if _numbers_of(one) == _numbers_of(best):
-            return front[max(i - _BESIDE, 0) : i + _BESIDE + 1]
-    return []
-
-
-def _numbers_of(setting: Setting) -> tuple[float | str, ...]:
-    return setting.retention, setting.epsilon, setting.delta, setting.sample_size
-
-
-def _spread(settings: Sequence[Setting], most: int) -> list[Setting]:
-    if len(settings) <= most:
-        return list(settings)
-    if most < 2:
-        return list(settings[:most])
-    step = (len(settings) - 1) / (most - 1)
-    return [settings[round(i * step)] for i in range(most)]
-
-
-def _with_margins(
-    judge: Judge, now: Setting, policy: Policy, budgets: Sequence[Margins | None]
-) -> Setting | None:
-    """The current policy with the first margins that help, if it has none."""
-    if now.margins is not None or not now.eligible:
+def _with_margins(judge: Judge, now: Setting, policy: Policy) -> Setting | None:
+    """The figures of a policy if its margins clearly help the current one, which has none."""
+    if not now.eligible:
         return None
-    for budget in budgets:
-        if budget is None:
-            continue
-        more, _ = _try_margins(judge, [policy], budget)
-        if not more:
-            continue
-        found = more[0]
+    for found in _judged(judge, [policy])[0]:
         as_safe = found.group_error >= now.group_error * (1.0 - EQUAL)
         if found.eligible and as_safe and found.error <= now.error * (1.0 - CLEARLY):
             return found

@@ -25,15 +25,21 @@ from reconpriv.messages.commands import policy_parts
 from reconpriv.queries.plan import publish_cube
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.exact import exact_tails, within_epsilon
-from reconpriv.tuning.recommend import missed, recommend
+from reconpriv.tuning import sweep as sweeping
+from reconpriv.tuning.reach import missed
+from reconpriv.tuning.recommend import recommend
 from reconpriv.tuning.report import Target
 from reconpriv.tuning.risk import chances, group_risk
 from reconpriv.tuning.sentences import risk
-from reconpriv.tuning.sweep import EXACT_DELTAS, sweep
 from shell import pasted
 
 KEYS = 40
 USUAL = (0.5, 0.5, 0.3)
+
+
+def sweep(tuner, **given):
+    """Settings by the paper's bound unless another policy is in use."""
+    return sweeping.sweep(tuner, **{"current": rp.Policy(*USUAL), **given})
 
 
 @pytest.fixture(scope="module")
@@ -348,7 +354,7 @@ def test_exact_tails_are_swept_by_a_small_grid(tuner):
         tuner, retentions=[0.5, 0.7], current=current, target=Target(max_reconstructed=0.7)
     )
     assert {s.bound for s in report.settings} == {"exact"}
-    assert {s.delta for s in report.settings} == {*EXACT_DELTAS}
+    assert {s.delta for s in report.settings} == {*sweeping.EXACT.deltas}
     assert {s.epsilon for s in report.settings} == {0.5}
     best = report.recommended
     assert best.reconstructed <= 0.7 and best.worst_group <= 1 - 2 * best.delta + 1e-9
@@ -358,19 +364,21 @@ def test_exact_tails_are_swept_by_a_small_grid(tuner):
 # The command.
 
 ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--missing", "value")
+PAPER = ("--preset", "paper")
 FEW = ("--queries", 100, "-p", "0.4,0.5", "-d", "0.3,0.5", "--margins", 0)
 
 
 def test_a_publish_command_says_what_is_exposed():
     def words(**exposure):
-        return policy_parts(rp.Policy(*USUAL, **exposure))[5:]
+        return policy_parts(rp.Policy(*USUAL, **exposure))[5:-1]
 
-    assert words() == []
+    every = ("--exposed-above", "0")
+    assert words() == [every]
     assert words(exposed_above=0.1 + 0.2) == [("--exposed-above", "0.30000000000000004")]
     assert words(harmless=["a, b", 'c "d"', None, 3]) == [
-        ("--harmless", '"a, b","c ""d""",NULL,3')
+        every, ("--harmless", '"a, b","c ""d""",NULL,3')
     ]  # fmt: skip
-    assert words(news_only=True) == [("--news-only", None)]
+    assert words(news_only=True) == [every, ("--news-only", None)]
 
 
 def test_the_command_that_tune_prints_publishes_what_it_recommends(
@@ -414,7 +422,7 @@ def test_the_command_that_tune_prints_publishes_what_it_recommends(
 
 def test_the_command_says_who_is_reconstructed(cli, tmp_path):
     out = tmp_path / "settings.csv"
-    asked = ("tune", *ADULT, "--max-reconstructed", 0.8, "--exposed-above", "0,0.25", *FEW)
+    asked = ("tune", *ADULT, *PAPER, "--max-reconstructed", 0.8, "--exposed-above", "0,0.25", *FEW)
     done = cli(*asked, "-o", out)
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
