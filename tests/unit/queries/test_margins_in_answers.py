@@ -13,6 +13,7 @@ from margin_fixtures import InMemory, cube_of, margin_key, publish_in_memory, sc
 from query_fixtures import people
 from reconpriv.core.margin_noise import adjusted
 from reconpriv.core.margin_tables import index_rows, rows_of
+from reconpriv.queries import cell_variances
 from reconpriv.queries import margins as combining
 from reconpriv.queries.answer import Settings
 from reconpriv.release import load
@@ -124,7 +125,7 @@ def test_a_batch_is_that_of_dense_generalised_least_squares(
     for found, (_, chosen, values) in zip(answers, CASES, strict=True):
         compare(found, dense.answer(chosen(dense.public), values), size)
     monkeypatch.setattr(combining, "_PAIRS_AT_ONCE", 3)
-    monkeypatch.setattr(combining, "_DENSE", 3)
+    monkeypatch.setattr(cell_variances, "_DENSE", 3)
     again = release.answerer.count_many(selected, Settings())
     assert [one.count for one in again] == pytest.approx([one.count for one in answers])
     assert [one.low for one in again] == pytest.approx([one.low for one in answers])
