@@ -233,30 +233,42 @@ def _largest_of_few(group_class: ExposedClass, size: int, told: float) -> int:
     if not frequency.size:
         return size
     if size <= _COUNTED:
-        return _largest_of_small(group_class, size, frequency, told)
-    all_pass = (
-        size <= float(group_class.most_trials(frequency[-1:])[0])
-        and bool(group_class.pass_at(np.full(frequency.size, size), frequency).all())
-        and (told == 0.0 or size <= _MOST_SAMPLED)
+        passing = (
+            n
+            for n in _pass_alone(group_class, size)
+            if group_class.pass_with_margins(n, frequency, told)
+        )
+        return next(passing, 0)
+    if (
+        (told == 0.0 or size <= _MOST_SAMPLED)
+        and _passes_whole(group_class, size)
         and group_class.pass_with_margins(size, frequency, told)
-    )
-    if all_pass:
+    ):
         return size
     return int(_largest_samples(group_class, np.array([size]), np.array([told]))[0])
 
 
-def _largest_of_small(group_class: ExposedClass, size: int, frequency: Floats, told: float) -> int:
-    trials = np.arange(1, size + 1)
+@lru_cache(_KEPT)
+def _passes_whole(group_class: ExposedClass, size: int) -> bool:
+    """Whether every group passes without a sample, as far as its own records tell."""
+    frequency = group_class.exposed_frequencies(size)
+    if size > float(group_class.most_trials(frequency[-1:])[0]):
+        return False
+    return bool(group_class.pass_at(np.full(frequency.size, size), frequency).all())
+
+
+@lru_cache(_KEPT)
+def _pass_alone(group_class: ExposedClass, size: int) -> tuple[int, ...]:
+    """The numbers of trials that pass in a small group as far as its records tell, largest first."""
+    frequency, trials = group_class.exposed_frequencies(size), np.arange(1, size + 1)
     passes = group_class.pass_at(
         np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
     ).reshape(size, -1)
-    for candidate in trials[passes.all(axis=1)][::-1].tolist():
-        published = _published(group_class, candidate)
-        if candidate < size and not published.passes(np.array([size]))[0]:
-            continue
-        if group_class.pass_with_margins(candidate, frequency, told):
-            return int(candidate)
-    return 0
+    return tuple(
+        n
+        for n in trials[passes.all(axis=1)][::-1].tolist()
+        if n == size or _published(group_class, n).passes(np.array([size]))[0]
+    )
 
 
 def _largest_samples(group_class: ExposedClass, sizes: Ints, told: Floats) -> Floats:
