@@ -6,6 +6,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +16,19 @@ from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
 
 BAR = 2_000
+ALONE: dict[str, Any] = {"margins": [None]}
 SWEEPS = {
-    "default": {},
-    "fine": {"retentions": np.linspace(0.1, 0.9, 41), "epsilons": np.linspace(0.3, 0.9, 13)},
-    "none": {"sample_sizes": "none"},
-    "paper": {"sample_sizes": "paper", "retentions": [0.3, 0.5, 0.7]},
+    "default": ALONE,
+    "fine": {
+        **ALONE,
+        "retentions": np.linspace(0.1, 0.9, 41),
+        "epsilons": np.linspace(0.3, 0.9, 13),
+    },
+    "none": {**ALONE, "sample_sizes": "none"},
+    "paper": {**ALONE, "sample_sizes": "paper", "retentions": [0.3, 0.5, 0.7]},
+    "default, and some with margins": {},
+    "exact": {**ALONE, "current": rp.preset("signed")},
+    "exact, and some with margins": {"current": rp.preset("recommended")},
 }
 
 
