@@ -6,6 +6,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from reconpriv.tuning.sweep import sweep
 from reconpriv.tuning.tuner import Tuner
 
 BAR = 2_000
-PAPER = {"current": rp.preset("paper")}
+PAPER: dict[str, Any] = {"current": rp.preset("paper")}
 SWEEPS = {
     "default (exact, margins)": {},
+    "exact": {"margins": [None]},
     "Chernoff": PAPER,
     "Chernoff, fine": {
         **PAPER,

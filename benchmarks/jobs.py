@@ -33,18 +33,41 @@ def copy(file: str) -> None:
         duckdb.connect().execute(f"COPY (FROM '{file}') TO '{folder}/copy.parquet'")
 
 
-def audit(file: str, columns: bool | None = None, **settings: Any) -> None:
+def _policy(preset: str | None, **wishes: Any) -> Any:
+    """The policy of this name, or the paper's with some wishes."""
+    import reconpriv as rp
+
+    if preset is not None:
+        return rp.preset(preset)
+    return rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, **wishes)
+
+
+def audit(
+    file: str,
+    columns: bool | None = None,
+    *,
+    preset: str | None = None,
+    sample_size: str = "octave",
+    **settings: Any,
+) -> None:
     import reconpriv as rp
 
     with rp.read(file, sensitive="Occupation", public="all", **settings) as table:
-        table.audit(rp.Policy(retention=0.5, epsilon=0.5, delta=0.3), columns=columns)
+        table.audit(_policy(preset, sample_size=sample_size), columns=columns)
 
 
-def publish(file: str, form: str = "parquet", *, memory: str | None = None, **wishes: Any) -> None:
-    """Publish with the wishes for the policy, and remove the release."""
+def publish(
+    file: str,
+    form: str = "parquet",
+    *,
+    memory: str | None = None,
+    preset: str | None = None,
+    **wishes: Any,
+) -> None:
+    """Publish with a preset, or with the wishes for the policy, and remove the release."""
     import reconpriv as rp
 
-    policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, **wishes)
+    policy = _policy(preset, **wishes)
     with (
         tempfile.TemporaryDirectory(dir=Path(file).parent) as folder,
         rp.read(file, sensitive="Occupation", public="all", memory=memory) as table,

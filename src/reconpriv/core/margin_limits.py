@@ -112,25 +112,26 @@ class MarginWorth:
 
     def limits(self, groups: Candidates) -> Floats:
         """The most trials of its own that each group may have next to margins."""
-        limits = groups.limits.copy()
-        some = self.may_lose(groups)
-        if some.size:
-            limits[some] = self.limits_by_value(groups.take(some))
-        return limits
+        return self.cost(groups)[0]
+
+    def cost(self, groups: Candidates) -> tuple[Floats, Floats]:
+        """The same, and the most that margins can be worth about each group.
+
+        They are worth most if nobody else holds a value, and more from them never allows more
+        trials. So only groups that would then get fewer trials are counted value by value.
+        """
+        limits, alone = groups.limits.copy(), np.zeros(groups.sizes.size)
+        some = may_exceed(groups, self.policy, self.domain_size)
+        few = groups.take(some)
+        alone[some] = self._alone(few)
+        fewer = self._limits(few, alone[some]) < np.minimum(few.limits, few.sizes)
+        if fewer.any():
+            limits[some[fewer]] = self.limits_by_value(few.take(np.flatnonzero(fewer)))
+        return limits, alone
 
     def limits_by_value(self, groups: Candidates) -> Floats:
         """The same for few groups, whatever they may lose."""
         return self._limits(groups, self._trials(groups))
-
-    def may_lose(self, groups: Candidates) -> Ints:
-        """The groups that would get fewer trials if their values were held by nobody else.
-
-        That is the most that margins tell, and more from them never allows more trials. So only
-        these groups have to be counted value by value.
-        """
-        some = may_exceed(groups, self.policy, self.domain_size)
-        few = groups.take(some)
-        return some[self._limits_alone(few) < np.minimum(few.limits, few.sizes)]
 
     def _limits_alone(self, groups: Candidates) -> Floats:
         return self._limits(groups, self._alone(groups))
@@ -144,14 +145,12 @@ class MarginWorth:
         some = np.flatnonzero(groups.limits >= 1.0)
         return some[self._limits_alone(groups.take(some)) < 1.0]
 
-    def most(self, groups: Candidates) -> float:
-        """The most trials that margins are worth about any of the groups."""
-        groups = groups.take(may_exceed(groups, self.policy, self.domain_size))
-        alone = self._alone(groups)
+    def most(self, groups: Candidates, alone: Floats) -> float:
+        """The most trials that margins are worth about any group; ``alone`` is what they can be."""
         first = np.argsort(-alone, kind="stable")[:_FIRST]
-        found = float(self._trials(groups.take(first)).max(initial=0.0))
+        found = float(self.trials(groups.take(first)).max(initial=0.0))
         rest = np.setdiff1d(np.flatnonzero(alone > found), first)
-        return max(found, float(self._trials(groups.take(rest)).max(initial=0.0)))
+        return max(found, float(self.trials(groups.take(rest)).max(initial=0.0)))
 
     def _limits(self, groups: Candidates, told: Floats) -> Floats:
         return self.policy.sampling.limits_of_classes(
@@ -224,7 +223,8 @@ class CountedLimits:
         groups = self._groups(batch)
         if groups is None:
             return limits, 0.0
-        return self.worth.limits(groups), self.worth.most(groups)
+        lowered, alone = self.worth.cost(groups)
+        return lowered, self.worth.most(groups, alone)
 
     def told(self, batch: CellBatch) -> Floats | None:
         """How many trials margins are worth about each group; None if they are not counted."""

@@ -19,8 +19,8 @@ _REACH = 9.0
 _WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
-# Distributions of up to this many trials are made once for each p, and few of these tables kept:
-# for a sweep over many p, and for the groups of one policy.
+# Distributions of up to this many trials are made once for each p, for a sweep over many p and for
+# the groups of one policy. Few of these tables are kept.
 _TABLED = 100
 MOST_TABLED = 128
 _TABLES = 2

@@ -22,7 +22,8 @@ judged besides the deciding ones.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -45,7 +46,7 @@ _ALL_COUNTS = 2048
 # Frequencies of a class at which an estimate that weighs in margins is judged.
 _GRID = 192
 _AT_ONCE = 64
-# Whether smaller groups pass as published is remembered.
+# What is true of smaller groups is remembered.
 _REMEMBERED = 1 << 22
 _KEPT = 1 << 16
 _ROUNDING = 1e-12
@@ -210,7 +211,7 @@ def largest_exact_size(group_class: ExposedClass, size: int, told: float = 0.0) 
 def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> Floats:
     """The same for many groups of one class."""
     found = np.zeros(sizes.size)
-    large = _sampled(group_class, sizes)
+    large = _sampled(group_class).holds(sizes)
     found[large] = _largest_samples(group_class, sizes[large], told[large])
     small = np.flatnonzero(~large)
     if small.size:
@@ -220,12 +221,17 @@ def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> F
     return found
 
 
-def _sampled(group_class: ExposedClass, sizes: Ints) -> Flags:
+@lru_cache(_KEPT)
+def _sampled(group_class: ExposedClass) -> _BySize:
     """Sizes at which the most frequent value of the class would not pass without a sample."""
-    most = group_class.most_frequent(sizes)
-    large = (sizes > _COUNTED) & group_class.occur(sizes, most)
-    large[large] = sizes[large] > group_class.most_trials(most[large] / sizes[large])
-    return np.asarray(large)
+
+    def sampled(sizes: Ints) -> Flags:
+        most = group_class.most_frequent(sizes)
+        large = (sizes > _COUNTED) & group_class.occur(sizes, most)
+        large[large] = sizes[large] > group_class.most_trials(most[large] / sizes[large])
+        return np.asarray(large)
+
+    return _BySize(sampled)
 
 
 @lru_cache(_KEPT)
@@ -235,30 +241,42 @@ def _largest_of_few(group_class: ExposedClass, size: int, told: float) -> int:
     if not frequency.size:
         return size
     if size <= _COUNTED:
-        return _largest_of_small(group_class, size, frequency, told)
-    all_pass = (
-        size <= float(group_class.most_trials(frequency[-1:])[0])
-        and bool(group_class.pass_at(np.full(frequency.size, size), frequency).all())
-        and (told == 0.0 or size <= _MOST_SAMPLED)
+        passing = (
+            n
+            for n in _pass_alone(group_class, size)
+            if group_class.pass_with_margins(n, frequency, told)
+        )
+        return next(passing, 0)
+    if (
+        (told == 0.0 or size <= _MOST_SAMPLED)
+        and _passes_whole(group_class, size)
         and group_class.pass_with_margins(size, frequency, told)
-    )
-    if all_pass:
+    ):
         return size
     return int(_largest_samples(group_class, np.array([size]), np.array([told]))[0])
 
 
-def _largest_of_small(group_class: ExposedClass, size: int, frequency: Floats, told: float) -> int:
-    trials = np.arange(1, size + 1)
+@lru_cache(_KEPT)
+def _passes_whole(group_class: ExposedClass, size: int) -> bool:
+    """Whether every group passes without a sample, as far as its own records tell."""
+    frequency = group_class.exposed_frequencies(size)
+    if size > float(group_class.most_trials(frequency[-1:])[0]):
+        return False
+    return bool(group_class.pass_at(np.full(frequency.size, size), frequency).all())
+
+
+@lru_cache(_KEPT)
+def _pass_alone(group_class: ExposedClass, size: int) -> tuple[int, ...]:
+    """The numbers of trials at which a small group passes by its own records, largest first."""
+    frequency, trials = group_class.exposed_frequencies(size), np.arange(1, size + 1)
     passes = group_class.pass_at(
         np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
     ).reshape(size, -1)
-    for candidate in trials[passes.all(axis=1)][::-1].tolist():
-        published = _published(group_class, candidate)
-        if candidate < size and not published.passes(np.array([size]))[0]:
-            continue
-        if group_class.pass_with_margins(candidate, frequency, told):
-            return int(candidate)
-    return 0
+    return tuple(
+        n
+        for n in trials[passes.all(axis=1)][::-1].tolist()
+        if n == size or _published(group_class, n).holds(np.array([size]))[0]
+    )
 
 
 def _largest_samples(group_class: ExposedClass, sizes: Ints, told: Floats) -> Floats:
@@ -272,7 +290,7 @@ def _largest_samples(group_class: ExposedClass, sizes: Ints, told: Floats) -> Fl
     while (left := np.flatnonzero(trials)).size:
         for n in np.unique(trials[left]).tolist():
             some = left[trials[left] == n]
-            passes = _published(group_class, n).passes(sizes[some])
+            passes = _published(group_class, n).holds(sizes[some])
             found[some[passes]] = n
             trials[some[passes]] = 0
             for i in some[~passes].tolist():
@@ -308,31 +326,30 @@ def _beside(group_class: ExposedClass) -> _Beside:
 
 
 @dataclass
-class _Published:
-    """Which sizes pass as published with so many trials: 1 if they do, -1 if not, 0 if unknown."""
+class _BySize:
+    """Whether something is true of groups of a size, asked once: 1 if it is, -1 if not."""
 
-    group_class: ExposedClass
-    trials: int
-    known: NDArray[np.int8]
+    judge: Callable[[Ints], Flags]
+    known: NDArray[np.int8] = field(default_factory=lambda: np.zeros(1, dtype=np.int8))
 
-    def passes(self, sizes: Ints) -> Flags:
-        """Whether each of the sizes does."""
+    def holds(self, sizes: Ints) -> Flags:
+        """Whether it is true of each of the sizes."""
         if sizes.max(initial=0) >= _REMEMBERED:
             each, where = np.unique(sizes, return_inverse=True)
-            return self.group_class.pass_as_published(each, self.trials)[where.reshape(-1)]
+            return self.judge(each)[where.reshape(-1)]
         if sizes.max(initial=0) >= self.known.size:
             more = np.zeros(2 * int(sizes.max()) - self.known.size, dtype=np.int8)
             self.known = np.concatenate([self.known, more])
         new = np.unique(sizes[self.known[sizes] == 0])
         if new.size:
-            passed = self.group_class.pass_as_published(new, self.trials)
-            self.known[new] = np.where(passed, 1, -1)
+            self.known[new] = np.where(self.judge(new), 1, -1)
         return np.asarray(self.known[sizes] > 0)
 
 
 @lru_cache(_KEPT)
-def _published(group_class: ExposedClass, trials: int) -> _Published:
-    return _Published(group_class, trials, np.zeros(1, dtype=np.int8))
+def _published(group_class: ExposedClass, trials: int) -> _BySize:
+    """Whether a sample of so many trials passes as published."""
+    return _BySize(lambda sizes: group_class.pass_as_published(sizes, trials))
 
 
 @lru_cache(_KEPT)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ class GroupRisk(NamedTuple):
 NOT_COUNTED = GroupRisk(math.nan, math.nan, math.nan)
 
 
+@lru_cache
 def yardstick(policy: Policy) -> Policy:
     """What risk is judged by: what a policy calls exposed, and the same closeness for all."""
     return replace(policy, epsilon=CLOSE)
