@@ -228,33 +228,50 @@ def within_reach(reach: Floats, variance: Floats) -> Floats:
 
 
 def combined_share(found: BestEstimates, epsilon: float) -> Floats:
-    """Pr[the combined estimate is within ±ε]: exact in the group's trials, normal in the rest.
+    """Pr[the combined estimate is within ±ε]."""
+    upper, lower = combined_outside(found, epsilon)
+    return np.asarray(1.0 - upper - lower)
 
-    The error is ((D - c) + V k (R - c))/(1 + V k). D takes few values where there are few trials,
-    so that a normal distribution would be off; R is a sum over many groups and noises.
+
+def combined_outside(found: BestEstimates, epsilon: float) -> tuple[Floats, Floats]:
+    """Pr[the combined estimate is above (1+ε) f] and Pr[it is below (1-ε) f].
+
+    Exact in the group's trials, normal in the rest. The error is ((D - c) + V k (R - c))/(1 + V k).
+    D takes few values where there are few trials, so that a normal distribution would be off; R is
+    a sum over many groups and noises.
     """
-    result = normal_share(found, epsilon)
-    for i in np.flatnonzero(found.trials <= _MANY).tolist():
-        size, holders = int(found.sizes[i]), round(float(found.truth[i] * found.sizes[i]))
-        observed, chance = published_counts(
-            int(found.trials[i]), size, holders, found.retention, found.domain_size
-        )
+    upper = (1.0 - normal_share(found, epsilon)) / 2.0
+    lower = upper.copy()
+    few = np.flatnonzero(found.trials <= _MANY)
+    holders = np.rint(found.truth * found.sizes).astype(np.int64)
+    alike, where = np.unique(
+        np.stack([found.trials, found.sizes, holders])[:, few], axis=1, return_inverse=True
+    )
+    inside = few[np.argsort(where.reshape(-1), kind="stable")]
+    ends = np.cumsum(np.bincount(where.reshape(-1), minlength=alike.shape[1]))
+    for (trials, size, held), some in zip(
+        alike.T.tolist(), np.split(inside, ends[:-1]), strict=True
+    ):
+        observed, chance = published_counts(trials, size, held, found.retention, found.domain_size)
         count = reconstruct_count(
             observed, size, retention=found.retention, domain_size=found.domain_size
         )
-        shrink = 1.0 + found.variance[i] * found.information[i]
-        spread = found.variance[i] * np.sqrt(found.information[i])
-        result[i] = _inside(count - holders, chance, epsilon * holders * shrink, float(spread))
-    return result
+        shrink = 1.0 + found.variance[some] * found.information[some]
+        spread = found.variance[some] * np.sqrt(found.information[some])
+        reach = epsilon * held * shrink
+        upper[some] = _beyond(count - held, chance, reach, spread)
+        lower[some] = _beyond(held - count, chance, reach, spread)
+    return upper, lower
 
 
-def _inside(error: Floats, chance: Floats, reach: float, spread: float) -> float:
-    """Pr[|X + spread·Z| <= reach] for X with these values and a standard normal Z."""
+def _beyond(error: Floats, chance: Floats, reach: Floats, spread: Floats) -> Floats:
+    """Pr[X + spread·Z > reach] for X with these values and a standard normal Z, by spread."""
     from scipy.special import ndtr  # noqa: PLC0415
 
-    if spread < WHOLE:
-        return float(chance[np.abs(error) <= reach + WHOLE].sum())
-    return float(chance @ (ndtr((reach - error) / spread) - ndtr((-reach - error) / spread)))
+    past = error - reach[:, None]
+    smooth = spread >= WHOLE
+    width = np.where(smooth, spread, 1.0)[:, None]
+    return np.asarray(np.where(smooth[:, None], ndtr(past / width), past > WHOLE) @ chance)
 
 
 @lru_cache(maxsize=1 << 14)
