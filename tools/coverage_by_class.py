@@ -86,7 +86,7 @@ DESIGNS: dict[str, rp.Policy] = {
     "octave": rp.Policy(0.5, 0.5, 0.3),
     "public": rp.Policy(0.5, 0.5, 0.3, sample_size="public"),
     "paper": rp.Policy(0.5, 0.5, 0.3, sample_size="paper"),
-    "signed": rp.preset("signed"),
+    "signed": replace(rp.preset("recommended"), margins=None),
     "strict": rp.preset("strict"),
     "octave, p = .2": rp.Policy(0.2, 0.5, 0.3),
     "octave, p = .8": rp.Policy(0.8, 0.5, 0.3),

@@ -31,7 +31,7 @@ def controls_of(policy: rp.Policy) -> dict[str, Any]:
     margins = policy.wanted_margins
     return {
         **{control: getattr(policy, name) for control, name in _DIALS.items()},
-        _MARGINS: 0.0 if margins is None else margins.epsilon,
+        _MARGINS: 0.0 if margins is None else margins.round_epsilon or margins.epsilon,
         **{name: getattr(policy, name) for name in _CHOICES},
         "bound": policy.tail_bound.name,
     }

@@ -16,11 +16,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import reconpriv as rp
-from reconpriv.presets import PRESETS, preset
+from reconpriv.presets import PRESETS, Fitted, preset
 from reconpriv.studio.changes import policy_changes, same_key_means
 from reconpriv.studio.desk import Desk
 from reconpriv.studio.plan import Plan, Roles, python_script, read_table, shell_command
-from reconpriv.studio.policy_controls import controls_of, harmless_boxes, policy_of, said_of
+from reconpriv.studio.policy_controls import (
+    controls_of,
+    harmless_boxes,
+    policy_of,
+    said_of,
+    suited,
+)
 from reconpriv.studio.step_policy import count_cells, try_settings
 from reconpriv.studio.targets import WISHES, Asked, target_of
 from reconpriv.studio.verdict import margin_verdict, verdict_card
@@ -38,20 +44,21 @@ from studio_walk import (
 )
 
 POLICY = preset("paper")
-SIGNED = preset("signed")
+RECOMMENDED = preset("recommended")
 ROLES = Roles("occupation", ("age", "race", "sex"), missing="value")
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_controls_show_every_preset_as_it_is(name: str) -> None:
     assert policy_of(controls_of(preset(name))) == preset(name)
-    assert "Changed" not in str(said_of(PRESETS[name], preset(name)))
+    assert "Changed" not in str(said_of(PRESETS[name], suited(PRESETS[name], None), preset(name)))
 
 
 def test_a_changed_preset_says_what_was_changed() -> None:
-    changed = replace(SIGNED, delta=0.1, harmless=("a", None), news_only=True)
-    words = str(said_of(PRESETS["signed"], changed))
-    assert "Changed from signed" in words
+    changed = replace(RECOMMENDED, delta=0.1, harmless=("a", None), news_only=True)
+    words = str(said_of(PRESETS["recommended"], Fitted(RECOMMENDED, ("A note.",)), changed))
+    assert "A note." in words
+    assert "Changed from recommended" in words
     assert "δ: 0.05 → 0.1; harmless values: none → a, (missing); news only: no → yes." in words
 
 
@@ -90,7 +97,7 @@ def test_script_and_command_make_the_same_choice(
     pq.write_table(pa.table(data), tmp_path / "t.parquet")
     monkeypatch.chdir(tmp_path)
     roles = Roles("s", ("town",), missing="value")
-    policy = replace(SIGNED, exposed_above=0.1, harmless=harmless, news_only=True)
+    policy = replace(RECOMMENDED, exposed_above=0.1, harmless=harmless, news_only=True)
     plan = Plan("t.parquet", roles, policy, test_key=True)
     with read_table(plan.source, roles) as table:
         table.publish(policy, tmp_path / "mine", key=rp.Key.test())
@@ -112,7 +119,7 @@ def desk(tmp_path: Path) -> Any:
 def test_the_verdict_speaks_of_the_promise_and_of_people(desk: Desk) -> None:
     settled = desk.settle(desk.look("example:adult"), ROLES)
     tuner = count_cells(desk, settled).tuner
-    policy = tuner.settled(replace(SIGNED, harmless=("Sales",), news_only=True))
+    policy = tuner.settled(replace(RECOMMENDED, harmless=("Sales",), news_only=True))
     assert policy == settled.table.settled(policy)
     found, report = tuner.setting(policy), desk.audit(settled, policy, worst=1)
     assert 0 < found.reconstructed < found.worst_group < 1
@@ -130,12 +137,12 @@ def test_the_verdict_speaks_of_the_promise_and_of_people(desk: Desk) -> None:
 
 def test_a_policy_that_exposes_nothing_has_a_verdict(desk: Desk) -> None:
     settled = desk.settle(desk.look("example:adult"), Roles("income", ("race", "sex")))
-    counted, policy = count_cells(desk, settled), replace(SIGNED, exposed_above=0.9)
+    counted, policy = count_cells(desk, settled), replace(RECOMMENDED, exposed_above=0.9)
     policy = counted.tuner.settled(replace(policy, harmless=("<=50K",)))
     report = desk.audit(settled, policy, worst=1)
     words = str(verdict_card(report, policy, counted.tuner.setting(policy)))
     assert "no group has a value that counts as exposed" in words
-    assert "inf" not in words
+    assert re.search(r"\binf\b", words) is None
     asked = Asked(policy, target_of(dict.fromkeys(WISHES)), weaker=False)
     assert try_settings(counted, asked).chart is None
 
@@ -169,8 +176,10 @@ def test_presets_and_harmless_values_from_the_menu_to_the_release(
         choose_roles(page, "ill", ("town", "sex"))
         to_policy(page)
         verdict, words = page.locator("#verdict .judged:not(.stale)"), page.locator("#preset_words")
+        expect(verdict).to_contain_text("that more than 25 % of them hold")
+        page.select_option("#preset", "paper")
         expect(verdict).to_contain_text("for every value that occurs among them")
-        page.select_option("#preset", "signed")
+        page.select_option("#preset", "recommended")
         expect(page.locator("#phi_number")).to_have_value("0.25")
         expect(page.locator("#bound")).to_have_value("exact")
         expect(verdict).to_contain_text("with a probability of at least 5 %")
@@ -210,4 +219,5 @@ def test_presets_and_harmless_values_from_the_menu_to_the_release(
         expect(page.locator("#publishing")).not_to_contain_text("Changed since")
         to_download(page)
         expect(page.locator("#command_text")).to_contain_text("--exposed-above 0.25")
+        expect(page.locator("#command_text")).to_contain_text("--margins 1.0")
         expect(page.locator("#command_text")).not_to_contain_text("--harmless")
