@@ -244,7 +244,8 @@ OCTAVE = SampleSize(
     label="Octave (default)",
     explanation="As many trials as the largest exposed frequency, rounded up to a power of ½ (or to"
     " φ doubled once or more), allows.",
-    tells="Between which of these the largest exposed frequency of a large group lies.",
+    tells="Between which of these the largest exposed frequency of a large group lies; next to"
+    " margins also how much more often than expected it holds a value: up to 2, 4, 8, … times.",
     for_analysts=f"{_FEWER}; the groups file says how many.",
     method="sampling, perturbing, scaling with trial counts by octave of the largest frequency",
     classes=octaves,
