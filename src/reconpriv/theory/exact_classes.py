@@ -245,7 +245,8 @@ def _largest_of_few(group_class: ExposedClass, size: int, told: float) -> int:
         passing = (
             n
             for n in _pass_alone(group_class, size)
-            if group_class.pass_with_margins(n, frequency, told)
+            if (n == size or _published(group_class, n).holds(np.array([size]))[0])
+            and group_class.pass_with_margins(n, frequency, told)
         )
         return next(passing, 0)
     if (
@@ -273,11 +274,7 @@ def _pass_alone(group_class: ExposedClass, size: int) -> tuple[int, ...]:
     passes = group_class.pass_at(
         np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
     ).reshape(size, -1)
-    return tuple(
-        n
-        for n in trials[passes.all(axis=1)][::-1].tolist()
-        if n == size or _published(group_class, n).holds(np.array([size]))[0]
-    )
+    return tuple(trials[passes.all(axis=1)][::-1].tolist())
 
 
 def _largest_samples(group_class: ExposedClass, sizes: Ints, told: Floats) -> Floats:
