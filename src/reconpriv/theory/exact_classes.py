@@ -46,9 +46,10 @@ _ALL_COUNTS = 2048
 # Frequencies of a class at which an estimate that weighs in margins is judged.
 _GRID = 192
 _AT_ONCE = 64
-# What is true of smaller groups is remembered.
-_REMEMBERED = 1 << 22
 _KEPT = 1 << 16
+# What is found out about larger sizes is not kept; what is, is of few classes and trials.
+_REMEMBERED = 1 << 16
+_KEPT_SIZES = 1 << 10
 _ROUNDING = 1e-12
 # A little above a step of E: rounded up, it is the next one.
 _NEXT = 1.0 + 1e-6
@@ -221,7 +222,7 @@ def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> F
     return found
 
 
-@lru_cache(_KEPT)
+@lru_cache(_KEPT_SIZES)
 def _sampled(group_class: ExposedClass) -> _BySize:
     """Sizes at which the most frequent value of the class would not pass without a sample."""
 
@@ -244,7 +245,8 @@ def _largest_of_few(group_class: ExposedClass, size: int, told: float) -> int:
         passing = (
             n
             for n in _pass_alone(group_class, size)
-            if group_class.pass_with_margins(n, frequency, told)
+            if (n == size or _published(group_class, n).holds(np.array([size]))[0])
+            and group_class.pass_with_margins(n, frequency, told)
         )
         return next(passing, 0)
     if (
@@ -272,11 +274,7 @@ def _pass_alone(group_class: ExposedClass, size: int) -> tuple[int, ...]:
     passes = group_class.pass_at(
         np.repeat(trials, frequency.size), np.tile(frequency, trials.size)
     ).reshape(size, -1)
-    return tuple(
-        n
-        for n in trials[passes.all(axis=1)][::-1].tolist()
-        if n == size or _published(group_class, n).holds(np.array([size]))[0]
-    )
+    return tuple(trials[passes.all(axis=1)][::-1].tolist())
 
 
 def _largest_samples(group_class: ExposedClass, sizes: Ints, told: Floats) -> Floats:
@@ -330,23 +328,24 @@ class _BySize:
     """Whether something is true of groups of a size, asked once: 1 if it is, -1 if not."""
 
     judge: Callable[[Ints], Flags]
-    known: NDArray[np.int8] = field(default_factory=lambda: np.zeros(1, dtype=np.int8))
+    known: NDArray[np.int8] = field(default_factory=lambda: np.zeros(_REMEMBERED, dtype=np.int8))
 
     def holds(self, sizes: Ints) -> Flags:
-        """Whether it is true of each of the sizes."""
-        if sizes.max(initial=0) >= _REMEMBERED:
-            each, where = np.unique(sizes, return_inverse=True)
-            return self.judge(each)[where.reshape(-1)]
-        if sizes.max(initial=0) >= self.known.size:
-            more = np.zeros(2 * int(sizes.max()) - self.known.size, dtype=np.int8)
-            self.known = np.concatenate([self.known, more])
-        new = np.unique(sizes[self.known[sizes] == 0])
+        """Whether it is true of each of the sizes; very large ones are not remembered."""
+        found = np.empty(sizes.size, dtype=bool)
+        large = sizes >= _REMEMBERED
+        if large.any():
+            each, where = np.unique(sizes[large], return_inverse=True)
+            found[large] = self.judge(each)[where.reshape(-1)]
+        small = sizes[~large]
+        new = np.unique(small[self.known[small] == 0])
         if new.size:
             self.known[new] = np.where(self.judge(new), 1, -1)
-        return np.asarray(self.known[sizes] > 0)
+        found[~large] = self.known[small] > 0
+        return found
 
 
-@lru_cache(_KEPT)
+@lru_cache(_KEPT_SIZES)
 def _published(group_class: ExposedClass, trials: int) -> _BySize:
     """Whether a sample of so many trials passes as published."""
     return _BySize(lambda sizes: group_class.pass_as_published(sizes, trials))
