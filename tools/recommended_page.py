@@ -168,9 +168,10 @@ def _coverage(covered: tuple[Row, ...]) -> list[str]:
         (row for row in covered if row["from_count"] >= COUNTS_TO_JUDGE),
         key=lambda row: abs(row["covered"] - 0.95),
     )
+    end = next((one for one in starts if one > worst["from_count"]), None)
     sentence = (
-        f"The worst class from {COUNTS_TO_JUDGE} on is {worst['table']}, counts from"
-        f" {worst['from_count']:,} on: {_covered(worst)} of {worst['intervals']:,} intervals."
+        f"The worst class from {COUNTS_TO_JUDGE} on is {worst['table']}, true counts of"
+        f" {_span(worst['from_count'], end)}: {_covered(worst)} of {worst['intervals']:,} intervals."
     )
     return [*_table(["true count", *tables], lines), "", sentence]
 
@@ -195,7 +196,8 @@ def draw(rows: tuple[Row, ...], *targets: Path) -> None:
     order = sorted(gain, key=lambda table: gain[table])
 
     def part(x: Any, values: list[Row], *, names: bool) -> Any:
-        axis = alt.Axis(labels=names, ticks=False, domain=False, grid=True, tickBand="extent")
+        axis = alt.Axis(labels=names, ticks=False, domain=False, grid=True, tickBand="extent",
+                        minExtent=80 if names else 0)  # fmt: skip
         lines = alt.Y("table:N", sort=order, title=None, axis=axis)
         beside = alt.YOffset("series:N", sort=list(LOOKS))
         base = alt.Chart(charts.rows(values)).encode(x=x, y=lines, yOffset=beside)
