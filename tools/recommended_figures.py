@@ -29,7 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import reconpriv as rp
-from recommended_page import COVERAGE, CSV, write_page
+from recommended_page import COVERAGE, CSV, OTHERS, write_page
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.errors import ReconprivError
 from reconpriv.research.counts_covered import counts_covered
@@ -53,6 +53,7 @@ POLICIES = {
 KEYS, QUERIES = 10, 5_000
 # Tails of 5 % take many keys to see; a table of few groups has few values to pool.
 TAIL_KEYS, TAIL_KEYS_OF_FEW, FEW_GROUPS = 300, 600, 1_000
+TAIL_KEYS_OF_OTHERS = 30  # policies that are checked besides
 ROWS_OF_PAIRS = 20
 COVERED, COVERAGE_KEYS = ("Adult", "voters"), 60
 
@@ -83,8 +84,7 @@ def measured(name: str, policies: list[str], keys: int, tail_keys: int) -> list[
     for policy in policies:
         start = time.monotonic()
         try:
-            few = one.target.batch.groups <= FEW_GROUPS
-            often = tail_keys or (TAIL_KEYS_OF_FEW if few else TAIL_KEYS)
+            often = tail_keys or _tail_keys(policy, one.target.batch.groups)
             tried = with_pairs(one.target) if policy == "pairs" else POLICIES[policy]
             found = measure(one, tried, keys, often)
         except ReconprivError as problem:
@@ -93,6 +93,12 @@ def measured(name: str, policies: list[str], keys: int, tail_keys: int) -> list[
         rows.append({"table": name, "policy": policy, **found})
         _say(rows[-1], time.monotonic() - start)
     return rows
+
+
+def _tail_keys(policy: str, groups: int) -> int:
+    if policy in OTHERS:
+        return TAIL_KEYS_OF_OTHERS
+    return TAIL_KEYS_OF_FEW if groups <= FEW_GROUPS else TAIL_KEYS
 
 
 def _say(row: Row, seconds: float) -> None:

@@ -171,8 +171,8 @@ def _coverage(covered: tuple[Row, ...]) -> list[str]:
     end = next((one for one in starts if one > worst["from_count"]), None)
     sentence = (
         f"The worst class from {COUNTS_TO_JUDGE} on is {worst['table']}, true counts of"
-        f" {_span(worst['from_count'], end)}: {_covered(worst)} of {worst['intervals']:,}"
-        " intervals."
+        f" {_span(worst['from_count'], end)}: {_covered(worst)} of"
+        f" {worst['intervals']:,} intervals."
     )
     return [*_table(["true count", *tables], lines), "", sentence]
 
