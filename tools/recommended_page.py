@@ -19,8 +19,8 @@ PAGE, FIGURE = DOCS / "recommended.md", DOCS / "figures" / "recommended.svg"
 NAMES = {
     "plain": "perturbation alone",
     "paper": "the paper's policy",
-    "signed": "signed",
-    "recommended": "signed with margins",
+    "signed": "recommended, no margins",
+    "recommended": "recommended",
 }
 LOOKS = {
     "plain": palette.PLAIN,
