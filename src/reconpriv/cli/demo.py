@@ -33,9 +33,9 @@ _QUERIES: tuple[dict[str, Any], ...] = (
     {"sex": "Female"},
     {"sex": "Female", "occupation": "Sales"},
     {"race": "Black", "occupation": "Other-service"},
-    {"sex": "Male", "race": "White", "occupation": "Craft-repair"},
+    {"sex": "Female", "race": "White", "occupation": "Adm-clerical"},
     {"occupation": ["Exec-managerial", "Prof-specialty"]},
-    {"age": 32, "sex": "Male", "race": "White", "occupation": "Craft-repair"},
+    {"age": 23, "sex": "Female", "race": "White", "occupation": "Adm-clerical"},
 )
 
 
