@@ -375,7 +375,7 @@ UNUSED = {
 @pytest.mark.parametrize(
     ("preset", "unused"),
     [
-        ("recommended", UNUSED - {"numpy.ma"}),
+        ("recommended", UNUSED - {"numpy.ma", "reconpriv.tuning.report"}),
         ("paper", {*UNUSED, "reconpriv.core.margin_plan", "scipy"}),
     ],
 )

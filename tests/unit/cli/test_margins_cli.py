@@ -147,7 +147,7 @@ def test_margins_by_columns_that_are_not_public_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table_whose_rows_are_single_groups_is_refused_with_a_way_out(
+def test_a_named_table_whose_rows_are_single_groups_is_refused_with_a_way_out(
     tmp_path: Path, cli: Callable
 ) -> None:
     rng = np.random.default_rng(1)
@@ -155,7 +155,8 @@ def test_a_table_whose_rows_are_single_groups_is_refused_with_a_way_out(
     rows = {"town": rng.integers(0, 4, 8_000), "ill": np.array(["y", "n"])[rng.choice(2, 8_000)]}
     pyarrow.csv.write_csv(pa.table(rows), file)
     for words in (["audit", file], ["publish", file, tmp_path / "out", "--test-key"]):
-        outcome = cli(*words, "-s", "ill", "--public=all", "--margins", 1)
+        named = ("--margins", 1, "--margin-tables", "town")
+        outcome = cli(*words, "-s", "ill", "--public=all", *named)
         assert outcome.code == 2 and "give groups away" in outcome.err
         assert "--margin-tables" in outcome.err and "--margins" in outcome.err
     assert not (tmp_path / "out").exists()

@@ -269,7 +269,7 @@ def test_columns_can_be_skipped_and_asked_for(monkeypatch: pytest.MonkeyPatch) -
     assert "was not computed." in skipped.columns_sentence
     monkeypatch.setattr("reconpriv.table.CELLS_IN_MEMORY", 10)
     large = quiet_audit(people())
-    assert all(column.without is None for column in large.columns) and large.error is None
+    assert all(column.without is None for column in large.columns) and large.errors is None
     assert "columns=True" in large.columns_sentence
     asked = quiet_audit(people(), columns=True)
     assert all(column.without is not None for column in asked.columns)

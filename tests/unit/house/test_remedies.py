@@ -200,7 +200,7 @@ def bad_inputs() -> dict[str, Callable[[], object]]:
     def give_a_group_away() -> object:
         rows = pa.table({"x": ["u", "v", "v"] * 9000, "a": ["p", "q"] * 13500})
         return rp.read(rows, sensitive="x", public="all").audit(
-            rp.Policy(0.5, 0.5, 0.3, margins=1.0)
+            rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=["a"]))
         )
 
     def cut_a_bin() -> object:

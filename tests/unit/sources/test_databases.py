@@ -441,14 +441,14 @@ def test_the_command_loads_into_the_database_of_the_table_or_another(files, tmp_
     done = cli("publish", *table, "--to-table", "survey")
     assert done.code == 0, done.err
     assert "Release survey in a DuckDB file" in done.out
-    assert "survey, survey_groups, survey_manifest" in done.out
+    assert "survey, survey_groups, survey_margins, survey_manifest" in done.out
     both = cli(
         "publish", *table[:1], tmp_path / "out", *table[1:], "--to-table", "survey", "--to",
         tmp_path / "q.sqlite", "--json",
     )  # fmt: skip
     assert both.code == 0, both.err
     told = json.loads(both.out)
-    assert told["tables"] == ["survey", "survey_groups", "survey_manifest"]
+    assert told["tables"] == ["survey", "survey_groups", "survey_margins", "survey_manifest"]
     assert told["release"] == str(tmp_path / "out")
     assert (tmp_path / "out" / "datapackage.json").exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == [

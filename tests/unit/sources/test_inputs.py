@@ -167,6 +167,8 @@ def test_standard_input_gives_the_same_bytes(
         "-s",
         "Education",
         "--public=all",
+        "--preset",
+        "paper",
         "--key",
         tmp_path / "key",
         stdin=as_csv(mixed),
@@ -195,7 +197,7 @@ def test_any_number_of_threads_gives_the_same_bytes(
     outcome = cli(
         "publish", "example:census_workers", tmp_path / "out", "-s", "Education",
         "--public", "Age,Gender,Marital,Race,Workclass,Occupation", "--key", tmp_path / "key",
-        "--threads", threads,
+        "--threads", threads, "--preset", "paper",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     assert files_of(tmp_path / "out") == files_of(census_release("Education").path)

@@ -93,16 +93,21 @@ def simulated(opened, tuner):
 def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
     tuner, simulated, name, policy, keys
 ):
-    """Within 5 %; not so with a variance that is off by 30 %, either way."""
+    """Within 5 %; not so with a variance that is off by 30 %, either way.
+
+    Within 10 % for Occupation with `public`, where more than half of the rows are left out: which
+    ones depends on noise that is not drawn here.
+    """
+    off = 0.1 if (name, policy) == ("Occupation", PUBLIC) else 0.05
     made = tuner(name)
     truth = simulated(name, policy, keys)
     expected = made.setting(policy).error
     print(f"{name} {policy.sample_size}: {expected:.4f}, {expected / truth:.3f} of {keys} releases")
-    assert abs(expected / truth - 1) < 0.05
+    assert abs(expected / truth - 1) < off
     variance = made._margins(policy).design(policy).variance
     for factor in (0.7, 1.3):
         wrong = made.variances.questions.errors(factor * variance)
-        assert abs(float(wrong @ made.variances.questions.weight) / truth - 1) > 0.05
+        assert abs(float(wrong @ made.variances.questions.weight) / truth - 1) > off
 
 
 # Against publications.

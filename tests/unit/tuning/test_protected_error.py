@@ -102,8 +102,10 @@ def test_the_mean_of_a_folded_normal():
 
 def test_an_audit_shows_it_unless_it_is_left_out(table):
     found = table.audit(POLICY)
-    assert found.error == pytest.approx(0.3, abs=0.2)
-    assert table.audit(POLICY, columns=False).error is None
+    assert found.errors is not None
+    assert found.errors.published == pytest.approx(0.3, abs=0.2)
+    assert found.errors.plain < found.errors.published
+    assert table.audit(POLICY, columns=False).errors is None
 
 
 def test_tune_does_not_try_protection_groups(table):
