@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from reconpriv.datasets import dataset_path
 from small_disks import small_disk_at
 from spark_fixtures import (
     ODD_NAME,
@@ -135,6 +136,22 @@ def test_margins_are_the_same_bytes_in_a_folder_and_at_a_uri(
     at_uri = {n: h for n, h in hashes(tmp_path / "uri").items() if not n.endswith(".crc")}
     assert at_uri == by_duckdb
     assert rp.open(tmp_path / "uri").description.margins is not None
+
+
+def test_the_recommended_policy_gives_the_same_bytes_on_a_real_table(
+    spark: Any, tmp_path: Path, key: rp.Key
+) -> None:
+    """Exact tails next to margins, of which some rows are left out and some groups sampled."""
+    choice = Choice(key, rp.preset("recommended"))
+    by_duckdb, by_spark = published_by_both(
+        spark, dataset_path("adult"), tmp_path, choice,
+        sensitive="occupation", public=["age", "sex", "race"], missing="value",
+    )  # fmt: skip
+    assert "margins.parquet" in by_duckdb
+    assert by_spark == by_duckdb
+    made = rp.open(tmp_path / "spark").description
+    assert made.margins is not None
+    assert sum(table.left_out for table in made.margins.tables) > 0
 
 
 def test_a_release_at_a_uri_is_replaced_only_where_asked(
