@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -126,6 +126,9 @@ class Tuner:
         key = policy, rho1, judge.exposure, risk
         if key not in self._settings:
             plan = self._plan(policy, judge if risk else None)
+            if not plan.margins_left:
+                # A release would have none, whose records are those of a policy without them.
+                policy = replace(policy, margins=None)
             found = self._figures(policy, rho1, judge, plan)
             if len(self._settings) >= _KEPT_SETTINGS:
                 self._settings.clear()
@@ -313,6 +316,7 @@ class Tuner:
             self._risk(policy, judge, effective),
             found.exposed.told,
             found.left_out,
+            margins_left=bool(found.plan.rows.any()),
         )
 
     def _margins(self, policy: Policy) -> MarginVariances:
@@ -354,3 +358,4 @@ class _Plan:
     risk: GroupRisk
     margin_trials: float = 0.0
     rows_left_out: int = 0
+    margins_left: bool = True

@@ -281,3 +281,17 @@ def test_the_command_tries_margins_and_prints_them(cli):
     assert now["margins"] == 0.5
     bad = cli(*asked, "--margins", "x")
     assert bad.code == 2 and "--margins takes numbers" in bad.err
+
+
+def test_margins_of_which_no_row_is_left_are_judged_as_none(adult_marital):
+    """A release would publish none, so a command that tune prints must not ask for any."""
+    found = adult_marital.setting(RECOMMENDED)
+    alone = adult_marital.setting(replace(RECOMMENDED, margins=None))
+    assert found.margins is None and found.policy == alone.policy
+    assert found.error == pytest.approx(alone.error) and found.trials == alone.trials
+
+
+@pytest.fixture(scope="module")
+def adult_marital():
+    with rp.read("example:adult", sensitive="marital_status", public=["sex", "race"]) as table:
+        yield table.tuner(queries=300)

@@ -178,7 +178,10 @@ def test_two_values_get_a_smaller_p_and_one_column_no_margins(cli, tmp_path) -> 
     done = cli(*asked)
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
-    assert "p = 0.49: with two sensitive values" in said and "No margins are published" in said
+    assert (
+        "p = 0.49 instead of 0.5: with two sensitive values" in said
+        and "No margins are published" in said
+    )
     assert "--margins 0" in said and "--margins 1" not in said
     given = cli(*asked, "--preset", "recommended", "--current", "p=0.4,margins=0", "--json")
     assert given.code == 0, given.err
