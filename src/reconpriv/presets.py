@@ -76,8 +76,8 @@ def fitted(policy: Policy, schema: Schema, *, retention: bool, margins: bool) ->
     if retention and schema.domain_size == _TWO_VALUES and policy.tail_bound.lattice:
         policy = replace(policy, retention=_RETENTION_OF_TWO)
         notes.append(
-            f"p = {_RETENTION_OF_TWO} instead of 0.5: with two sensitive values, p = 0.5 would leave"
-            " no number of trials that keeps the promise."
+            f"p = {_RETENTION_OF_TWO} instead of 0.5: with two sensitive values, p = 0.5 would"
+            " leave no number of trials that keeps the promise."
         )
     if margins and (reason := _no_margins(policy, schema)):
         policy = replace(policy, margins=None)
