@@ -267,10 +267,14 @@ class Table:
         """
         found = policy_for(policy, self.schema)
         for note in found.notes:
-            if note not in self.warnings:
-                self.warnings += (note,)
-                warn_caller(note)
+            self._warn(note)
         return found.policy
+
+    def _warn(self, note: str) -> None:
+        """Give a warning, once."""
+        if note not in self.warnings:
+            self.warnings += (note,)
+            warn_caller(note)
 
     def settled(self, policy: Policy | str | None = None) -> Policy:
         """The policy with what it has to know about this table: harmless values, frequencies."""
@@ -358,10 +362,15 @@ class Table:
         if policy.margins is None:
             return None
         from reconpriv.core.margin_plan import count_margins, plan_margins  # noqa: PLC0415
+        from reconpriv.core.margins import NoMarginsError  # noqa: PLC0415
 
         policy = self.settled(policy).publishable()
         if self._margin_plan is None or self._margin_plan[0] != policy:
-            totals = count_margins(self._map_groups, policy, self.schema)
+            try:
+                totals = count_margins(self._map_groups, policy, self.schema)
+            except NoMarginsError as none:
+                self._warn(none.what)
+                return None
             self._margin_plan = policy, plan_margins(totals, policy, self.schema, None)
         return self._margin_plan[1]
 

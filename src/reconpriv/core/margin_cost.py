@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reconpriv.core.cells import CellBatch
-from reconpriv.core.margins import Margins
+from reconpriv.core.margins import NO_ROW, NO_TABLE, Margins
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.policy import Policy
 from reconpriv.schema import Schema
@@ -134,13 +134,10 @@ def margin_cost(
     )
 
 
-def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str, ...]:
+def margin_notes(plan: MarginPlan | None, policy: Policy, schema: Schema) -> tuple[str, ...]:
     """Which margins are not published, and what they are not counted in."""
-    if not plan.published:
-        return (
-            "No margins are published: every row of them would give a group away. Counts rest on"
-            " the records alone.",
-        )
+    if plan is None or not plan.published:
+        return (NO_TABLE if plan is None else NO_ROW,)
     # A release says of how many rows; that it has no such table at all deserves a warning.
     notes = _not_published(plan, schema, rows=False)
     if policy.sampling.samples and not policy.sampling.counts_margins:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reconpriv.core.cells import CellBatch, Encoded, python_values, unify
 from reconpriv.core.margin_candidates import Candidates, candidates_of, may_exceed
-from reconpriv.core.margins import Margins
+from reconpriv.core.margins import NO_TABLE, Margins, NoMarginsError
 from reconpriv.errors import PolicyError
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy import Policy
@@ -333,7 +333,7 @@ def join_margins(
         kept.remove(largest)
         left_out.append(tables[largest])
     if not kept:
-        raise _too_large(left_out[-1], schema)
+        raise NoMarginsError(NO_TABLE)
     found = [one for one in (joined[i] for i in kept) if one is not None]
     first = np.cumsum([0, *(table.rows for table, _ in found)])
     products = np.zeros((int(first[-1]), int(first[-1])))

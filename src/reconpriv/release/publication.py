@@ -15,6 +15,7 @@ from reconpriv.core.cube import Cube, collect
 from reconpriv.core.kernel import Kernel, PublishedBatch
 from reconpriv.core.margin_cost import margin_notes
 from reconpriv.core.margin_plan import MapGroups, MarginPlan, count_margins, plan_margins
+from reconpriv.core.margins import NoMarginsError
 from reconpriv.core.protected import publish_protected
 from reconpriv.core.randomness import Key
 from reconpriv.engines.base import (
@@ -178,7 +179,11 @@ def _planned_margins(
     """The margins that a policy asks for, with their noise."""
     if policy.margins is None:
         return None
-    return plan_margins(count_margins(map_groups, policy, schema), policy, schema, key)
+    try:
+        totals = count_margins(map_groups, policy, schema)
+    except NoMarginsError:
+        return None
+    return plan_margins(totals, policy, schema, key)
 
 
 @dataclass(frozen=True)
@@ -264,7 +269,7 @@ def publication_notes(
 ) -> tuple[str, ...]:
     """What the chosen key, policy and margins give up."""
     notes = _key_notes(key) + _policy_notes(policy, written)
-    return notes if plan is None else notes + margin_notes(plan, policy, schema)
+    return notes if policy.margins is None else notes + margin_notes(plan, policy, schema)
 
 
 def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from reconpriv.core.cells import CellBatch
 from reconpriv.core.cube import Cube, collect
 from reconpriv.core.exposure import largest_exposed
+from reconpriv.core.margins import NoMarginsError
 from reconpriv.core.sample_sizes import sample_limits
 from reconpriv.errors import PolicyError
 from reconpriv.policy import Policy
@@ -125,7 +126,11 @@ class Tuner:
         judge = yardstick(policy if exposing is None else exposing)
         key = policy, rho1, judge.exposure, risk
         if key not in self._settings:
-            plan = self._plan(policy, judge if risk else None)
+            try:
+                plan = self._plan(policy, judge if risk else None)
+            except NoMarginsError:
+                policy = replace(policy, margins=None)
+                plan = self._plan(policy, judge if risk else None)
             if not plan.margins_left:
                 # A release would have none, whose records are those of a policy without them.
                 policy = replace(policy, margins=None)

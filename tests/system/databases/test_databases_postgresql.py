@@ -547,7 +547,8 @@ def test_a_release_goes_into_tables_as_it_is(server, schema, small, key, policy,
         release = table.publish(policy, tmp_path / "out", key=key)
     made = release.to_table(server.url(), f"{schema}.survey")
     assert made == tuple(f"{schema}.survey{end}" for end in ("", "_groups", "_manifest"))
-    assert tables_of(server, schema) == {"survey", "survey_groups", "survey_manifest"}
+    tables = {"survey", "survey_groups", "survey_margins", "survey_manifest"}
+    assert tables_of(server, schema) == tables
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {schema}.survey")
         data = cursor.fetch_arrow_table()
@@ -696,7 +697,8 @@ def test_without_a_folder_only_the_tables_stay(server, schema, cli, scratch, tmp
     assert done.code == 0, done.err
     assert f"Release {schema}.survey in a PostgreSQL database" in done.out
     assert secretless(done.out + done.err, server)
-    assert tables_of(server, schema) == {"survey", "survey_groups", "survey_manifest"}
+    tables = {"survey", "survey_groups", "survey_margins", "survey_manifest"}
+    assert tables_of(server, schema) == tables
     assert set(tmp_path.iterdir()) == before and list(scratch.iterdir()) == []
     again = cli(
         "publish",

@@ -34,7 +34,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii"])
 def test_a_character_that_the_terminal_lacks_is_spelled_out(release: Path, encoding: str) -> None:
     env = {**os.environ, "PYTHONIOENCODING": encoding}
-    audit = run("audit", release / "t.csv", "-s", "s", "--public=all", env=env)
+    audit = run("audit", release / "t.csv", "-s", "s", "--public=all", "--preset=paper", env=env)
     assert (audit.returncode, audit.stderr) == (1, b"")  # not private
     # Typer takes ASCII for a mistake, and writes UTF-8.
     assert "é" in audit.stdout.decode("utf-8" if encoding == "ascii" else encoding)

@@ -64,6 +64,8 @@ def test_the_command_on_a_cluster_writes_the_same_bytes(
         "-s",
         "Education",
         "--public=all",
+        "--preset",
+        "paper",
         "--key",
         tmp_path / "key",
         "--engine",

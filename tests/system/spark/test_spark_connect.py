@@ -65,6 +65,8 @@ def test_the_command_over_connect_writes_the_same_bytes(
         "-s",
         "Education",
         "--public=all",
+        "--preset",
+        "paper",
         "--key",
         tmp_path / "key",
         "--master",

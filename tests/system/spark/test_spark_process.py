@@ -67,6 +67,8 @@ def test_the_command_publishes_the_same_bytes(
         "-s",
         "Education",
         "--public=all",
+        "--preset",
+        "paper",
         "--key",
         tmp_path / "key",
         "--engine",

@@ -236,7 +236,7 @@ def test_a_table_without_a_workload_still_has_a_verdict(tmp_path: Path) -> None:
     assert "no picture" in counted.reason
     report = desk.audit(settled, rp.Policy(0.5, 0.5, 0.3), worst=3)
     assert counted.reason in str(plain_verdict(report, counted.reason))
-    assert "Promise: " in str(plain_verdict(report, counted.reason))
+    assert "Promised: " in str(plain_verdict(report, counted.reason))
     desk.close()
 
 
