@@ -133,10 +133,12 @@ def check_downloads(
     with zipfile.ZipFile(folder / "release.zip") as archive:
         archive.extractall(folder / "from-studio")
     made = files_of(folder / "from-studio" / "release")
-    assert set(made) == {"data.parquet", "groups.parquet", "datapackage.json"}
+    assert set(made) == {
+        "data.parquet", "groups.parquet", "margins.parquet", "datapackage.json"
+    }  # fmt: skip
     release = rp.open(folder / "from-studio" / "release")
     assert release.records == 48_842
-    assert release.manifest["reconpriv"]["retention"] == 0.6
+    assert release.manifest["reconpriv"]["retention"] == 0.4
     assert "not for release" in (folder / "internal-report.html").read_text().lower()
     assert "occupation" in (folder / "release-report.html").read_text()
     key = (folder / "reconpriv.key").read_text().strip()
@@ -260,13 +262,6 @@ def test_an_unattainable_policy_is_explained_and_can_be_accepted(page: Page) -> 
         for dial in ("p", "e", "d"):
             set_dial(page, dial, "0.9")
         expect(page.locator("#verdict .notice").first).to_contain_text("cannot be met")
-        page.select_option("#bound", "bernstein")
-        expect(page.locator("#policy_note .notice")).to_contain_text("rounds the largest frequency")
-        expect(page.locator("#verdict .judged")).to_have_count(0)
-        page.click("#next_3")
-        expect(page.locator("#policy_note .notice")).to_be_visible()
-        page.select_option("#bound", "chernoff")
-        expect(page.locator("#policy_note .notice")).to_have_count(0)
         to_publish(page)
         page.check("input[name=key_kind][value=test]")
         page.click("#publish")
@@ -318,7 +313,7 @@ def test_a_bad_key_is_explained_beside_it(page: Page, tmp_path: Path) -> None:
         page.select_option("#preset", "paper")
         expect(page.locator("#bound")).to_have_value("chernoff")
         current_verdict(page)
-        page.fill("#max_error", "0.01")
+        page.fill("#max_error", "0.15")
         expect(page.locator("#advice")).to_contain_text("Tick the box above")
         page.check("#weaker")
         expect(page.locator("#advice")).to_contain_text("single records less")
