@@ -137,7 +137,8 @@ class Table:
             seen.add(self._raw().as_batch())
             report = self._with_obstacles(report, accepted, seen)
             return replace(report, warnings=self.warnings + report.warnings, dropped=self.dropped)
-        plan = self.margin_plan(policy)
+        plan, no_margins = self._margins_or_note(policy)
+        policy = policy if plan is not None else replace(policy, margins=None)
         work = partial(
             audit_part,
             schema=self.schema,
@@ -174,7 +175,7 @@ class Table:
         self.checks.identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
         self._warn_of(c for c in report.columns if c.identifier)
         report = self._with_obstacles(report, accepted, seen, cube)
-        return replace(report, warnings=self.warnings, dropped=self.dropped)
+        return replace(report, warnings=self.warnings + no_margins, dropped=self.dropped)
 
     def _with_obstacles(
         self,
@@ -267,14 +268,10 @@ class Table:
         """
         found = policy_for(policy, self.schema)
         for note in found.notes:
-            self._warn(note)
+            if note not in self.warnings:
+                self.warnings += (note,)
+                warn_caller(note)
         return found.policy
-
-    def _warn(self, note: str) -> None:
-        """Give a warning, once."""
-        if note not in self.warnings:
-            self.warnings += (note,)
-            warn_caller(note)
 
     def settled(self, policy: Policy | str | None = None) -> Policy:
         """The policy with what it has to know about this table: harmless values, frequencies."""
@@ -355,24 +352,28 @@ class Table:
         return settle(protection, raw, policy.retention, Key.test())
 
     def margin_plan(self, policy: Policy) -> MarginPlan | None:
-        """The margins that a policy asks for, without noise; None if it asks for none.
+        """The margins that a policy asks for, without noise; None if none can be published.
 
         They are counted in a pass of their own: what they tell about a group depends on all.
         """
+        return self._margins_or_note(policy)[0]
+
+    def _margins_or_note(self, policy: Policy) -> tuple[MarginPlan | None, tuple[str, ...]]:
+        """The same, or why none can be published although the policy asks for them."""
         if policy.margins is None:
-            return None
+            return None, ()
         from reconpriv.core.margin_plan import count_margins, plan_margins  # noqa: PLC0415
-        from reconpriv.core.margins import NoMarginsError  # noqa: PLC0415
+        from reconpriv.core.margins import NO_ROW, NoMarginsError  # noqa: PLC0415
 
         policy = self.settled(policy).publishable()
         if self._margin_plan is None or self._margin_plan[0] != policy:
             try:
                 totals = count_margins(self._map_groups, policy, self.schema)
             except NoMarginsError as none:
-                self._warn(none.what)
-                return None
+                return None, (none.what,)
             self._margin_plan = policy, plan_margins(totals, policy, self.schema, None)
-        return self._margin_plan[1]
+        plan = self._margin_plan[1]
+        return (plan, ()) if plan.published else (None, (NO_ROW,))
 
     def _map_groups(self, work: Callable[[Iterator[CellBatch]], T]) -> list[T]:
         return self.engine.map_groups(self.schema, work, drop_missing=self._drop_missing)

@@ -147,7 +147,8 @@ class AttackedTable:
             raise InputError(
                 "No group of this table that is large enough violates the policy: there is nothing"
                 " to attack.",
-                hint="Attack a stricter policy (larger ε or δ), or a table with larger groups.",
+                hint="Attack a stricter policy (a larger ε or δ, or values exposed above a smaller"
+                " share), or a table with larger groups.",
             )
         wanted = np.isin(self.batch.group_of_cell, groups)
         count = self.batch.cells_per_group[groups]

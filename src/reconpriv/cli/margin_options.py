@@ -13,6 +13,9 @@ from reconpriv.cli.options import POLICY, Texts, several
 if TYPE_CHECKING:
     from reconpriv.core.margins import Margins
 
+# The ε of margins if only their tables are chosen; that of the recommended policy.
+USUAL = 1.0
+
 Epsilon = Annotated[
     float | None,
     typer.Option(
@@ -74,15 +77,14 @@ class MarginOptions:
 
         if self.margins is not None and self.margins_rho is not None:
             raise PolicyError("Give either --margins or --margins-rho, not both.")
-        if self.margins is None and self.margins_rho is None:
-            if self.given:
-                alone = "--margins-delta" if self.margin_tables is None else "--margin-tables"
-                raise PolicyError(f"{alone} needs --margins or --margins-rho.")
+        if not self.given:
             return None
         if self.margins == 0:
+            if self != MarginOptions(margins=self.margins):
+                raise PolicyError("With --margins 0 there are no margins, so none can be chosen.")
             return False
         return Margins(
-            self.margins,
+            USUAL if self.margins is None and self.margins_rho is None else self.margins,
             DELTA if self.margins_delta is None else self.margins_delta,
             rho=self.margins_rho,
             tables=None

@@ -123,7 +123,7 @@ def _expected(errors: ExpectedErrors) -> str:
     """The error of counts as published, next to that of a table that is only perturbed."""
     return (
         f"{errors.published:.1%} of an analyst's count, on average ({errors.plain:.1%} with"
-        " perturbation alone, which protects no group)"
+        " perturbation alone, which promises nothing about groups)"
     )
 
 

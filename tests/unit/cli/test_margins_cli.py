@@ -98,8 +98,12 @@ def test_the_options_of_a_command_stand_for_the_same_margins(margins: rp.Margins
     assert eval(repr(margins), {"Margins": rp.Margins}) == margins
 
 
-def test_without_options_there_are_no_margins() -> None:
+def test_without_options_margins_are_those_of_the_policy() -> None:
     assert MarginOptions().chosen() is None
+    assert MarginOptions(margins=0).chosen() is False
+    named = MarginOptions(margin_tables=["age"]).chosen()
+    assert named == rp.Margins(1.0, tables=["age"])
+    assert named.epsilon == rp.preset("recommended").margins.epsilon
 
 
 REFUSED = {
@@ -108,8 +112,8 @@ REFUSED = {
     "--margins nan": "ε of margins must be above 0",
     "--margins-rho 0": "ρ of margins must be above 0",
     "--margins 1 --margins-rho 0.01": "either --margins or --margins-rho",
-    "--margins-delta 1e-6": "--margins-delta needs --margins",
-    "--margin-tables age": "--margin-tables needs --margins",
+    "--margins 0 --margins-delta 1e-6": "With --margins 0 there are no margins",
+    "--margins 0 --margin-tables age": "With --margins 0 there are no margins",
     "--margins 1 --margins-delta 0": "δ of margins",
     "--margins 1 --margin-tables age,age": "named twice",
     "--margins 1 --margin-tables age+age": "each column once",

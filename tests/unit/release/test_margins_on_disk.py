@@ -335,8 +335,12 @@ def test_a_release_without_a_row_to_publish_is_that_without_margins(tmp_path, ke
     policy = rp.Policy(0.5, 0.5, 0.3, margins=3.0)
     with rp.read(pa.table(rows), sensitive="s", public="all") as table:
         assert "every row" not in " ".join(table.warnings)
+        report = table.audit(policy, columns=False)
+        assert report.margins is None and report.policy.margins is None
+        assert any(note.startswith("No margins are published") for note in report.warnings)
         release = table.publish(policy, tmp_path / "r", key=key)
         plain = table.publish(replace(policy, margins=None), tmp_path / "plain", key=key)
+        assert not any("margins" in note for note in table.audit(rp.preset("paper")).warnings)
     assert any(note.startswith("No margins are published: every row") for note in release.warnings)
     assert not any("margins" in note for note in plain.warnings)
     for file in (tmp_path / "plain").iterdir():
