@@ -130,8 +130,8 @@ def test_a_full_disk_for_standard_input(small_disk: Path, process: Callable) -> 
 @pytest.mark.parametrize(
     "args",
     [
-        ("audit", "example:adult", "-s", "race", "--public", "sex,income"),
-        ("audit", "example:adult", "-s", "race", "--public", "sex,income", "--json"),
+        ("audit", "example:adult", "-s", "sex", "--public", "race", "--preset", "paper"),
+        ("audit", "example:adult", "-s", "sex", "--public", "race", "--preset=paper", "--json"),
         ("retention", "--rho1", "0.1", "--rho2", "0.5", "-m", "10"),
         ("publish", "--help"),
     ],
