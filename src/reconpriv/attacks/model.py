@@ -51,7 +51,7 @@ class ModelErrors:
     people_outside: Flags
 
     def difference(self, epsilon: float) -> tuple[float, float]:
-        """How much more often a group is estimated within ±ε if it is in the table, and its error."""
+        """How much more often a group is estimated within ±ε if it is there, with its error."""
         return paired_difference(self.inside <= epsilon, self.outside <= epsilon)
 
     @property
