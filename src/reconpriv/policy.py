@@ -275,13 +275,3 @@ class Policy:
         """The fields that say what counts as exposed, without those at their defaults."""
         names = ("exposed_above", "harmless", "news_only")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
-
-
-def check_policy(policy: Policy) -> Policy:
-    """Return a policy; refuse what was taken for one."""
-    if not isinstance(policy, Policy):
-        raise PolicyError(
-            f"A policy is needed, such as Policy(0.5, 0.5, 0.3); got a {type(policy).__name__}.",
-            hint="preset('paper') is one, too.",
-        )
-    return policy

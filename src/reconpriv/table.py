@@ -482,7 +482,8 @@ class Table:
             raise no_folder("publish(out='release')")
         check_format(file_format)
         secret = as_key(key)
-        self.chosen(policy).check_sampling()
+        policy = self.chosen(policy)
+        policy.check_sampling()
         policy = self.settled(policy)
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
         if self._all_rows is not None:

@@ -40,6 +40,10 @@ from reconpriv.theory.reconstruction import reconstruct_frequency
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 KNEW = "every public value of a person, the release, its policy; not the key"
+GUESSES_ONLY = (
+    "Guesses only, for the groups with the most trials: without the table, nobody can say which of"
+    " them are right."
+)
 KNEW_MORE = f"{KNEW}; and, which nobody can know, the variance of every estimate"
 
 
@@ -394,8 +398,7 @@ def guess_from_release(
         knew=KNEW,
         table=table,
         figures={"groups": cube.groups},
-        verdict="Guesses only, for the groups with the most trials: without the table, nobody"
-        " can say which of them are right.",
+        verdict=GUESSES_ONLY,
     )
 
 

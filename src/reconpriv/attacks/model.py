@@ -16,10 +16,16 @@ from reconpriv.attacks.attacked_table import AttackedTable, Publication, largest
 from reconpriv.attacks.best_estimate import best_estimates
 from reconpriv.attacks.fitted_model import fitted_model
 from reconpriv.attacks.held_out import PARTS, SplitTable, split_people, without_groups
-from reconpriv.attacks.micro import KNEW, possible_sizes
+from reconpriv.attacks.micro import GUESSES_ONLY, KNEW, possible_sizes
 from reconpriv.attacks.pooling import with_model
 from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import Rate, paired_difference, rate, relative_error
+from reconpriv.attacks.statistics import (
+    Rate,
+    paired_difference,
+    rate,
+    relative_error,
+    root_mean_square,
+)
 from reconpriv.core.cube import Cube
 from reconpriv.schema import json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -166,16 +172,12 @@ def _row(size: str, errors: ModelErrors, epsilon: float) -> Row:
         "difference of halves": errors.people_difference[0],
         "error of that": errors.people_difference[1],
         "with own records": float((errors.combined <= epsilon).mean()),
-        "rms error in the table": _root_mean_square(errors.inside),
-        "rms error held out": _root_mean_square(errors.outside),
-        "rms error with own records": _root_mean_square(errors.combined),
+        "rms error in the table": root_mean_square(errors.inside),
+        "rms error held out": root_mean_square(errors.outside),
+        "rms error with own records": root_mean_square(errors.combined),
         "guess right": float(errors.right.mean()),
         "guess right held out": float(errors.right_outside.mean()),
     }
-
-
-def _root_mean_square(errors: Floats) -> float:
-    return float(np.sqrt(np.mean(errors**2)))
 
 
 def _control(target: AttackedTable, size: str) -> Rate:
@@ -241,6 +243,5 @@ def guess_from_release(published: Publication, *, show: int = 20) -> AttackResul
         knew=KNEW,
         table=table,
         figures={"groups": cube.groups},
-        verdict="Guesses only, for the groups with the most trials: without the table, nobody"
-        " can say which of them are right.",
+        verdict=GUESSES_ONLY,
     )

@@ -12,10 +12,10 @@ import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, largest_values
 from reconpriv.attacks.fitted_model import model_of_margins
-from reconpriv.attacks.micro import KNEW, possible_sizes, predicted_share
+from reconpriv.attacks.micro import GUESSES_ONLY, KNEW, possible_sizes, predicted_share
 from reconpriv.attacks.pooling import Pooled, pool
 from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import Rate, rate, relative_error
+from reconpriv.attacks.statistics import Rate, rate, relative_error, root_mean_square
 from reconpriv.schema import json_value
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
@@ -125,11 +125,6 @@ def _row(target: AttackedTable, size: str, errors: PooledErrors) -> Row:
     }
 
 
-def root_mean_square(errors: Floats) -> float:
-    """Over all groups and publications."""
-    return float(np.sqrt(np.mean(errors**2)))
-
-
 def _control(target: AttackedTable, size: str) -> Rate:
     """A shuffled column: neighbours say what the whole table says, and nothing about the groups."""
     groups = target.violating()
@@ -205,6 +200,5 @@ def guess_from_release(published: Publication, *, show: int = 20) -> AttackResul
         knew=KNEW,
         table=table,
         figures={"groups": cube.groups, **({"margins": MARGINS} if published.tables else {})},
-        verdict="Guesses only, for the groups with the most trials: without the table, nobody"
-        " can say which of them are right.",
+        verdict=GUESSES_ONLY,
     )

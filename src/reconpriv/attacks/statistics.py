@@ -156,6 +156,11 @@ def difference_of_shares(right: Flags, first: Ints, second: Ints) -> tuple[float
     return shares[0] - shares[1], error
 
 
+def root_mean_square(errors: Floats) -> float:
+    """Over all groups and publications."""
+    return float(np.sqrt(np.mean(errors**2)))
+
+
 def paired_difference(first: Flags, second: Flags) -> tuple[float, float]:
     """How much more often the first succeeds than the second, with its standard error.
 

@@ -25,9 +25,9 @@ from reconpriv.attacks.pool import (
     guess_from_release,
     measure,
     pooled_errors,
-    root_mean_square,
 )
 from reconpriv.attacks.pooling import MODEL, pool
+from reconpriv.attacks.statistics import root_mean_square
 from reconpriv.core.cube import collect
 from reconpriv.core.protected_cube import ProtectedCube
 from reconpriv.policy import Policy
